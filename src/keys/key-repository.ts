@@ -1,0 +1,44 @@
+import type { ConsumerKey, KeyGrant } from './consumer-key.ts';
+
+/** A key to be stored. */
+export interface NewConsumerKey extends ConsumerKey {
+  /** HMAC of the secret: the only way to find the key by its secret. */
+  readonly lookup: Buffer;
+  /** The secret, encrypted; null when it is never to be shown again. */
+  readonly sealedSecret: Buffer | null;
+}
+
+/** All that the detail answer needs of one key. */
+export interface StoredKey {
+  readonly key: ConsumerKey;
+  readonly sealedSecret: Buffer | null;
+  readonly grant: KeyGrant;
+}
+
+/** The fields of a key that an edit may change; a missing one stays as it is. */
+export interface KeyChanges {
+  readonly name?: string;
+  readonly enabled?: boolean;
+  readonly expiresAtMs?: number | null;
+}
+
+/** Where keys and their bindings are kept. Every method rejects with `StoreUnavailable` when the store does not answer. */
+export interface KeyRepository {
+  insert(key: NewConsumerKey): Promise<void>;
+  /** At most `limit` keys, newest first, older than the key `beforeId` where one is given. */
+  list(limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
+  find(keyId: string): Promise<StoredKey | undefined>;
+  /** The grant of the key whose look-up value is one of `lookups` (one for each encryption key). */
+  findGrantByLookup(lookups: readonly Buffer[]): Promise<KeyGrant | undefined>;
+  findGrantById(keyId: string): Promise<KeyGrant | undefined>;
+  /** Writes the changes, sets `updatedAtMs` and raises the version. Undefined when there is no such key. */
+  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<StoredKey | undefined>;
+  /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
+  bind(
+    keyId: string,
+    planId: string,
+    updatedAtMs: number,
+  ): Promise<KeyGrant | 'key_not_found' | 'plan_not_found'>;
+  /** False when there was no such key. */
+  delete(keyId: string): Promise<boolean>;
+}

@@ -1,0 +1,58 @@
+import type { Logger } from './logger.ts';
+
+interface Resource {
+  readonly name: string;
+  readonly stop: () => Promise<void> | void;
+  readonly deadlineMs: number;
+}
+
+/** What was started, so that it can be stopped in reverse order, each within its deadline. */
+export class Lifecycle {
+  readonly #resources: Resource[] = [];
+  readonly #log: Logger;
+  #stopping: Promise<boolean> | undefined;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Registers how to stop something that runs from now on. `deadlineMs` is the longest that `stop` may take. */
+  add(name: string, deadlineMs: number, stop: () => Promise<void> | void): void {
+    this.#resources.push({ name, stop, deadlineMs });
+  }
+
+  /**
+   * Stops everything, the newest first. A failure or a passed deadline is logged and does not keep the others from stopping.
+   * Resolves with true when all stopped cleanly. A second call gets the first one's promise.
+   */
+  stop(): Promise<boolean> {
+    this.#stopping ??= this.#stopAll();
+    return this.#stopping;
+  }
+
+  async #stopAll(): Promise<boolean> {
+    let clean = true;
+    for (const resource of this.#resources.toReversed()) {
+      clean = (await this.#stopOne(resource)) && clean;
+    }
+    return clean;
+  }
+
+  async #stopOne({ name, stop, deadlineMs }: Resource): Promise<boolean> {
+    const deadline = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => deadline.reject(new Error(`not stopped after ${deadlineMs} ms`)),
+      deadlineMs,
+    );
+    try {
+      await Promise.race([Promise.resolve(stop()), deadline.promise]);
+      this.#log.debug({ resource: name }, 'stopped');
+      return true;
+    } catch (error) {
+      this.#log.error({ resource: name, err: error }, 'could not be stopped cleanly');
+      return false;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}

@@ -1,0 +1,15 @@
+import { type Logger, pino } from 'pino';
+
+export type { Logger };
+
+/** From silent to everything. */
+export const LOG_LEVELS = ['silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace'] as const;
+export type LogLevel = (typeof LOG_LEVELS)[number];
+
+/**
+ * JSON lines on standard output, times in ISO 8601. Callers log named fields that they chose one by one, never a request,
+ * a header or a body, so that no secret can reach a line.
+ */
+export function createLogger(level: LogLevel): Logger {
+  return pino({ level, base: { service: 'tollgate' }, timestamp: pino.stdTimeFunctions.isoTime });
+}
