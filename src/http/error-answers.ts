@@ -1,0 +1,69 @@
+import { type ErrorCode, InvalidBody, TollgateError } from '../errors.ts';
+
+/** A complete answer to a failed request: what Express, the proxy and a raw socket write alike. */
+export interface ErrorAnswer {
+  readonly status: number;
+  /** Besides Content-Type and Content-Length, which every error answer has. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** JSON: `error`, `code`, and `errors` for an invalid body. */
+  readonly body: string;
+}
+
+interface Mapping {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const CHALLENGE = 'Bearer realm="tollgate"';
+const missing: Mapping = { status: 401, headers: { 'WWW-Authenticate': CHALLENGE } };
+const wrong: Mapping = {
+  status: 401,
+  headers: { 'WWW-Authenticate': `${CHALLENGE}, error="invalid_token"` },
+};
+const tryAgain: Mapping = { status: 503, headers: { 'Retry-After': '1' } };
+
+/** The one table from error code to answer. */
+const ANSWERS: Readonly<Record<ErrorCode, Mapping>> = {
+  malformed_json: { status: 400 },
+  invalid_body: { status: 400 },
+  invalid_parameter: { status: 400 },
+  bad_request: { status: 400 },
+  missing_root_token: missing,
+  invalid_root_token: wrong,
+  missing_api_key: missing,
+  invalid_api_key: wrong,
+  key_disabled: wrong,
+  key_expired: wrong,
+  key_not_found: { status: 404 },
+  plan_not_found: { status: 404 },
+  not_found: { status: 404 },
+  method_not_allowed: { status: 405 },
+  request_timeout: { status: 408 },
+  plan_exists: { status: 409 },
+  plan_in_use: { status: 409 },
+  body_too_large: { status: 413 },
+  unsupported_media_type: { status: 415 },
+  expectation_failed: { status: 417 },
+  too_many_requests: { status: 429, headers: { 'Retry-After': '1' } },
+  head_too_large: { status: 431 },
+  not_implemented: { status: 501 },
+  http_version_not_supported: { status: 505 },
+  loop_detected: { status: 508 },
+  bad_gateway: { status: 502 },
+  overloaded: tryAgain,
+  store_unavailable: tryAgain,
+  shutting_down: tryAgain,
+  gateway_timeout: { status: 504 },
+  internal_error: { status: 500 },
+};
+
+/** The answer to an error. Anything that is no `TollgateError` is an `internal_error` whose detail stays in the log. */
+export function errorAnswer(error: unknown): ErrorAnswer {
+  const known =
+    error instanceof TollgateError
+      ? error
+      : new TollgateError('internal_error', 'The gateway failed to answer. The log has the reason.');
+  const { status, headers = {} } = ANSWERS[known.code];
+  const errors = known instanceof InvalidBody ? { errors: known.faults } : {};
+  return { status, headers, body: JSON.stringify({ error: known.message, code: known.code, ...errors }) };
+}
