@@ -1,7 +1,110 @@
 /**
  * The length of a window. Fixed periods have a length in milliseconds; months and years follow the calendar
  * in UTC. Two periods are the same when their tokens are: `hour`, `60 minutes` and `PT1H` share one.
+ * The token is the length in milliseconds as a decimal number, or `<months>mo`.
  */
 export type Period =
   | { readonly kind: 'fixed'; readonly token: string; readonly lengthMs: number }
   | { readonly kind: 'calendar'; readonly token: string; readonly months: number };
+
+/** What a period may look like, as a sentence for the caller who wrote another one. */
+export const PERIOD_RULE =
+  'must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes"), ' +
+  'compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, ' +
+  'in months from 1 to 12';
+
+/** The longest text that can be a period; anything longer is refused before it is read. */
+const TEXT_LENGTH = 48;
+const SECOND_MS = 1000;
+const DAY_SECONDS = 86_400;
+const LONGEST_SECONDS = 366 * DAY_SECONDS;
+const MONTHS_IN_YEAR = 12;
+
+const FIXED_UNIT_SECONDS: Readonly<Record<string, number>> = {
+  second: 1,
+  s: 1,
+  minute: 60,
+  m: 60,
+  hour: 3600,
+  h: 3600,
+  day: DAY_SECONDS,
+  d: DAY_SECONDS,
+  week: 7 * DAY_SECONDS,
+};
+const CALENDAR_UNIT_MONTHS: Readonly<Record<string, number>> = { month: 1, year: MONTHS_IN_YEAR };
+
+const WORDS = /^(?:(\d{1,9})\s+)?(second|minute|hour|day|week|month|year)s?$/;
+const COMPACT = /^(\d{1,9})([smhd])$/;
+const ISO_CALENDAR = /^p(?=\d)(?:(\d{1,9})y)?(?:(\d{1,9})m)?$/;
+const ISO_WEEKS = /^p(\d{1,9})w$/;
+const ISO_FIXED = /^p(?=\d|t)(?:(\d{1,9})d)?(?:t(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?)?$/;
+
+/**
+ * Reads a period as `PERIOD_RULE` allows it, in any case of letters. Undefined for everything else: another
+ * form, blanks around it, fractions, calendar units mixed with days or times, less than 1 s or more than 366 d.
+ */
+export function parsePeriod(text: string): Period | undefined {
+  if (text.length > TEXT_LENGTH) return undefined;
+  const lower = text.toLowerCase();
+  const counted = WORDS.exec(lower) ?? COMPACT.exec(lower);
+  if (counted !== null) return fromUnit(integer(counted[1], 1), counted[2] ?? '');
+  const months = ISO_CALENDAR.exec(lower);
+  if (months !== null) return calendar(integer(months[1], 0) * MONTHS_IN_YEAR + integer(months[2], 0));
+  const weeks = ISO_WEEKS.exec(lower);
+  if (weeks !== null) return fromUnit(integer(weeks[1], 0), 'week');
+  const parts = ISO_FIXED.exec(lower);
+  if (parts === null) return undefined;
+  const [, days, hours, minutes, seconds] = parts;
+  return fixed(
+    integer(days, 0) * DAY_SECONDS +
+      integer(hours, 0) * 3600 +
+      integer(minutes, 0) * 60 +
+      integer(seconds, 0),
+  );
+}
+
+/**
+ * When a window of this period that opens at `openedAtMs` ends, in milliseconds since 1970. Months are counted
+ * in UTC and keep the time of day; a day that the month does not have becomes its last one (31 January and one month:
+ * 28 or 29 February). The admit script computes the same instant in Lua.
+ */
+export function windowEndMs(openedAtMs: number, period: Period): number {
+  if (period.kind === 'fixed') return openedAtMs + period.lengthMs;
+  const opened = new Date(openedAtMs);
+  const year = opened.getUTCFullYear();
+  const month = opened.getUTCMonth() + period.months;
+  const lastDay = new Date(Date.UTC(year, month + 1, 0)).getUTCDate();
+  const dayMs = DAY_SECONDS * SECOND_MS;
+  const timeOfDayMs = ((openedAtMs % dayMs) + dayMs) % dayMs;
+  return Date.UTC(year, month, Math.min(opened.getUTCDate(), lastDay)) + timeOfDayMs;
+}
+
+/**
+ * The period's length in whole seconds for the header `RateLimit-Policy`. A constant of the period: the draft wants one number
+ * for a policy, so months count 30 days and a year 365, while the window itself follows the calendar.
+ */
+export function periodSeconds(period: Period): number {
+  if (period.kind === 'fixed') return period.lengthMs / SECOND_MS;
+  if (period.months === MONTHS_IN_YEAR) return 365 * DAY_SECONDS;
+  return period.months * 30 * DAY_SECONDS;
+}
+
+function fromUnit(count: number, unit: string): Period | undefined {
+  const months = CALENDAR_UNIT_MONTHS[unit];
+  return months === undefined ? fixed(count * (FIXED_UNIT_SECONDS[unit] ?? 0)) : calendar(count * months);
+}
+
+function fixed(seconds: number): Period | undefined {
+  if (seconds < 1 || seconds > LONGEST_SECONDS) return undefined;
+  const lengthMs = seconds * SECOND_MS;
+  return { kind: 'fixed', token: String(lengthMs), lengthMs };
+}
+
+function calendar(months: number): Period | undefined {
+  if (months < 1 || months > MONTHS_IN_YEAR) return undefined;
+  return { kind: 'calendar', token: `${months}mo`, months };
+}
+
+function integer(digits: string | undefined, absent: number): number {
+  return digits === undefined ? absent : Number(digits);
+}
