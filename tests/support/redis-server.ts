@@ -1,0 +1,109 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { freePort } from './free-port.ts';
+import { redisBinary } from './redis-binary.ts';
+import { until } from './until.ts';
+
+/** A Redis server of a test's own, to be broken at will. */
+export interface RedisServer {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  /** Ends it and removes its files. Harmless when it is gone already. */
+  stop(): Promise<void>;
+  /** Sends a signal; SIGKILL is a crash. */
+  kill(signal: NodeJS.Signals): void;
+  /** Freezes the process: connections stay open, nothing is answered. */
+  pause(): void;
+  resume(): void;
+}
+
+/**
+ * Starts a Redis server on a free loopback port, or on the `--port` that `args` name (to restart one that was killed), and
+ * resolves when it answers. Nothing is kept on disk unless `args` say so. Whoever starts it must stop it; the end of this
+ * process ends it too.
+ */
+export async function startRedisServer(args: readonly string[] = []): Promise<RedisServer> {
+  const binary = await redisBinary();
+  if (binary === undefined) {
+    throw new Error(
+      'No redis-server or valkey-server on the PATH: install one (Debian: apt-get install redis-server).',
+    );
+  }
+  const givenPort = args[args.indexOf('--port') + 1];
+  const port = args.includes('--port') ? Number(givenPort) : await freePort();
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-redis-'));
+  const child = spawn(
+    binary,
+    [
+      '--port',
+      String(port),
+      '--bind',
+      '127.0.0.1',
+      '--dir',
+      directory,
+      '--save',
+      '',
+      '--appendonly',
+      'no',
+    ].concat(['--databases', '64'], args),
+    { stdio: 'ignore' },
+  );
+  const onExit = () => child.kill('SIGKILL');
+  process.once('exit', onExit);
+  const stop = async () => {
+    await end(child);
+    process.removeListener('exit', onExit);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await once(child, 'spawn');
+    await until(() => hasEnded(child) || answersPing(port), { timeoutMs: 10_000 });
+    if (hasEnded(child) || child.pid === undefined) {
+      throw new Error(`${binary} ended at once with code ${child.exitCode}: is port ${port} free?`);
+    }
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    pid: child.pid,
+    stop,
+    kill: (signal) => void child.kill(signal),
+    pause: () => void child.kill('SIGSTOP'),
+    resume: () => void child.kill('SIGCONT'),
+  };
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+/** SIGKILL: the data is a test's, and a paused process hears nothing else. */
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || hasEnded(child)) {
+    return;
+  }
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
+
+function answersPing(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
+    socket.setTimeout(500, () => socket.destroy());
+    socket.once('data', (answer) => {
+      resolve(answer.toString().startsWith('+PONG'));
+      socket.destroy();
+    });
+    socket.once('error', () => resolve(false));
+    socket.once('close', () => resolve(false));
+  });
+}

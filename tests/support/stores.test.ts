@@ -1,0 +1,25 @@
+import { describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { createTestDatabase, testRedisUrl } from './stores.ts';
+
+describe('the stores of a test run', () => {
+  it('have a Redis that answers', async () => {
+    const redis = new Redis(testRedisUrl());
+    expect(await redis.ping()).toBe('PONG');
+    redis.disconnect();
+  });
+
+  it('have a Postgres in which a test gets an empty database of its own', async () => {
+    const database = await createTestDatabase();
+    const client = new Client({ connectionString: database.url });
+    await client.connect();
+    const { rows } = await client.query(
+      "SELECT count(*)::int AS tables FROM pg_tables WHERE schemaname = 'public'",
+    );
+    expect(rows).toEqual([{ tables: 0 }]);
+    await client.end();
+    await database.drop();
+    await expect(new Client({ connectionString: database.url }).connect()).rejects.toThrow('does not exist');
+  });
+});

