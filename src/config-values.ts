@@ -1,0 +1,162 @@
+import { BlockList, isIP } from 'node:net';
+
+/** Reads one setting's text. Throws an `Error` whose message says what is allowed and never repeats the value. */
+export type Parse<T> = (value: string) => T;
+
+/** Text that `isAllowed` accepts; `what` names the allowed form. */
+export function text(isAllowed: (value: string) => boolean, what: string): Parse<string> {
+  return (value) => {
+    if (!isAllowed(value)) throw new Error(`must be ${what}`);
+    return value;
+  };
+}
+
+/** Text that matches `form`. */
+export function pattern(form: RegExp, what: string): Parse<string> {
+  return text((value) => form.test(value), what);
+}
+
+/** `null` for an empty value. */
+export function optional<T>(parse: Parse<T>): Parse<T | null> {
+  return (value) => (value === '' ? null : parse(value));
+}
+
+/** `null` for a value that was given and is empty. */
+export const orEmpty = optional;
+
+/** One word of a closed set. */
+export function oneOf<const W extends string>(...words: readonly W[]): Parse<W> {
+  return (value) => {
+    const word = words.find((candidate) => candidate === value);
+    if (word === undefined) throw new Error(`must be one of ${words.join(', ')}`);
+    return word;
+  };
+}
+
+/** `true` or `false`. */
+export const booleanWord: Parse<boolean> = (value) => oneOf('true', 'false')(value) === 'true';
+
+/** A whole number of things. */
+export function count(least: number, most: number): Parse<number> {
+  return wholeNumber(least, most, 'a whole number');
+}
+
+/** A whole number of milliseconds. */
+export function milliseconds(least: number, most: number): Parse<number> {
+  return wholeNumber(least, most, 'a whole number of milliseconds');
+}
+
+/** A TCP port; 0 lets the system choose one. */
+export const port: Parse<number> = wholeNumber(0, 65_535, 'a port');
+
+function wholeNumber(least: number, most: number, what: string): Parse<number> {
+  return (value) => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= least && number <= most)) throw new Error(`must be ${what} from ${least} to ${most}`);
+    return number;
+  };
+}
+
+/** The backend's base URL. Credentials are refused: they would have nowhere to go but a log. */
+export const backendUrl: Parse<URL> = (value) => {
+  const url = URL.parse(value);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new Error('must be a URL like https://api.example.com or http://backend:3000/base');
+  }
+  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user name or a password');
+  if (url.search !== '' || url.hash !== '') throw new Error('must not hold a query or a fragment');
+  return url;
+};
+
+/** One store URL, or several separated by commas (the nodes of a cluster, the sentinels). */
+export function storeUrl(protocols: readonly string[]): Parse<string> {
+  return (value) => {
+    const allAllowed = value.split(',').every((part) => {
+      const url = URL.parse(part.trim());
+      return url !== null && protocols.includes(url.protocol);
+    });
+    if (!allAllowed)
+      throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`);
+    return value;
+  };
+}
+
+/** Tokens that fit in a Bearer header (RFC 6750 2.1), at least 32 characters each; all are valid. */
+export const rootTokens: Parse<readonly string[]> = (value) => {
+  const tokens = list(value);
+  for (const token of tokens) {
+    if (token.length < 32) throw new Error('each token must have at least 32 characters');
+    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(token))
+      throw new Error('a token may hold only letters, digits and -._~+/ (and = at its end)');
+  }
+  return tokens;
+};
+
+/** 32-byte keys in base64: the first seals, all open. */
+export const encryptionKeys: Parse<readonly Buffer[]> = (value) =>
+  list(value).map((encoded) => {
+    const key = Buffer.from(encoded, 'base64');
+    const isExact =
+      key.toString('base64').replace(/=+$/, '') ===
+      encoded.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
+    if (key.length !== 32 || !isExact)
+      throw new Error('each key must be 32 bytes in base64 (make one with: openssl rand -base64 32)');
+    return key;
+  });
+
+/** The name of a request header, in lower case. Those that the gateway itself reads or writes are refused. */
+export const headerName: Parse<string> = (value) => {
+  const name = value.toLowerCase();
+  if (!/^[a-z0-9!#$%&'*+.^`|~-]{1,64}$/.test(name))
+    throw new Error('must be a header name of at most 64 characters, without _');
+  if (
+    [
+      'authorization',
+      'x-api-key',
+      'host',
+      'cookie',
+      'connection',
+      'content-length',
+      'transfer-encoding',
+    ].includes(name)
+  ) {
+    throw new Error('must not be a header that carries credentials or framing');
+  }
+  return name;
+};
+
+/** Addresses and CIDR blocks, comma-separated. */
+export const networks: Parse<BlockList> = (value) => {
+  const blocks = new BlockList();
+  for (const entry of list(value)) addNetwork(blocks, entry);
+  return blocks;
+};
+
+function addNetwork(blocks: BlockList, entry: string): void {
+  const [address = '', bits, ...rest] = entry.split('/');
+  const version = isIP(address);
+  const most = version === 4 ? 32 : 128;
+  const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : -1;
+  if (version === 0 || rest.length > 0 || prefix < 0 || prefix > most) {
+    throw new Error('must be IP addresses and networks like 10.0.0.0/8, separated by commas');
+  }
+  blocks.addSubnet(address, prefix, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** `*`, or the exact origins (scheme, host, port) that browsers may call from. Empty = no CORS at all. */
+export const corsOrigins: Parse<'*' | readonly string[]> = (value) => {
+  if (value === '*') return '*';
+  const origins = list(value);
+  for (const origin of origins) {
+    if (URL.parse(origin)?.origin !== origin)
+      throw new Error('must be * or origins like https://app.example.com, separated by commas');
+  }
+  return origins;
+};
+
+function list(value: string): readonly string[] {
+  return value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+}

@@ -1,0 +1,230 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import {
+  backendUrl,
+  booleanWord,
+  corsOrigins,
+  count,
+  encryptionKeys,
+  headerName,
+  milliseconds,
+  networks,
+  oneOf,
+  optional,
+  orEmpty,
+  type Parse,
+  pattern,
+  port,
+  rootTokens,
+  storeUrl,
+  text,
+} from './config-values.ts';
+
+/** One setting: how its variable is named, read and shown. */
+interface Setting<T> {
+  readonly variable: string;
+  /** What applies when the variable is missing or empty; undefined = the setting is required. */
+  readonly byDefault: string | undefined;
+  readonly parse: Parse<T>;
+  /** May be given as `<variable>_FILE` too, and is masked wherever settings are shown. */
+  readonly secret: boolean;
+  /** An empty value has a meaning of its own, and is not the same as a missing one. */
+  readonly emptyCounts: boolean;
+}
+
+const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
+
+/** The table of all settings. Each is described in `docs/settings.md`, and a test holds the two together. */
+export const SETTINGS = {
+  backendUrl: required('BACKEND_URL', backendUrl),
+  rootTokens: secret('ROOT_TOKEN', rootTokens),
+  encryptionKeys: secret('ENCRYPTION_KEY', encryptionKeys),
+  databaseUrl: secret('DATABASE_URL', optional(storeUrl(['postgres:', 'postgresql:']))),
+  redisUrl: secret('REDIS_URL', optional(storeUrl(['redis:', 'rediss:']))),
+  redisMode: setting('REDIS_MODE', 'single', oneOf('single', 'cluster', 'sentinel')),
+  host: setting(
+    'HOST',
+    '0.0.0.0',
+    text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name'),
+  ),
+  port: setting('PORT', '8080', port),
+  adminPort: setting('ADMIN_PORT', '', optional(port)),
+  opsPort: setting('OPS_PORT', '9090', port),
+  dataDir: setting(
+    'DATA_DIR',
+    './data',
+    text((value) => value.length <= 1024, 'a path'),
+  ),
+  autoMigrate: setting('AUTO_MIGRATE', '', optional(booleanWord)),
+  defaultPlanId: {
+    ...setting(
+      'DEFAULT_PLAN_ID',
+      'default',
+      orEmpty(pattern(PLAN_ID, 'the rateLimitId of a plan, or empty for no limit')),
+    ),
+    emptyCounts: true,
+  },
+  customerIdHeader: setting('CUSTOMER_ID_HEADER', 'x-customer-id', headerName),
+  keyPrefix: setting(
+    'KEY_PREFIX',
+    'tg',
+    pattern(/^[A-Za-z][A-Za-z0-9]{0,15}$/, 'a letter and up to 15 letters and digits'),
+  ),
+  secretReveal: setting('SECRET_REVEAL', 'always', oneOf('always', 'once')),
+  forwardAuthorization: setting('FORWARD_AUTHORIZATION', 'true', booleanWord),
+  trustedProxies: setting('TRUSTED_PROXIES', '', networks),
+  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', '', corsOrigins),
+  limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
+  redisTimeoutMs: setting('REDIS_TIMEOUT_MS', '200', milliseconds(1, 60_000)),
+  backendTimeoutMs: setting('BACKEND_TIMEOUT_MS', '30000', milliseconds(1, 3_600_000)),
+  backendConnections: setting('BACKEND_CONNECTIONS', '256', count(1, 65_535)),
+  usageRetentionDays: setting('USAGE_RETENTION_DAYS', '90', count(1, 3650)),
+  shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', '0', milliseconds(0, 600_000)),
+  shutdownDrainMs: setting('SHUTDOWN_DRAIN_MS', '25000', milliseconds(0, 3_600_000)),
+  workers: setting('WORKERS', '1', count(1, 256)),
+  logLevel: setting('LOG_LEVEL', 'info', oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace')),
+} as const satisfies Record<string, Setting<unknown>>;
+
+type Values = { readonly [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['parse']> };
+
+/** All settings, read once, checked whole and frozen. Durations are milliseconds. */
+export interface Settings extends Omit<Values, 'autoMigrate'> {
+  readonly autoMigrate: boolean;
+}
+
+/** The environment can't be used. `faults` has one sentence for each thing to mend, none of them with a secret in it. */
+export class InvalidSettings extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The settings have ${faults.length} fault(s):\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
+    this.name = 'InvalidSettings';
+    this.faults = faults;
+  }
+}
+
+/** The environment variables as a process has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** Reads every setting. Throws `InvalidSettings` with all faults at once. */
+export function readSettings(environment: Environment): Settings {
+  const faults: string[] = [];
+  const entries = Object.entries(SETTINGS).map(([name, row]) => [
+    name,
+    readSetting(row, environment, faults),
+  ]);
+  // The rows of the table decide the types; a row with a fault leaves undefined here, and then this object is thrown away.
+  const values = Object.fromEntries(entries) as Values;
+  faults.push(...faultsBetween(values, environment));
+  if (faults.length > 0) throw new InvalidSettings(faults);
+  return Object.freeze({
+    ...values,
+    autoMigrate: values.autoMigrate ?? environment.NODE_ENV !== 'production',
+  });
+}
+
+/** The settings as they may be shown: by variable, secrets as `***` or `not set`. */
+export function maskedSettings(settings: Settings): Readonly<Record<string, unknown>> {
+  const shown: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(SETTINGS)) {
+    const value: unknown = settings[name as keyof typeof SETTINGS];
+    const isSet = Array.isArray(value) ? value.length > 0 : value !== null;
+    shown[row.variable] = row.secret
+      ? isSet
+        ? '***'
+        : 'not set'
+      : value instanceof URL
+        ? value.href
+        : value;
+  }
+  return shown;
+}
+
+function setting<T>(variable: string, byDefault: string, parse: Parse<T>): Setting<T> {
+  return { variable, byDefault, parse, secret: false, emptyCounts: false };
+}
+
+function required<T>(variable: string, parse: Parse<T>): Setting<T> {
+  return { variable, byDefault: undefined, parse, secret: false, emptyCounts: false };
+}
+
+function secret<T>(variable: string, parse: Parse<T>): Setting<T> {
+  return { variable, byDefault: '', parse, secret: true, emptyCounts: false };
+}
+
+function readSetting(row: Setting<unknown>, environment: Environment, faults: string[]): unknown {
+  const given = row.secret
+    ? secretText(row.variable, environment, faults)
+    : environment[row.variable]?.trim();
+  const isMissing = given === undefined || (given === '' && !row.emptyCounts);
+  const value = isMissing ? row.byDefault : given;
+  if (value === undefined) {
+    faults.push(`${row.variable}: is required`);
+    return undefined;
+  }
+  try {
+    return row.parse(value);
+  } catch (error) {
+    // Parsers throw sentences of their own that never repeat the value.
+    faults.push(`${row.variable}: ${error instanceof Error ? error.message : 'is invalid'}`);
+    return undefined;
+  }
+}
+
+function secretText(variable: string, environment: Environment, faults: string[]): string | undefined {
+  const direct = environment[variable]?.trim();
+  const file = environment[`${variable}_FILE`]?.trim();
+  if (!file) return direct;
+  if (direct) {
+    faults.push(`${variable}: is set both directly and by ${variable}_FILE; keep one`);
+    return undefined;
+  }
+  try {
+    const content = readFileSync(file, 'utf8').trim();
+    if (content === '') faults.push(`${variable}_FILE: the file is empty`);
+    return content;
+  } catch (error) {
+    const reason =
+      typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
+    faults.push(`${variable}_FILE: the file can not be read (${reason})`);
+    return undefined;
+  }
+}
+
+/** Rules that need more than one setting. A value that is itself at fault is undefined here, and adds no fault of its own. */
+function faultsBetween(values: Partial<Values>, environment: Environment): readonly string[] {
+  const faults: string[] = [];
+  const ports = [values.port, values.adminPort, values.opsPort].filter((value) => Boolean(value));
+  if (new Set(ports).size < ports.length)
+    faults.push('PORT, ADMIN_PORT, OPS_PORT: must differ from each other');
+
+  // What one process makes or keeps for itself can't serve several: each would count, and encrypt, on its own.
+  const sharing = reasonToShare(values, environment);
+  if (sharing !== undefined && values.databaseUrl === null)
+    faults.push(`DATABASE_URL: is required with ${sharing}`);
+  if (sharing !== undefined && values.redisUrl === null)
+    faults.push(`REDIS_URL: is required with ${sharing}`);
+  const keeping = sharing ?? (values.databaseUrl ? 'DATABASE_URL' : undefined);
+  if (keeping !== undefined && values.rootTokens?.length === 0)
+    faults.push(`ROOT_TOKEN: is required with ${keeping}`);
+  if (keeping !== undefined && values.encryptionKeys?.length === 0)
+    faults.push(`ENCRYPTION_KEY: is required with ${keeping}`);
+
+  if (
+    values.redisMode !== undefined &&
+    values.redisMode !== 'single' &&
+    values.redisUrl === null &&
+    sharing === undefined
+  ) {
+    faults.push(`REDIS_URL: is required with REDIS_MODE=${values.redisMode}`);
+  }
+  return faults;
+}
+
+function reasonToShare(values: Partial<Values>, environment: Environment): string | undefined {
+  if (environment.NODE_ENV === 'production') return 'NODE_ENV=production';
+  return values.workers !== undefined && values.workers > 1 ? 'WORKERS above 1' : undefined;
+}

@@ -1,0 +1,180 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { InvalidSettings, maskedSettings, readSettings, SETTINGS } from '../../src/config.ts';
+
+const ROOT_TOKEN = 'root-token-of-at-least-32-characters';
+const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
+const minimal = { BACKEND_URL: 'http://backend:3000' };
+const complete = {
+  ...minimal,
+  NODE_ENV: 'production',
+  ROOT_TOKEN,
+  ENCRYPTION_KEY,
+  DATABASE_URL: 'postgres://tollgate:pg-password@db/tollgate',
+  REDIS_URL: 'redis://:redis-password@cache:6379',
+};
+
+function faultsOf(environment: Record<string, string>): readonly string[] {
+  try {
+    readSettings(environment);
+  } catch (error) {
+    if (error instanceof InvalidSettings) return error.faults;
+    throw error;
+  }
+  return [];
+}
+
+describe('settings', () => {
+  it('need nothing but a backend on one machine', () => {
+    expect(readSettings(minimal)).toMatchObject({
+      host: '0.0.0.0',
+      port: 8080,
+      adminPort: null,
+      opsPort: 9090,
+      dataDir: './data',
+      autoMigrate: true,
+      defaultPlanId: 'default',
+      customerIdHeader: 'x-customer-id',
+      keyPrefix: 'tg',
+      limiterFailureMode: 'local',
+      redisTimeoutMs: 200,
+      backendTimeoutMs: 30_000,
+      backendConnections: 256,
+      usageRetentionDays: 90,
+      shutdownDelayMs: 0,
+      shutdownDrainMs: 25_000,
+      workers: 1,
+      logLevel: 'info',
+    });
+  });
+
+  it('are frozen', () => {
+    expect(Object.isFrozen(readSettings(minimal))).toBe(true);
+  });
+
+  it.each([
+    ['BACKEND_URL', 'ftp://x'],
+    ['BACKEND_URL', 'http://user:pw@x'],
+    ['BACKEND_URL', 'http://x/?q=1'],
+    ['BACKEND_URL', ''],
+    ['ROOT_TOKEN', 'short'],
+    ['ROOT_TOKEN', `${ROOT_TOKEN},short`],
+    ['ROOT_TOKEN', 'a token with blanks that is long enough'],
+    ['ENCRYPTION_KEY', 'AAAA'],
+    ['ENCRYPTION_KEY', '!'.repeat(44)],
+    ['DATABASE_URL', 'mysql://db'],
+    ['REDIS_URL', 'http://cache'],
+    ['REDIS_MODE', 'twin'],
+    ['HOST', 'no host'],
+    ['PORT', '65536'],
+    ['PORT', '80a'],
+    ['ADMIN_PORT', '-1'],
+    ['OPS_PORT', 'x'],
+    ['AUTO_MIGRATE', 'yes'],
+    ['DEFAULT_PLAN_ID', '-x'],
+    ['CUSTOMER_ID_HEADER', 'Authorization'],
+    ['CUSTOMER_ID_HEADER', 'x_customer'],
+    ['KEY_PREFIX', 'with_underscore'],
+    ['SECRET_REVEAL', 'never'],
+    ['FORWARD_AUTHORIZATION', '1'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', 'loadbalancer'],
+    ['CORS_ALLOWED_ORIGINS', 'shop.example.org'],
+    ['CORS_ALLOWED_ORIGINS', 'https://app.example.com/'],
+    ['LIMITER_FAILURE_MODE', 'maybe'],
+    ['REDIS_TIMEOUT_MS', '0'],
+    ['BACKEND_TIMEOUT_MS', '1.5'],
+    ['BACKEND_CONNECTIONS', '0'],
+    ['USAGE_RETENTION_DAYS', 'ninety'],
+    ['SHUTDOWN_DELAY_MS', '-5'],
+    ['SHUTDOWN_DRAIN_MS', '1e3'],
+    ['WORKERS', '0'],
+    ['LOG_LEVEL', 'verbose'],
+  ])('refuse %s=%s with one sentence that names the variable and not the value', (variable, value) => {
+    const faults = faultsOf({ ...minimal, [variable]: value });
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toMatch(new RegExp(`^${variable}: `));
+    if (value.length > 4) expect(faults[0]).not.toContain(value);
+  });
+
+  it('list all their faults at once', () => {
+    const faults = faultsOf({ NODE_ENV: 'production', PORT: 'x', WORKERS: '0', LOG_LEVEL: 'loud' });
+    expect(faults.map((fault) => fault.split(':')[0])).toEqual([
+      'BACKEND_URL',
+      'PORT',
+      'WORKERS',
+      'LOG_LEVEL',
+      'DATABASE_URL',
+      'REDIS_URL',
+      'ROOT_TOKEN',
+      'ENCRYPTION_KEY',
+    ]);
+  });
+
+  it('demand shared stores and secrets in production and for several workers', () => {
+    expect(faultsOf({ ...minimal, WORKERS: '2' })).toHaveLength(4);
+    expect(faultsOf({ ...minimal, NODE_ENV: 'production' })).toHaveLength(4);
+    expect(faultsOf(complete)).toEqual([]);
+  });
+
+  it('demand both secrets where the records outlive the machine', () => {
+    expect(faultsOf({ ...minimal, DATABASE_URL: complete.DATABASE_URL })).toEqual([
+      'ROOT_TOKEN: is required with DATABASE_URL',
+      'ENCRYPTION_KEY: is required with DATABASE_URL',
+    ]);
+  });
+
+  it('do not migrate by themselves in production', () => {
+    expect(readSettings(complete).autoMigrate).toBe(false);
+    expect(readSettings({ ...complete, AUTO_MIGRATE: 'true' }).autoMigrate).toBe(true);
+  });
+
+  it('refuse ports that collide', () => {
+    expect(faultsOf({ ...minimal, PORT: '8080', ADMIN_PORT: '8080' })).toEqual([
+      'PORT, ADMIN_PORT, OPS_PORT: must differ from each other',
+    ]);
+  });
+
+  it('take an empty DEFAULT_PLAN_ID as no limit', () => {
+    expect(readSettings({ ...minimal, DEFAULT_PLAN_ID: '' }).defaultPlanId).toBeNull();
+  });
+
+  it('read secrets from files, without the final line break', () => {
+    const file = join(mkdtempSync(join(tmpdir(), 'settings-')), 'root-token');
+    writeFileSync(file, `${ROOT_TOKEN}\n`);
+    expect(readSettings({ ...minimal, ROOT_TOKEN_FILE: file }).rootTokens).toEqual([ROOT_TOKEN]);
+    expect(faultsOf({ ...minimal, ROOT_TOKEN, ROOT_TOKEN_FILE: file })).toHaveLength(1);
+    expect(faultsOf({ ...minimal, ROOT_TOKEN_FILE: `${file}-missing` })).toEqual([
+      'ROOT_TOKEN_FILE: the file can not be read (ENOENT)',
+    ]);
+  });
+
+  it('take several root tokens and encryption keys', () => {
+    const settings = readSettings({
+      ...complete,
+      ROOT_TOKEN: `${ROOT_TOKEN}, ${ROOT_TOKEN}2`,
+      ENCRYPTION_KEY: `${ENCRYPTION_KEY},${ENCRYPTION_KEY}`,
+    });
+    expect(settings.rootTokens).toEqual([ROOT_TOKEN, `${ROOT_TOKEN}2`]);
+    expect(settings.encryptionKeys).toHaveLength(2);
+  });
+
+  it('are shown with every secret masked', () => {
+    const shown = JSON.stringify(maskedSettings(readSettings(complete)));
+    for (const secret of [ROOT_TOKEN, ENCRYPTION_KEY, 'pg-password', 'redis-password'])
+      expect(shown).not.toContain(secret);
+    expect(shown).toContain('"BACKEND_URL":"http://backend:3000/"');
+  });
+
+  it('are each described in docs/settings.md', () => {
+    const documented = readFileSync(new URL('../../docs/settings.md', import.meta.url), 'utf8');
+    const rows = [...documented.matchAll(/^\| `([A-Z_]+)` \|/gm)].map((match) => match[1]);
+    expect(rows.toSorted()).toEqual(
+      Object.values(SETTINGS)
+        .map((row) => row.variable)
+        .toSorted(),
+    );
+  });
+});
