@@ -1,0 +1,79 @@
+/** One thing that the replica needs to do its work. */
+export interface Component {
+  readonly name: string;
+  /** Resolves when the component answers; rejects with the reason when it does not. */
+  check(): Promise<void>;
+}
+
+/** What `/readyz` says. */
+export interface ReadinessReport {
+  readonly ready: boolean;
+  /** Component by component: `ok`, or why not. Reasons hold no address and no credential. */
+  readonly components: Readonly<Record<string, string>>;
+}
+
+/**
+ * Whether the replica may get traffic: every component answered its last check and the replica is not shutting down. Components are
+ * asked once when they are asked for, at most once at a time, so a flood of probes costs the stores nothing.
+ */
+export class Readiness {
+  readonly #components: readonly Component[];
+  readonly #deadlineMs: number;
+  readonly #last = new Map<string, string>();
+  #running: Promise<void> | undefined;
+  #draining = false;
+
+  constructor(components: readonly Component[], deadlineMs: number) {
+    this.#components = components;
+    this.#deadlineMs = deadlineMs;
+    for (const { name } of components) this.#last.set(name, 'not checked yet');
+  }
+
+  /** From now on never ready again: the replica is about to stop. */
+  drain(): void {
+    this.#draining = true;
+  }
+
+  /** Asks every component and reports. Never rejects. */
+  async report(): Promise<ReadinessReport> {
+    this.#running ??= this.#checkAll().finally(() => {
+      this.#running = undefined;
+    });
+    await this.#running;
+    return this.last();
+  }
+
+  /** The report of the last check, without asking anybody. */
+  last(): ReadinessReport {
+    const components: Record<string, string> = Object.fromEntries(this.#last);
+    if (this.#draining) components.replica = 'shutting down';
+    return { ready: Object.values(components).every((state) => state === 'ok'), components };
+  }
+
+  async #checkAll(): Promise<void> {
+    await Promise.all(
+      this.#components.map(async (component) => {
+        this.#last.set(component.name, await this.#checkOne(component));
+      }),
+    );
+  }
+
+  async #checkOne(component: Component): Promise<string> {
+    const deadline = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => deadline.reject(new ReadinessFault('no answer in time')),
+      this.#deadlineMs,
+    );
+    try {
+      await Promise.race([component.check(), deadline.promise]);
+      return 'ok';
+    } catch (error) {
+      return error instanceof ReadinessFault ? error.message : 'not available';
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+
+/** A reason for not being ready whose message may be shown to whoever asks. */
+export class ReadinessFault extends Error {}

@@ -1,0 +1,139 @@
+import { globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative, resolve } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+
+const root = resolve(import.meta.dirname, '../..');
+const source = join(root, 'src');
+
+const entries = ['main.ts', 'migrate.ts', 'demo.ts', 'sample-backend.ts'];
+/** Which rooms a room may import from; every room may import from itself. The rooms are described in docs/architecture.md. */
+const mayImport: Readonly<Record<string, readonly string[]>> = {
+  'main.ts': ['service.ts', 'config.ts', 'platform'],
+  'migrate.ts': ['config.ts', 'platform', 'storage'],
+  'demo.ts': ['service.ts', 'config.ts', 'platform', 'sample-backend.ts'],
+  'sample-backend.ts': [],
+  'config.ts': ['config-values.ts'],
+  'config-values.ts': [],
+  'errors.ts': [],
+  platform: ['errors.ts'],
+  limiter: ['platform', 'errors.ts'],
+  plans: ['limiter', 'platform', 'errors.ts'],
+  keys: ['limiter', 'platform', 'errors.ts'],
+  usage: ['limiter', 'platform', 'errors.ts'],
+  storage: ['limiter', 'plans', 'keys', 'usage', 'platform', 'errors.ts'],
+  http: ['errors.ts', 'platform'],
+  observability: ['platform'],
+  management: ['keys', 'plans', 'usage', 'limiter', 'http', 'platform', 'errors.ts'],
+  proxy: ['keys', 'limiter', 'usage', 'http', 'observability', 'platform', 'errors.ts'],
+};
+/** Where a package may be imported; a package that is not listed may be used anywhere. */
+const packageRooms: Readonly<Record<string, readonly string[]>> = {
+  express: ['http', 'management', 'proxy'],
+  'http-proxy-middleware': ['proxy'],
+  undici: ['proxy'],
+  ioredis: ['storage'],
+  pg: ['storage'],
+  kysely: ['storage'],
+  '@electric-sql/pglite': ['storage'],
+  ajv: ['http', 'management'],
+  pino: ['platform'],
+  'prom-client': ['observability'],
+};
+
+interface Import {
+  readonly file: string;
+  readonly specifier: string;
+  /** Absolute path of an imported file of ours. */
+  readonly target: string | undefined;
+}
+
+const files = globSync('**/*.ts', { cwd: source }).toSorted();
+const imports: readonly Import[] = files.flatMap((file) => importsOf(file));
+
+function importsOf(file: string): readonly Import[] {
+  const text = readFileSync(join(source, file), 'utf8');
+  const found = text.matchAll(/(?:from|import)\s*\(?\s*'([^']+)'/g);
+  return [...found].map(([, specifier = '']) => ({
+    file,
+    specifier,
+    target: specifier.startsWith('.')
+      ? relative(source, resolve(source, dirname(file), specifier))
+      : undefined,
+  }));
+}
+
+function roomOf(file: string): string {
+  return file.split('/')[0] ?? file;
+}
+
+describe('the rooms of src', () => {
+  it('are all known', () => {
+    const rooms = new Set(files.map(roomOf));
+    rooms.delete('service.ts');
+    expect([...rooms].filter((room) => !(room in mayImport))).toEqual([]);
+  });
+
+  it('import only from the rooms that they may enter', () => {
+    const trespasses = imports.filter(({ file, target }) => {
+      if (target === undefined || file === 'service.ts') return false;
+      const [from, to] = [roomOf(file), roomOf(target)];
+      return from !== to && !mayImport[from]?.includes(to);
+    });
+    expect(trespasses.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([]);
+  });
+
+  it('keep each library in the rooms that own it', () => {
+    const strays = imports.filter(({ file, specifier }) => {
+      const rooms = packageRooms[specifier.startsWith('@') ? specifier : (specifier.split('/')[0] ?? '')];
+      return rooms !== undefined && !rooms.includes(roomOf(file));
+    });
+    expect(strays.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([]);
+  });
+
+  it('have no import cycles', () => {
+    const graph = new Map(
+      files.map((file) => [
+        file,
+        imports.filter((edge) => edge.file === file).flatMap(({ target }) => target ?? []),
+      ]),
+    );
+    expect(cycleIn(graph)).toEqual([]);
+  });
+
+  it('read the environment only in the entries', () => {
+    const readers = files.filter((file) => readFileSync(join(source, file), 'utf8').includes('process.env'));
+    expect(readers.filter((file) => !entries.includes(file))).toEqual([]);
+  });
+
+  it('take time and randomness from the platform', () => {
+    const system =
+      /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\brandomBytes\(|\brandomUUID\(/;
+    const takers = files.filter(
+      (file) => roomOf(file) !== 'platform' && system.test(readFileSync(join(source, file), 'utf8')),
+    );
+    expect(takers).toEqual([]);
+  });
+});
+
+/** The files of one cycle, or none. */
+function cycleIn(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {
+  const done = new Set<string>();
+  const path: string[] = [];
+  const visit = (file: string): readonly string[] => {
+    if (path.includes(file)) return [...path.slice(path.indexOf(file)), file];
+    if (done.has(file)) return [];
+    path.push(file);
+    for (const next of graph.get(file) ?? []) {
+      const cycle = visit(next);
+      if (cycle.length > 0) return cycle;
+    }
+    path.pop();
+    done.add(file);
+    return [];
+  };
+  for (const file of graph.keys()) {
+    const cycle = visit(file);
+    if (cycle.length > 0) return cycle;
+  }
+  return [];
+}
