@@ -1,0 +1,56 @@
+import type { ErrorRequestHandler, Response } from 'express';
+import { StoreUnavailable, TollgateError } from '../errors.ts';
+import type { Logger } from '../platform/logger.ts';
+import { errorAnswer } from './error-answers.ts';
+
+/**
+ * Answers every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
+ * error and nothing of the request.
+ */
+export function errorHandler(log: Logger): ErrorRequestHandler {
+  return (thrown: unknown, _req, res, _next) => {
+    const error = translated(thrown);
+    report(error, log);
+    send(res, error);
+  };
+}
+
+function send(res: Response, error: unknown): void {
+  const { status, headers, body } = errorAnswer(error);
+  res.status(status).set(headers).type('json').send(body);
+}
+
+function report(error: unknown, log: Logger): void {
+  if (error instanceof StoreUnavailable) {
+    log.warn({ event: 'store_unavailable', store: error.store, err: error }, 'a store did not answer');
+  } else if (!(error instanceof TollgateError)) {
+    log.error({ event: 'internal_error', err: error }, 'a management request failed');
+  }
+}
+
+/** Express and its body reader throw errors of their own for what a client did wrong; these become ours, without their detail. */
+function translated(error: unknown): unknown {
+  if (error instanceof TollgateError || !isClientError(error)) return error;
+  switch (error.type) {
+    case 'entity.too.large':
+      return new TollgateError('body_too_large', 'The request body is larger than 64 KiB.');
+    case 'encoding.unsupported':
+      return new TollgateError(
+        'unsupported_media_type',
+        'The body must not be compressed: send it without Content-Encoding.',
+      );
+    default:
+      return new TollgateError('bad_request', 'The request can not be understood.');
+  }
+}
+
+/** What the package http-errors makes, and the router for a path that is not percent-encoded properly. */
+interface ClientError extends Error {
+  readonly status: number;
+  readonly type?: unknown;
+}
+
+function isClientError(error: unknown): error is ClientError {
+  if (!(error instanceof Error) || !('status' in error)) return false;
+  return typeof error.status === 'number' && error.status >= 400 && error.status < 500;
+}

@@ -1,0 +1,54 @@
+import { isUtf8 } from 'node:buffer';
+import { MIMEType } from 'node:util';
+import express, { type Request, type RequestHandler } from 'express';
+import { TollgateError } from '../errors.ts';
+
+/** The longest body that the management interface reads. Far more than any valid one. */
+export const BODY_LIMIT_BYTES = 64 * 1024;
+
+/**
+ * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `BODY_LIMIT_BYTES`. The value may be
+ * of any JSON type; what it must look like is the schema's concern.
+ * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`; an empty body is malformed.
+ */
+export function jsonBody(): readonly RequestHandler[] {
+  const read = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES, inflate: false });
+  return [requireJson, read, parseJson];
+}
+
+const requireJson: RequestHandler = (req, _res, next) => {
+  if (!isJson(req.headers['content-type'])) {
+    throw new TollgateError(
+      'unsupported_media_type',
+      'The body must be JSON in UTF-8: send "Content-Type: application/json".',
+    );
+  }
+  next();
+};
+
+const parseJson: RequestHandler = (req: Request<object, unknown, unknown>, _res, next) => {
+  // Without Content-Length and Transfer-Encoding there is no body, and express.raw leaves nothing here.
+  req.body = parse(Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0));
+  next();
+};
+
+function isJson(contentType: string | undefined): boolean {
+  if (contentType === undefined) return false;
+  try {
+    const { essence, params } = new MIMEType(contentType);
+    const charset = params.get('charset') ?? 'utf-8';
+    return essence === 'application/json' && charset.toLowerCase() === 'utf-8';
+  } catch {
+    return false; // Not a media type at all.
+  }
+}
+
+function parse(bytes: Buffer): unknown {
+  try {
+    // Decoding would replace broken bytes silently, and a name would be stored that nobody sent.
+    if (isUtf8(bytes)) return JSON.parse(bytes.toString());
+  } catch {
+    // The parser's own message quotes the body, which may hold anything: it goes nowhere.
+  }
+  throw new TollgateError('malformed_json', 'The request body is not well-formed JSON.');
+}

@@ -1,0 +1,33 @@
+const SECOND_MS = 1000;
+
+/** `YYYY-MM-DDThh:mm:ssZ`: the whole second that the instant (milliseconds since 1970) lies in. */
+export function isoSeconds(ms: number): string {
+  return `${new Date(ms).toISOString().slice(0, -'.000Z'.length)}Z`;
+}
+
+/**
+ * `YYYY-MM-DDThh:mm:ssZ`, rounded up to a whole second: for resets, because a client that comes back at the instant shown must
+ * find the new window open.
+ */
+export function isoSecondsUp(ms: number): string {
+  return isoSeconds(Math.ceil(ms / SECOND_MS) * SECOND_MS);
+}
+
+/** `YYYY-MM-DD HH:MM:SS` in UTC: the form of the create answer. */
+export function sqlSeconds(ms: number): string {
+  return isoSeconds(ms).slice(0, -1).replace('T', ' ');
+}
+
+const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
+
+/**
+ * Reads `YYYY-MM-DDThh:mm:ss[.fraction]Z` as milliseconds since 1970, cut to the whole second so that it is what `isoSeconds`
+ * shows. Undefined for anything else, also for a day that the calendar doesn't have.
+ */
+export function parseIsoUtc(text: string): number | undefined {
+  if (!ISO_UTC.test(text)) return undefined;
+  const wholeSeconds = `${text.slice(0, 'YYYY-MM-DDThh:mm:ss'.length)}Z`;
+  const ms = Date.parse(wholeSeconds);
+  // Date.parse rolls February 30 over into March, and hour 24 into the next day.
+  return Number.isNaN(ms) || isoSeconds(ms) !== wholeSeconds ? undefined : ms;
+}
