@@ -29,4 +29,6 @@ export interface RecordVersions {
 export interface ChangeFeed {
   /** Calls `changed` for each key that was settled or retired on any replica, this one included. */
   onChange(changed: (keyId: string) => void): void;
+  /** Calls `reset` when changes may have been missed, because the feed was interrupted: forget everything. */
+  onReset(reset: () => void): void;
 }

@@ -1,0 +1,46 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { RedisConnection } from './connection.ts';
+import { redisUnavailable } from './redis-failure.ts';
+
+/** Called once with either the failure (the client's own error: see `safeRedisError` before keeping it) or the reply. */
+export type ScriptAnswered = (error: Error | null | undefined, reply?: unknown) => void;
+
+/**
+ * A script of `lua/`, called by its digest. Where the server does not know it (a new or restarted server, SCRIPT FLUSH) the call
+ * is made again with the text, which also makes the server learn it. An EVALSHA that the server does not know has run nothing,
+ * so the second call can't count twice.
+ */
+export class LuaScript {
+  readonly #text: string;
+  readonly #sha: string;
+  readonly #numberOfKeys: number;
+
+  /** Reads `lua/<name>.lua`; the name ends in the number of KEYS (`admitRequest-3`). Throws when there is no such file. */
+  constructor(name: string) {
+    this.#text = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+    this.#sha = createHash('sha1').update(this.#text).digest('hex');
+    this.#numberOfKeys = Number(name.slice(name.lastIndexOf('-') + 1));
+  }
+
+  /** Runs the script with its KEYS followed by its ARGV. With a callback, because decisions are made in the hot path. */
+  call(redis: RedisConnection, keysAndArguments: string[], answered: ScriptAnswered): void {
+    redis.evalsha(this.#sha, this.#numberOfKeys, ...keysAndArguments, (error, reply) => {
+      if (error?.message.startsWith('NOSCRIPT')) {
+        redis.eval(this.#text, this.#numberOfKeys, ...keysAndArguments, answered);
+        return;
+      }
+      answered(error, reply);
+    });
+  }
+
+  /** The same as a promise; rejects with `StoreUnavailable`. */
+  async run(redis: RedisConnection, keysAndArguments: string[]): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.call(redis, keysAndArguments, (error, reply) => {
+      if (error) reject(redisUnavailable(error));
+      else resolve(reply);
+    });
+    return promise;
+  }
+}

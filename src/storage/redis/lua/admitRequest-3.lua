@@ -1,0 +1,102 @@
+--[[
+  Decides one request: is the replica's copy of the key's record current, and is there room in the key's window?
+  One call, one round trip, atomic over all replicas. Time is the server's.
+
+  KEYS[1]  version: shared version of the key's record; "*" or "**" while a change is under way, "-" once deleted
+  KEYS[2]  window:  requests counted in the open window
+  KEYS[3]  period:  token of the period that the open window has, same expiry as the window
+
+  ARGV[1]  version of the replica's copy
+  ARGV[2]  "1" when the copy was read for this very request (fresh), else "0"
+  ARGV[3]  limit in requests, or "" for no limit
+  ARGV[4]  token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo"); "" for no limit
+  ARGV[5]  milliseconds that an installed version is kept
+
+  Answer: { 0 }                                stale: reload the copy and ask again
+          { 1, remaining, resetAtMs, nowMs }   admitted and counted
+          { 2, 0, resetAtMs, nowMs }           denied, not counted
+          { 3 }                                no limit applies
+]]
+local STALE, ADMITTED, DENIED, UNLIMITED = 0, 1, 2, 3
+local DAY_MS = 86400000
+
+-- Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from 1 March, so
+-- that the leap day is the last of its year; an era has 400 years, 146097 days. Good for dates after the year 0.
+local function daysFromCivil(year, month, day)
+  if month <= 2 then year = year - 1 end
+  local era = math.floor(year / 400)
+  local yearOfEra = year - era * 400
+  local monthFromMarch = (month + 9) % 12
+  local dayOfYear = math.floor((153 * monthFromMarch + 2) / 5) + day - 1
+  local dayOfEra = yearOfEra * 365 + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100) + dayOfYear
+  return era * 146097 + dayOfEra - 719468
+end
+
+local function civilFromDays(days)
+  local shifted = days + 719468
+  local era = math.floor(shifted / 146097)
+  local dayOfEra = shifted - era * 146097
+  local yearOfEra = math.floor(
+    (dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524) - math.floor(dayOfEra / 146096)) / 365)
+  local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
+  local monthFromMarch = math.floor((5 * dayOfYear + 2) / 153)
+  local day = dayOfYear - math.floor((153 * monthFromMarch + 2) / 5) + 1
+  local month = (monthFromMarch + 2) % 12 + 1
+  local year = era * 400 + yearOfEra
+  if month <= 2 then year = year + 1 end
+  return year, month, day
+end
+
+-- The same instant as windowEndMs of limiter/period.ts: the time of day is kept, the day clamped to the month's last.
+local function windowEndMs(openedAtMs, token)
+  local months = string.match(token, '^(%d+)mo$')
+  if not months then return openedAtMs + tonumber(token) end
+  local days = math.floor(openedAtMs / DAY_MS)
+  local year, month, day = civilFromDays(days)
+  local monthIndex = year * 12 + month - 1 + tonumber(months)
+  year, month = math.floor(monthIndex / 12), monthIndex % 12 + 1
+  local nextMonth = monthIndex + 1
+  local firstDay = daysFromCivil(year, month, 1)
+  local daysInMonth = daysFromCivil(math.floor(nextMonth / 12), nextMonth % 12 + 1, 1) - firstDay
+  return (firstDay + math.min(day, daysInMonth) - 1) * DAY_MS + openedAtMs - days * DAY_MS
+end
+
+-- Large numbers would reach Redis in exponent form.
+local function decimal(number) return string.format('%.0f', number) end
+
+local values = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
+local shared, count, period = values[1], tonumber(values[2] or ''), values[3]
+local version, isFresh, limit, token = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4]
+
+if shared ~= version then
+  -- A fresh copy comes from the record store after the request arrived: it decides whatever is stored here, but is
+  -- installed only where nothing is, so that it can't undo a mark, a tombstone or a newer version.
+  if not isFresh then return { STALE } end
+  if not shared then redis.call('SET', KEYS[1], version, 'PX', ARGV[5]) end
+end
+if not limit then return { UNLIMITED } end
+
+local time = redis.call('TIME')
+local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+local resetAtMs
+if count and period == token then
+  resetAtMs = redis.call('PEXPIRETIME', KEYS[2])
+  if resetAtMs < 0 then
+    -- The expiry is missing: without one the count would never be cleared.
+    resetAtMs = windowEndMs(nowMs, token)
+    redis.call('PEXPIREAT', KEYS[2], decimal(resetAtMs))
+    redis.call('PEXPIREAT', KEYS[3], decimal(resetAtMs))
+  end
+end
+
+if resetAtMs and resetAtMs > nowMs then
+  if count >= limit then return { DENIED, 0, resetAtMs, nowMs } end
+  -- Clamped for a count that no request made, such as a negative one.
+  local used = math.max(redis.call('INCR', KEYS[2]), 1)
+  return { ADMITTED, limit - used, resetAtMs, nowMs }
+end
+
+resetAtMs = windowEndMs(nowMs, token)
+redis.call('SET', KEYS[2], '1', 'PXAT', decimal(resetAtMs))
+redis.call('SET', KEYS[3], token, 'PXAT', decimal(resetAtMs))
+return { ADMITTED, limit - 1, resetAtMs, nowMs }

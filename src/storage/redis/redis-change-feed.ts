@@ -1,0 +1,76 @@
+import type { ChangeFeed } from '../../limiter/record-versions.ts';
+import type { RedisConnection } from './connection.ts';
+import { CHANGES_CHANNEL } from './key-names.ts';
+
+/** How often a quiet subscription is tried: a half-open socket is noticed only by writing to it. */
+const PING_INTERVAL_MS = 5000;
+
+/** Listens on `tg:changes` over a connection of its own. */
+export class RedisChangeFeed implements ChangeFeed {
+  readonly #changed: ((keyId: string) => void)[] = [];
+  readonly #reset: (() => void)[] = [];
+  readonly #redis: RedisConnection;
+  readonly #ping: NodeJS.Timeout;
+  #isSubscribed = false;
+
+  /** Subscribes at once, and again whenever the connection was lost. */
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+    redis.on('message', (channel: string, keyId: string) => {
+      if (channel === CHANGES_CHANNEL) for (const changed of this.#changed) changed(keyId);
+    });
+    // The client subscribes again by itself, but only this answer says from when on nothing is missed.
+    redis.on('ready', () => void this.#subscribe());
+    redis.on('close', () => this.#interrupted());
+    this.#ping = setInterval(() => void this.#tryConnection(), PING_INTERVAL_MS);
+    this.#ping.unref();
+  }
+
+  /** True while changes arrive: nothing published since the last `onReset` was missed. */
+  get isSubscribed(): boolean {
+    return this.#isSubscribed;
+  }
+
+  onChange(changed: (keyId: string) => void): void {
+    this.#changed.push(changed);
+  }
+
+  onReset(reset: () => void): void {
+    this.#reset.push(reset);
+  }
+
+  /** Stops the timer; the connection is its owner's to close. */
+  stop(): void {
+    clearInterval(this.#ping);
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#redis.subscribe(CHANGES_CHANNEL);
+      this.#isSubscribed = true;
+      this.#tellReset();
+    } catch {
+      // The connection broke: 'close' follows, then 'ready' and another attempt.
+    }
+  }
+
+  /** What is remembered from here on is not told about changes, so it is forgotten once now and once when the feed is back. */
+  #interrupted(): void {
+    if (!this.#isSubscribed) return;
+    this.#isSubscribed = false;
+    this.#tellReset();
+  }
+
+  #tellReset(): void {
+    for (const reset of this.#reset) reset();
+  }
+
+  async #tryConnection(): Promise<void> {
+    if (this.#redis.status !== 'ready') return;
+    try {
+      await this.#redis.ping();
+    } catch {
+      // No answer in time: the socket timeout gives the connection up, and 'close' is told.
+    }
+  }
+}

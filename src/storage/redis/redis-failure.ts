@@ -1,0 +1,18 @@
+import { StoreUnavailable } from '../../errors.ts';
+
+/**
+ * What may be kept of an error of the Redis client: its message, name and code. The client hangs the failed command with all
+ * its arguments onto the error, and for a refused log-in these are the password.
+ */
+export function safeRedisError(error: unknown): Error {
+  if (!(error instanceof Error)) return new Error('unknown failure of the Redis client');
+  const safe = new Error(error.message);
+  safe.name = error.name;
+  if ('code' in error && typeof error.code === 'string') Object.assign(safe, { code: error.code });
+  return safe;
+}
+
+/** The error that a port's promise rejects with when Redis failed. */
+export function redisUnavailable(error: unknown): StoreUnavailable {
+  return error instanceof StoreUnavailable ? error : new StoreUnavailable('redis', safeRedisError(error));
+}

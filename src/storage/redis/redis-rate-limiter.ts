@@ -1,0 +1,90 @@
+import { CallTimes } from '../../limiter/call-times.ts';
+import { windowEndMs } from '../../limiter/period.ts';
+import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from '../../limiter/rate-limiter.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { RedisConnection } from './connection.ts';
+import { periodKey, versionKey, windowKey } from './key-names.ts';
+import { LuaScript } from './lua-script.ts';
+import { redisUnavailable, safeRedisError } from './redis-failure.ts';
+import { VERSION_KEPT_MS } from './redis-record-versions.ts';
+
+/** Counts in Redis: one script call per decision, by Redis's own clock, shared by all replicas. */
+export class RedisRateLimiter implements RateLimiter {
+  /** Time from asking to the answer of every decision, failed ones included. */
+  readonly callTimes = new CallTimes();
+  readonly #decisions: RedisConnection;
+  readonly #background: RedisConnection;
+  readonly #clock: Clock;
+  readonly #admitRequest = new LuaScript('admitRequest-3');
+  readonly #peekWindow = new LuaScript('peekWindow-2');
+
+  /** `decisions` should pipeline by itself; `background` serves `peek`, which must not wait in the hot path's pipeline. */
+  constructor(decisions: RedisConnection, background: RedisConnection, clock: Clock) {
+    this.#decisions = decisions;
+    this.#background = background;
+    this.#clock = clock;
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    const { keyId, version, fresh, quota } = subject;
+    const startedAt = this.#clock.monotonicMs();
+    this.#admitRequest.call(
+      this.#decisions,
+      [
+        versionKey(keyId),
+        windowKey(keyId),
+        periodKey(keyId),
+        version,
+        fresh ? '1' : '0',
+        quota === null ? '' : String(quota.limit),
+        quota === null ? '' : quota.period.token,
+        VERSION_KEPT_MS,
+      ],
+      (error, reply) => {
+        this.callTimes.add(this.#clock.monotonicMs() - startedAt);
+        decided(error ? { kind: 'unavailable', cause: safeRedisError(error) } : readDecision(reply));
+      },
+    );
+  }
+
+  async peek(keyId: string, quota: Quota): Promise<WindowState> {
+    const reply = await this.#peekWindow.run(this.#background, [
+      windowKey(keyId),
+      periodKey(keyId),
+      quota.period.token,
+    ]);
+    if (!isNumbers(reply)) throw redisUnavailable(unexpectedReply());
+    const [used = 0, resetAtMs = -1, nowMs = 0] = reply;
+    if (resetAtMs === WINDOW_WITHOUT_EXPIRY)
+      return { used, resetAtMs: windowEndMs(nowMs, quota.period), nowMs };
+    return { used, resetAtMs: resetAtMs < 0 ? null : resetAtMs, nowMs };
+  }
+}
+
+const WINDOW_WITHOUT_EXPIRY = -2;
+
+/** Reads the tuple that the header of `admitRequest-3.lua` describes. */
+function readDecision(reply: unknown): Decision {
+  if (isNumbers(reply)) {
+    const [kind, remaining = 0, resetAtMs = 0, nowMs = 0] = reply;
+    switch (kind) {
+      case 0:
+        return { kind: 'stale' };
+      case 1:
+        return { kind: 'admitted', remaining, resetAtMs, nowMs, degraded: false };
+      case 2:
+        return { kind: 'denied', resetAtMs, nowMs, degraded: false };
+      case 3:
+        return { kind: 'unlimited', degraded: false };
+    }
+  }
+  return { kind: 'unavailable', cause: unexpectedReply() };
+}
+
+function isNumbers(reply: unknown): reply is number[] {
+  return Array.isArray(reply) && reply.every((item) => typeof item === 'number');
+}
+
+function unexpectedReply(): Error {
+  return new Error('Redis answered a script call with something else than the script returns');
+}

@@ -1,0 +1,57 @@
+/** What a Redis URL says. */
+export interface RedisAddress {
+  /** At least one. In cluster and sentinel mode the servers to ask first. */
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly isTls: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Number of the database; 0 in cluster mode. */
+  readonly database: number;
+  /** Name under which sentinels know the master. */
+  readonly masterName: string;
+  /** Password of the sentinels themselves. */
+  readonly sentinelPassword: string | undefined;
+}
+
+const REDIS_PORT = 6379;
+
+/**
+ * Reads `redis://user:password@host:port/database`, or `rediss://` for TLS. Several nodes are separated by commas; the first one's
+ * scheme, credentials and path hold for all, and the later ones may be `host:port` alone. For sentinels the nodes are the sentinels,
+ * the credentials are the master's, the path is the master's name (default `mymaster`), and `?db=` and `?sentinelPassword=` give
+ * the rest. Throws a `TypeError` that does not quote the URL, which holds a password.
+ */
+export function parseRedisUrl(text: string): RedisAddress {
+  const [first = '', ...others] = text.split(',').map((part) => part.trim());
+  const url = readUrl(first);
+  const path = decodeURIComponent(url.pathname.slice(1));
+  const isNumber = /^\d{1,5}$/.test(path);
+  return {
+    nodes: [url, ...others.map((other) => readUrl(other.includes('://') ? other : `redis://${other}`))].map(
+      nodeOf,
+    ),
+    isTls: url.protocol === 'rediss:',
+    username: decodeURIComponent(url.username) || undefined,
+    password: decodeURIComponent(url.password) || undefined,
+    database: Number(url.searchParams.get('db') ?? (isNumber ? path : 0)),
+    masterName: path === '' || isNumber ? 'mymaster' : path,
+    sentinelPassword: url.searchParams.get('sentinelPassword') ?? undefined,
+  };
+}
+
+function readUrl(text: string): URL {
+  if (!URL.canParse(text)) throw new TypeError('a Redis URL must look like redis://user:password@host:port');
+  const url = new URL(text);
+  if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
+    throw new TypeError('a Redis URL must begin with redis:// or rediss://');
+  }
+  return url;
+}
+
+function nodeOf(url: URL): { host: string; port: number } {
+  return {
+    // The brackets of an IPv6 address belong to the URL, not to the address.
+    host: url.hostname.replace(/^\[|\]$/g, '') || 'localhost',
+    port: url.port === '' ? REDIS_PORT : Number(url.port),
+  };
+}

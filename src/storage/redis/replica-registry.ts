@@ -1,0 +1,69 @@
+import type { RedisConnection } from './connection.ts';
+import { REPLICAS_KEY } from './key-names.ts';
+import { LuaScript } from './lua-script.ts';
+
+const BEAT_INTERVAL_MS = 2000;
+const SILENT_FOR_MS = '10000';
+
+/** Which replicas live, so that each can work out its share while Redis is away. */
+export class ReplicaRegistry {
+  readonly #redis: RedisConnection;
+  readonly #replicaId: string;
+  readonly #countReplicas = new LuaScript('countReplicas-1');
+  #liveReplicas = 1;
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `replicaId` must be unique to this process. */
+  constructor(redis: RedisConnection, replicaId: string) {
+    this.#redis = redis;
+    this.#replicaId = replicaId;
+  }
+
+  /**
+   * Replicas that gave a sign of life within ten seconds, this one included: at least 1. While Redis is away the last count
+   * that was known.
+   */
+  get liveReplicas(): number {
+    return this.#liveReplicas;
+  }
+
+  /** Gives a sign of life now and every two seconds, without keeping the process alive. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    void this.beat();
+    // A connection that comes up later is not waited for: the others should know of this replica at once.
+    this.#redis.on('ready', this.#beatWhenReady);
+    this.#timer = setInterval(() => void this.beat(), BEAT_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  /** Gives one sign of life and counts. Resolves with false when Redis did not answer. */
+  async beat(): Promise<boolean> {
+    try {
+      const count = await this.#countReplicas.run(this.#redis, [
+        REPLICAS_KEY,
+        this.#replicaId,
+        SILENT_FOR_MS,
+      ]);
+      if (typeof count === 'number') this.#liveReplicas = Math.max(count, 1);
+      return true;
+    } catch {
+      // The connection logs its own failures; the last known count stays.
+      return false;
+    }
+  }
+
+  /** Takes this replica off the list, so that the others' shares grow at once. Best effort, never rejects. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#redis.off('ready', this.#beatWhenReady);
+    try {
+      await this.#redis.zrem(REPLICAS_KEY, this.#replicaId);
+    } catch {
+      // It will be forgotten after ten seconds of silence.
+    }
+  }
+
+  readonly #beatWhenReady = (): void => void this.beat();
+}
