@@ -1,0 +1,146 @@
+import { StoreUnavailable } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
+
+/** `closed`: calls go through. `open`: none does. `half-open`: one does, to try. */
+export type CircuitState = 'closed' | 'open' | 'half-open';
+
+/** The cause of an `unavailable` that the breaker answered itself: the store was certainly not asked. */
+export class CircuitOpen extends Error {
+  constructor() {
+    super('the store is not called while its circuit is open');
+    this.name = 'CircuitOpen';
+  }
+}
+
+/** When the breaker opens and how long it waits. */
+export interface CircuitBreakerOptions {
+  readonly clock: Clock;
+  /** Called after each change of state, for the log. */
+  readonly onStateChange?: (state: CircuitState) => void;
+  /** Failures in a row that open it. 5 unless told. */
+  readonly failuresInRow?: number;
+  /** Share of failed calls that opens it, once at least 20 were made within ten seconds. 0.5 unless told. */
+  readonly failureRatio?: number;
+  /** The first pause before a trial call, in milliseconds; it doubles with each that fails. 250 unless told. */
+  readonly firstPauseMs?: number;
+  /** The longest pause in milliseconds. 5000 unless told. */
+  readonly longestPauseMs?: number;
+}
+
+const SPAN_MS = 10_000;
+const FEWEST_CALLS = 20;
+
+/**
+ * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout.
+ * While open it answers `unavailable` with the cause `CircuitOpen`. After a pause the next request is let through alone as
+ * a trial: an answer of any kind closes the circuit, a failure doubles the pause. No timer: without requests nothing is tried.
+ */
+export class CircuitBreaker implements RateLimiter {
+  readonly #inner: RateLimiter;
+  readonly #options: Required<Omit<CircuitBreakerOptions, 'onStateChange'>>;
+  readonly #onStateChange: (state: CircuitState) => void;
+  #state: CircuitState = 'closed';
+  /** Raised with every change of state: an answer to a call of an earlier state says nothing about this one. */
+  #epoch = 0;
+  #failuresInRow = 0;
+  #calls = 0;
+  #failures = 0;
+  #spanEndsAt = 0;
+  #pauseMs = 0;
+  #pausedUntil = 0;
+  #openings = 0;
+
+  constructor(inner: RateLimiter, options: CircuitBreakerOptions) {
+    const { onStateChange = () => {}, ...rest } = options;
+    this.#inner = inner;
+    this.#onStateChange = onStateChange;
+    this.#options = {
+      failuresInRow: 5,
+      failureRatio: 0.5,
+      firstPauseMs: 250,
+      longestPauseMs: 5000,
+      ...rest,
+    };
+  }
+
+  get state(): CircuitState {
+    return this.#state;
+  }
+
+  /** How often it opened. A trial that fails is not counted again. */
+  get openings(): number {
+    return this.#openings;
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    if (!this.#mayCall()) {
+      decided({ kind: 'unavailable', cause: new CircuitOpen() });
+      return;
+    }
+    const epoch = this.#epoch;
+    this.#inner.decide(subject, (decision) => {
+      if (epoch === this.#epoch) this.#note(decision.kind === 'unavailable');
+      decided(decision);
+    });
+  }
+
+  /** Refused while open, without being a trial itself. */
+  async peek(keyId: string, quota: Quota): Promise<WindowState> {
+    if (this.#state !== 'closed' && this.#options.clock.monotonicMs() < this.#pausedUntil) {
+      throw new StoreUnavailable('redis', new CircuitOpen());
+    }
+    return this.#inner.peek(keyId, quota);
+  }
+
+  #mayCall(): boolean {
+    if (this.#state === 'closed') return true;
+    if (this.#state === 'half-open' || this.#options.clock.monotonicMs() < this.#pausedUntil) return false;
+    this.#enter('half-open');
+    return true;
+  }
+
+  #note(hasFailed: boolean): void {
+    if (this.#state === 'half-open') {
+      if (hasFailed) this.#open(Math.min(this.#pauseMs * 2, this.#options.longestPauseMs));
+      else this.#close();
+      return;
+    }
+    const nowMs = this.#options.clock.monotonicMs();
+    if (nowMs >= this.#spanEndsAt) {
+      this.#calls = 0;
+      this.#failures = 0;
+      this.#spanEndsAt = nowMs + SPAN_MS;
+    }
+    this.#calls += 1;
+    if (!hasFailed) {
+      this.#failuresInRow = 0;
+      return;
+    }
+    this.#failures += 1;
+    this.#failuresInRow += 1;
+    const { failuresInRow, failureRatio, firstPauseMs } = this.#options;
+    const isFailing = this.#calls >= FEWEST_CALLS && this.#failures >= failureRatio * this.#calls;
+    if (this.#failuresInRow < failuresInRow && !isFailing) return;
+    this.#openings += 1;
+    this.#open(firstPauseMs);
+  }
+
+  #open(pauseMs: number): void {
+    this.#pauseMs = pauseMs;
+    this.#pausedUntil = this.#options.clock.monotonicMs() + pauseMs;
+    this.#enter('open');
+  }
+
+  #close(): void {
+    this.#failuresInRow = 0;
+    this.#spanEndsAt = 0;
+    this.#enter('closed');
+  }
+
+  #enter(state: CircuitState): void {
+    this.#state = state;
+    this.#epoch += 1;
+    this.#onStateChange(state);
+  }
+}

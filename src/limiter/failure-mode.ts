@@ -1,0 +1,119 @@
+import { CircuitOpen } from './circuit-breaker.ts';
+import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
+
+/**
+ * What happens while the shared count can't be asked. `local`: each replica admits its share; `open`: everything is
+ * admitted; `closed`: nothing is decided, the request gets a 503.
+ */
+export const FAILURE_MODES = ['local', 'open', 'closed'] as const;
+export type FailureMode = (typeof FAILURE_MODES)[number];
+
+/** Decisions by kind, counted from the start of the process. */
+export interface DecisionCounts {
+  readonly admitted: number;
+  readonly denied: number;
+  readonly unlimited: number;
+  readonly stale: number;
+  readonly unavailable: number;
+}
+
+/** What `FailureModeLimiter` needs. */
+export interface FailureModeOptions {
+  readonly mode: FailureMode;
+  /** Counts on this replica only, in a table of its own. Must call back before `decide` returns. */
+  readonly local: RateLimiter;
+  /** Replicas that share a limit, this one included; at least 1. */
+  readonly liveReplicas: () => number;
+  /** Told of each request that was admitted locally and that the shared count certainly does not hold. */
+  readonly onUncounted?: (keyId: string, quota: Quota, resetAtMs: number) => void;
+  /** Called with each decision of the inner limiter: it answers. */
+  readonly onShared?: () => void;
+}
+
+/**
+ * Decides where the inner limiter is `unavailable`, and marks those decisions as `degraded`. In `local` mode a replica admits the
+ * limit divided by the live replicas, rounded up. Versions can't be compared then: the copy at hand decides.
+ */
+export class FailureModeLimiter implements RateLimiter {
+  /** Decisions of the inner limiter; `unavailable` counts those that the failure mode had to take over. */
+  readonly shared: DecisionCounts = noDecisions();
+  /** Decisions that the failure mode made; `unavailable` in mode `closed`. */
+  readonly degraded: DecisionCounts = noDecisions();
+  readonly #inner: RateLimiter;
+  readonly #options: FailureModeOptions;
+
+  constructor(inner: RateLimiter, options: FailureModeOptions) {
+    this.#inner = inner;
+    this.#options = options;
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    this.#inner.decide(subject, (decision) => {
+      count(this.shared, decision);
+      if (decision.kind !== 'unavailable') {
+        this.#options.onShared?.();
+        decided(decision);
+        return;
+      }
+      this.#decideAlone(subject, decision, (alone) => {
+        count(this.degraded, alone);
+        decided(alone);
+      });
+    });
+  }
+
+  /** Of the shared count, in every mode: a replica's own count is not the key's. */
+  peek(keyId: string, quota: Quota): Promise<WindowState> {
+    return this.#inner.peek(keyId, quota);
+  }
+
+  #decideAlone(
+    subject: LimitSubject,
+    unavailable: Decision & { kind: 'unavailable' },
+    decided: (decision: Decision) => void,
+  ): void {
+    switch (this.#options.mode) {
+      case 'closed':
+        decided(unavailable);
+        return;
+      case 'open':
+        decided({ kind: 'unlimited', degraded: true });
+        return;
+      case 'local':
+        this.#decideOnShare(subject, unavailable.cause, decided);
+    }
+  }
+
+  #decideOnShare(subject: LimitSubject, cause: Error, decided: (decision: Decision) => void): void {
+    const { quota } = subject;
+    if (quota === null) {
+      decided({ kind: 'unlimited', degraded: true });
+      return;
+    }
+    const share = Math.ceil(quota.limit / Math.max(this.#options.liveReplicas(), 1));
+    // Fresh, because there is nothing to compare the copy with.
+    const alone: LimitSubject = { ...subject, fresh: true, quota: { ...quota, limit: share } };
+    this.#options.local.decide(alone, (decision) => {
+      if (decision.kind !== 'admitted' && decision.kind !== 'denied') {
+        decided(decision);
+        return;
+      }
+      // A call that failed in Redis may have been counted there; one that the breaker refused was not.
+      if (decision.kind === 'admitted' && cause instanceof CircuitOpen) {
+        this.#options.onUncounted?.(subject.keyId, quota, decision.resetAtMs);
+      }
+      decided({ ...decision, degraded: true });
+    });
+  }
+}
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+function noDecisions(): DecisionCounts {
+  return { admitted: 0, denied: 0, unlimited: 0, stale: 0, unavailable: 0 };
+}
+
+/** In place: it is done for every request. */
+function count(counts: Mutable<DecisionCounts>, decision: Decision): void {
+  counts[decision.kind] += 1;
+}

@@ -1,0 +1,67 @@
+import type { Clock } from '../platform/clock.ts';
+import type { ChangeFeed, RecordVersion, RecordVersions } from './record-versions.ts';
+import { MARK, OVERLAPPING_MARK, TOMBSTONE, type WindowTable } from './window-table.ts';
+
+/** Milliseconds that a version or a tombstone is kept. */
+const VERSION_KEPT_MS = 3_600_000;
+/** Milliseconds after which a mark lapses. */
+const MARK_KEPT_MS = 30_000;
+
+/** The shared versions of one process, with the rules of the scripts in Redis; its own change feed, which misses nothing. */
+export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
+  readonly #table: WindowTable;
+  readonly #clock: Clock;
+  readonly #changed: ((keyId: string) => void)[] = [];
+
+  constructor(table: WindowTable, clock: Clock) {
+    this.#table = table;
+    this.#clock = clock;
+  }
+
+  async announce(keyIds: readonly string[]): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    for (const keyId of keyIds) {
+      const shared = this.#table.version(keyId, nowMs);
+      if (shared === TOMBSTONE) continue;
+      const isMarked = shared === MARK || shared === OVERLAPPING_MARK;
+      this.#store(keyId, isMarked ? OVERLAPPING_MARK : MARK, MARK_KEPT_MS);
+    }
+  }
+
+  async settle(versions: readonly RecordVersion[]): Promise<void> {
+    for (const { keyId, version } of versions) {
+      this.#settleOne(keyId, version);
+      this.#publish(keyId);
+    }
+  }
+
+  async retire(keyId: string): Promise<void> {
+    this.#store(keyId, TOMBSTONE, VERSION_KEPT_MS);
+    this.#table.setWindow(keyId, undefined, this.#clock.nowMs());
+    this.#publish(keyId);
+  }
+
+  onChange(changed: (keyId: string) => void): void {
+    this.#changed.push(changed);
+  }
+
+  /** Never called: nothing gets lost within a process. */
+  onReset(): void {}
+
+  /** A change that overlapped another one can't know which wrote last: then the mark stays for its full time. */
+  #settleOne(keyId: string, version: string): void {
+    const shared = this.#table.version(keyId, this.#clock.nowMs());
+    if (shared === TOMBSTONE || shared === version) return;
+    if (shared === undefined || shared === MARK) this.#store(keyId, version, VERSION_KEPT_MS);
+    else this.#store(keyId, OVERLAPPING_MARK, MARK_KEPT_MS);
+  }
+
+  #store(keyId: string, version: string, keptMs: number): void {
+    const nowMs = this.#clock.nowMs();
+    this.#table.setVersion(keyId, { version, lapsesAtMs: nowMs + keptMs }, nowMs);
+  }
+
+  #publish(keyId: string): void {
+    for (const changed of this.#changed) changed(keyId);
+  }
+}
