@@ -33,6 +33,8 @@ export interface KeyRepository {
   findGrantById(keyId: string): Promise<KeyGrant | undefined>;
   /** Writes the changes, sets `updatedAtMs` and raises the version. Undefined when there is no such key. */
   update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<StoredKey | undefined>;
+  /** Whether a plan can be bound; it may be gone when `bind` comes, which then says so. */
+  planExists(planId: string): Promise<boolean>;
   /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
   bind(
     keyId: string,

@@ -1,0 +1,42 @@
+import type { Generated, Selectable } from 'kysely';
+import type { ConsumerKey } from '../../keys/consumer-key.ts';
+
+/** The table `consumer_keys`. */
+export interface ConsumerKeysTable {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+  readonly enabled: boolean;
+  readonly expires_at: Date | null;
+  readonly lookup: Uint8Array;
+  readonly sealed_secret: Uint8Array | null;
+  readonly plan_id: string | null;
+  readonly version: Generated<number>;
+}
+
+/** The columns of which a `ConsumerKey` is made. */
+export const KEY_COLUMNS = [
+  'consumer_keys.id',
+  'consumer_keys.name',
+  'consumer_keys.created_at',
+  'consumer_keys.updated_at',
+  'consumer_keys.enabled',
+  'consumer_keys.expires_at',
+  'consumer_keys.plan_id',
+] as const;
+
+/** The key that a row holds. */
+export function keyOfRow(
+  row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'sealed_secret' | 'version'>,
+): ConsumerKey {
+  return {
+    id: row.id,
+    name: row.name,
+    createdAtMs: row.created_at.getTime(),
+    updatedAtMs: row.updated_at.getTime(),
+    enabled: row.enabled,
+    expiresAtMs: row.expires_at?.getTime() ?? null,
+    planId: row.plan_id,
+  };
+}

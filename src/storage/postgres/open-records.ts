@@ -1,0 +1,61 @@
+import { sql } from 'kysely';
+import type { KeyRepository } from '../../keys/key-repository.ts';
+import type { PlanRepository } from '../../plans/plan-repository.ts';
+import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
+import { PostgresKeyRepository } from './postgres-key-repository.ts';
+import { PostgresPlanRepository } from './postgres-plan-repository.ts';
+import type { RecordsDatabase } from './records-database.ts';
+import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
+
+/** The record store, opened: its repositories, and what starting, probing and stopping it take. */
+export interface Records {
+  readonly keys: KeyRepository;
+  readonly plans: PlanRepository;
+  /** For the repositories that are built elsewhere. */
+  readonly db: RecordsDatabase;
+  /** Applies what `pendingMigrations` names, as `applyMigrations` does. */
+  migrate(): Promise<readonly string[]>;
+  /** Empty when the tables are as this version of the program wants them. */
+  pendingMigrations(): Promise<readonly string[]>;
+  /** Resolves when the store answers; rejects with `StoreUnavailable` otherwise. */
+  ping(): Promise<void>;
+  /** Closes all connections. Call it once, last. */
+  close(): Promise<void>;
+}
+
+/** What is needed whichever store holds the records. */
+export interface RecordsOptions {
+  /** Where the migrations are: `sql/`. */
+  readonly migrationsDirectory: string;
+  /** The plan of keys that have none of their own; null = unlimited. */
+  readonly defaultPlanId: string | null;
+}
+
+/** Records in a Postgres server. Connects with the first query: a server that is away is reported by `ping`, not here. */
+export function openRecords(options: PostgresOptions & RecordsOptions): Records {
+  return recordsIn(connectPostgres(options), options, async () => {
+    const db = connectPostgresForMigration(options);
+    try {
+      return await applyMigrations(db, options.migrationsDirectory);
+    } finally {
+      await db.destroy();
+    }
+  });
+}
+
+/** The record store in an open database, with `migrate` as given. */
+export function recordsIn(
+  db: RecordsDatabase,
+  options: RecordsOptions,
+  migrate: () => Promise<readonly string[]>,
+): Records {
+  return {
+    keys: new PostgresKeyRepository(db, options),
+    plans: new PostgresPlanRepository(db, options),
+    db,
+    migrate,
+    pendingMigrations: () => pendingMigrations(db, options.migrationsDirectory),
+    ping: async () => void (await sql`select 1`.execute(db)),
+    close: () => db.destroy(),
+  };
+}

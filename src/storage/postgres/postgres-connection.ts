@@ -1,0 +1,54 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import { Pool, types } from 'pg';
+import { BIGINT_OID, type RecordsDatabase, type RecordsTables } from './records-database.ts';
+import { withUnavailability } from './unavailability.ts';
+
+/** How to reach a Postgres server. */
+export interface PostgresOptions {
+  readonly url: string;
+  /** Connections of this process at most. */
+  readonly maxConnections: number;
+  /** Told of an idle connection that broke; the pool replaces it by itself. */
+  readonly onIdleError: (error: Error) => void;
+}
+
+/** Longest wait for a connection, and longest run of a statement, in milliseconds. */
+const TIMEOUT_MS = 5000;
+
+/** Connects when first asked, and again after Postgres was away. Destroy it to close its connections. */
+export function connectPostgres(options: PostgresOptions): RecordsDatabase {
+  // The server ends a statement first, so that it does not run on after we gave up; ours is for a server that is not there.
+  return connect(options, { statement_timeout: TIMEOUT_MS, query_timeout: TIMEOUT_MS + 1000 });
+}
+
+/**
+ * The same without a limit on a statement's run: migrations wait for each other's lock and may take long. Keep it for no
+ * longer than a migration.
+ */
+export function connectPostgresForMigration(options: PostgresOptions): RecordsDatabase {
+  return connect({ ...options, maxConnections: 2 }, {});
+}
+
+function connect(
+  { url, maxConnections, onIdleError }: PostgresOptions,
+  timeouts: { readonly statement_timeout?: number; readonly query_timeout?: number },
+): RecordsDatabase {
+  const pool = new Pool({
+    connectionString: url,
+    application_name: 'tollgate',
+    max: maxConnections,
+    connectionTimeoutMillis: TIMEOUT_MS,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    types: { getTypeParser },
+    ...timeouts,
+  });
+  // An 'error' event without a listener would end the process. The pool listens to idle connections only; one that is in use
+  // fails its query as well, which tells its caller.
+  pool.on('error', onIdleError);
+  pool.on('connect', (client) => void client.on('error', () => {}));
+  return new Kysely<RecordsTables>({ dialect: new PostgresDialect({ pool: withUnavailability(pool) }) });
+}
+
+const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
+  oid === BIGINT_OID && format !== 'binary' ? Number : types.getTypeParser(oid, format as 'text');

@@ -1,0 +1,69 @@
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { CompiledQuery } from 'kysely';
+import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
+import type { RecordsDatabase } from './records-database.ts';
+
+const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
+
+/**
+ * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, all in one transaction under
+ * Kysely's lock, so that replicas that start together apply each once. Forward only. Resolves with the names of those
+ * applied now; rejects, with nothing applied, when one fails.
+ */
+export async function applyMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
+  const { error, results = [] } = await migrator(db, directory).migrateToLatest();
+  if (error !== undefined) {
+    const failed = results.find((result) => result.status === 'Error')?.migrationName;
+    throw failed === undefined ? error : new Error(`The migration ${failed} failed.`, { cause: error });
+  }
+  return results.map((result) => result.migrationName);
+}
+
+/** The names of the migrations that this database has not seen. */
+export async function pendingMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
+  const migrations = await migrator(db, directory).getMigrations();
+  return migrations.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name);
+}
+
+function migrator(db: RecordsDatabase, directory: string): Migrator {
+  return new Migrator({ db, provider: new SqlMigrations(directory) });
+}
+
+class SqlMigrations implements MigrationProvider {
+  readonly #directory: string;
+
+  constructor(directory: string) {
+    this.#directory = directory;
+  }
+
+  async getMigrations(): Promise<Record<string, Migration>> {
+    const migrations: Record<string, Migration> = {};
+    for (const file of (await readdir(this.#directory)).toSorted()) {
+      const name = FILE_NAME.exec(file)?.[1];
+      if (name !== undefined) {
+        migrations[name] = sqlMigration(await readFile(join(this.#directory, file), 'utf8'));
+      }
+    }
+    return migrations;
+  }
+}
+
+function sqlMigration(text: string): Migration {
+  return {
+    up: async (db) => {
+      for (const statement of statementsOf(text)) {
+        await db.executeQuery(CompiledQuery.raw(statement));
+      }
+    },
+  };
+}
+
+/** One by one, because the embedded Postgres takes a single statement at a time. A file ends each with `;` at a line's end. */
+function statementsOf(text: string): readonly string[] {
+  return text
+    .replace(/^\s*--.*$/gm, '')
+    .split(/;[ \t]*$/m)
+    .map((statement) => statement.trim())
+    .filter((statement) => statement !== '');
+}

@@ -1,0 +1,171 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { NewConsumerKey } from '../../src/keys/key-repository.ts';
+import { PostgresKeyRepository } from '../../src/storage/postgres/postgres-key-repository.ts';
+import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleKey, samplePlan } from '../support/sample-records.ts';
+
+const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
+
+describe.each([
+  ['Postgres', createPostgresRecords],
+  ['PGlite', createEmbeddedRecords],
+])('the key repository in %s', (_name, create) => {
+  let store: TestRecords;
+  beforeAll(async () => {
+    store = await create();
+  });
+  afterAll(() => store.remove());
+
+  async function inserted(fields: Partial<NewConsumerKey> = {}): Promise<NewConsumerKey> {
+    const key = sampleKey(fields);
+    await store.records.keys.insert(key);
+    return key;
+  }
+
+  async function insertedPlan(fields = {}) {
+    const plan = samplePlan(fields);
+    expect(await store.records.plans.insert(plan)).toBe(true);
+    return plan;
+  }
+
+  it('gives back a stored key with every field to the millisecond', async () => {
+    const stored = await inserted({ name: 'Ключ 🗝 "\'\\', enabled: false, expiresAtMs: LATER_MS });
+    const { lookup: _lookup, sealedSecret, ...key } = stored;
+    expect(await store.records.keys.find(stored.id)).toEqual({
+      key,
+      sealedSecret,
+      grant: {
+        keyId: stored.id,
+        version: '1.1',
+        enabled: false,
+        expiresAtMs: LATER_MS,
+        plan: {
+          id: 'default',
+          limit: 1000,
+          periodText: 'hour',
+          period: { kind: 'fixed', token: expect.any(String), lengthMs: 3_600_000 },
+        },
+      },
+    });
+  });
+
+  it('keeps a key without a sealed secret', async () => {
+    const { id } = await inserted({ sealedSecret: null });
+    expect((await store.records.keys.find(id))?.sealedSecret).toBeNull();
+  });
+
+  it('lists the newest first, page by page, each key once', async () => {
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1) {
+      ids.unshift((await inserted()).id);
+    }
+    const first = await store.records.keys.list(2);
+    const second = await store.records.keys.list(3, first.at(-1)?.id);
+    expect([...first, ...second].map(({ id }) => id)).toEqual(ids);
+  });
+
+  it('finds a grant by any of the look-up values, and by none of others', async () => {
+    const { id, lookup } = await inserted();
+    const other = sampleKey().lookup;
+    expect((await store.records.keys.findGrantByLookup([other, lookup]))?.keyId).toBe(id);
+    expect((await store.records.keys.findGrantByLookup([lookup]))?.keyId).toBe(id);
+    expect(await store.records.keys.findGrantByLookup([other])).toBeUndefined();
+  });
+
+  it('refuses a second key with the same look-up value', async () => {
+    const { lookup } = await inserted();
+    await expect(store.records.keys.insert(sampleKey({ lookup }))).rejects.toThrow('unique');
+  });
+
+  it('changes only the fields that an edit names, and raises the version', async () => {
+    const { id, name } = await inserted();
+    const disabled = await store.records.keys.update(id, { enabled: false, expiresAtMs: LATER_MS }, LATER_MS);
+    expect(disabled?.key).toMatchObject({
+      name,
+      enabled: false,
+      expiresAtMs: LATER_MS,
+      updatedAtMs: LATER_MS,
+    });
+    expect(disabled?.grant).toMatchObject({ version: '2.1', enabled: false });
+    const renamed = await store.records.keys.update(id, { name: 'renamed', expiresAtMs: null }, LATER_MS + 1);
+    expect(renamed?.key).toMatchObject({ name: 'renamed', enabled: false, expiresAtMs: null });
+    expect(renamed?.grant.version).toBe('3.1');
+    expect(await store.records.keys.findGrantById(id)).toEqual(renamed?.grant);
+  });
+
+  it('binds a plan, which then applies instead of the default', async () => {
+    const { id } = await inserted();
+    const plan = await insertedPlan({ limit: 999_999_999_999_999, period: 'P1M' });
+    const grant = await store.records.keys.bind(id, plan.id, LATER_MS);
+    expect(grant).toMatchObject({
+      version: '2.1',
+      plan: {
+        id: plan.id,
+        limit: 999_999_999_999_999,
+        periodText: 'P1M',
+        period: { kind: 'calendar', months: 1 },
+      },
+    });
+    expect(await store.records.keys.find(id)).toMatchObject({
+      key: { planId: plan.id, updatedAtMs: LATER_MS },
+      grant,
+    });
+  });
+
+  it('says which of key and plan is missing when it can not bind, and changes nothing', async () => {
+    const { id } = await inserted();
+    const plan = await insertedPlan();
+    expect(await store.records.keys.bind('key_none', plan.id, LATER_MS)).toBe('key_not_found');
+    expect(await store.records.keys.bind('key_none', 'none', LATER_MS)).toBe('key_not_found');
+    expect(await store.records.keys.bind(id, 'none', LATER_MS)).toBe('plan_not_found');
+    expect((await store.records.keys.find(id))?.grant.version).toBe('1.1');
+  });
+
+  it('knows which plans exist', async () => {
+    expect(await store.records.keys.planExists('default')).toBe(true);
+    expect(await store.records.keys.planExists('none')).toBe(false);
+  });
+
+  it('deletes a key once', async () => {
+    const { id, lookup } = await inserted();
+    expect(await store.records.keys.delete(id)).toBe(true);
+    expect(await store.records.keys.delete(id)).toBe(false);
+    expect(await store.records.keys.find(id)).toBeUndefined();
+    expect(await store.records.keys.findGrantById(id)).toBeUndefined();
+    expect(await store.records.keys.findGrantByLookup([lookup])).toBeUndefined();
+    expect(await store.records.keys.update(id, { name: 'gone' }, LATER_MS)).toBeUndefined();
+  });
+
+  it('raises the version by one for each of many changes at the same time', async () => {
+    const { id } = await inserted();
+    const plan = await insertedPlan();
+    await Promise.all([
+      ...Array.from({ length: 5 }, () => store.records.keys.update(id, { name: 'busy' }, LATER_MS)),
+      ...Array.from({ length: 5 }, () => store.records.keys.bind(id, plan.id, LATER_MS)),
+    ]);
+    expect((await store.records.keys.findGrantById(id))?.version).toBe('11.1');
+  });
+
+  it('leaves keys without a plan unlimited when no default plan is named', async () => {
+    const { id } = await inserted();
+    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: null });
+    expect(await keys.findGrantById(id)).toMatchObject({ version: '1.0', plan: null });
+  });
+
+  it('refuses to answer when the named default plan does not exist, instead of leaving keys unlimited', async () => {
+    const { id, lookup } = await inserted();
+    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
+    await expect(keys.findGrantById(id)).rejects.toThrow('The default plan "gone" does not exist');
+    await expect(keys.findGrantByLookup([lookup])).rejects.toThrow('does not exist');
+    expect(await keys.bind(id, 'default', LATER_MS)).toMatchObject({ plan: { id: 'default' } });
+  });
+
+  it('has every key after the store was closed and opened again', async () => {
+    const { id } = await inserted();
+    const reopened = await store.reopen('default');
+    expect(await reopened.pendingMigrations()).toEqual([]);
+    expect(await reopened.migrate()).toEqual([]);
+    expect(await reopened.keys.findGrantById(id)).toMatchObject({ plan: { id: 'default' } });
+    await reopened.close();
+  });
+});

@@ -1,0 +1,132 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { RecordVersion } from '../../src/limiter/record-versions.ts';
+import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleKey, samplePlan } from '../support/sample-records.ts';
+
+const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
+
+describe.each([
+  ['Postgres', createPostgresRecords],
+  ['PGlite', createEmbeddedRecords],
+])('the plan repository in %s', (_name, create) => {
+  let store: TestRecords;
+  beforeAll(async () => {
+    store = await create();
+  });
+  afterAll(() => store.remove());
+
+  async function batchesUnder(planId: string): Promise<readonly (readonly RecordVersion[])[]> {
+    const batches: (readonly RecordVersion[])[] = [];
+    for await (const batch of store.records.plans.keysUnder(planId)) {
+      batches.push(batch);
+    }
+    return batches;
+  }
+
+  async function versionsUnder(planId: string): Promise<Record<string, string>> {
+    return Object.fromEntries(
+      (await batchesUnder(planId)).flat().map(({ keyId, version }) => [keyId, version]),
+    );
+  }
+
+  it('starts with the plan "default", 1000 requests an hour', async () => {
+    expect(await store.records.plans.find('default')).toMatchObject({
+      limit: 1000,
+      period: 'hour',
+      version: 1,
+    });
+  });
+
+  it('gives back a stored plan with every field as sent', async () => {
+    const plan = samplePlan({
+      id: 'Gold.plan_1-x',
+      limit: 999_999_999_999_999,
+      period: ' 15 MINUTES',
+      description: '',
+    });
+    expect(await store.records.plans.insert(plan)).toBe(true);
+    expect(await store.records.plans.find(plan.id)).toEqual(plan);
+  });
+
+  it('does not overwrite a plan whose id is taken', async () => {
+    const plan = samplePlan();
+    await store.records.plans.insert(plan);
+    expect(await store.records.plans.insert({ ...plan, limit: 99 })).toBe(false);
+    expect(await store.records.plans.find(plan.id)).toEqual(plan);
+  });
+
+  it('lists all plans by id', async () => {
+    await store.records.plans.insert(samplePlan({ id: 'a-lower' }));
+    await store.records.plans.insert(samplePlan({ id: 'Z-upper' }));
+    const ids = (await store.records.plans.list()).map(({ id }) => id);
+    expect(ids).toEqual(expect.arrayContaining(['Z-upper', 'a-lower', 'default']));
+    expect(ids).toEqual(ids.toSorted());
+  });
+
+  it('changes only the fields that an edit names, and raises the version', async () => {
+    const plan = samplePlan();
+    await store.records.plans.insert(plan);
+    expect(await store.records.plans.update(plan.id, { limit: 7 }, LATER_MS)).toEqual({
+      ...plan,
+      limit: 7,
+      updatedAtMs: LATER_MS,
+      version: 2,
+    });
+    await store.records.plans.update(plan.id, { period: 'day', description: 'x' }, LATER_MS);
+    expect(await store.records.plans.find(plan.id)).toMatchObject({ limit: 7, period: 'day', version: 3 });
+    expect(await store.records.plans.update('none', { limit: 7 }, LATER_MS)).toBeUndefined();
+  });
+
+  it('deletes a plan that no key uses, and none that a key uses', async () => {
+    const plan = samplePlan();
+    await store.records.plans.insert(plan);
+    const key = sampleKey({ planId: plan.id });
+    await store.records.keys.insert(key);
+    expect(await store.records.plans.delete(plan.id)).toBe('in_use');
+    await store.records.keys.delete(key.id);
+    expect(await store.records.plans.delete(plan.id)).toBe('deleted');
+    expect(await store.records.plans.delete(plan.id)).toBe('not_found');
+  });
+
+  it('names every key under a plan once, in batches of at most 1000, with its present version', async () => {
+    const plan = samplePlan();
+    await store.records.plans.insert(plan);
+    const keys = Array.from({ length: 1001 }, () => sampleKey({ planId: plan.id }));
+    await Promise.all(keys.map((key) => store.records.keys.insert(key)));
+    await store.records.plans.update(plan.id, { limit: 5 }, LATER_MS);
+    const batches = await batchesUnder(plan.id);
+    expect(batches.map((batch) => batch.length)).toEqual([1000, 1]);
+    expect(batches.flat().map(({ keyId }) => keyId)).toEqual(keys.map(({ id }) => id).toSorted());
+    expect(new Set(batches.flat().map(({ version }) => version))).toEqual(new Set(['1.2']));
+  });
+
+  it('counts keys without a plan under the default plan, and under no other', async () => {
+    const plan = samplePlan();
+    await store.records.plans.insert(plan);
+    const [free, bound, explicit] = [
+      sampleKey(),
+      sampleKey({ planId: plan.id }),
+      sampleKey({ planId: 'default' }),
+    ];
+    await Promise.all([free, bound, explicit].map((key) => store.records.keys.insert(key)));
+    expect(await versionsUnder(plan.id)).toEqual({ [bound.id]: '1.1' });
+    const underDefault = await versionsUnder('default');
+    expect(underDefault).toMatchObject({ [free.id]: '1.1', [explicit.id]: '1.1' });
+    expect(underDefault).not.toHaveProperty(bound.id);
+    expect(await versionsUnder('none')).toEqual({});
+  });
+
+  it('never loses a plan under a key when binding and deleting meet', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const plan = samplePlan();
+      const key = sampleKey();
+      await store.records.plans.insert(plan);
+      await store.records.keys.insert(key);
+      const [bound, deleted] = await Promise.all([
+        store.records.keys.bind(key.id, plan.id, LATER_MS),
+        store.records.plans.delete(plan.id),
+      ]);
+      expect(deleted).toBe(bound === 'plan_not_found' ? 'deleted' : 'in_use');
+    }
+  });
+});

@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import { freePort } from '../support/free-port.ts';
+import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { sampleKey } from '../support/sample-records.ts';
+import { until } from '../support/until.ts';
+
+function open(url: string, idleErrors: Error[] = []): Records {
+  return openRecords({
+    url,
+    maxConnections: 3,
+    migrationsDirectory: MIGRATIONS,
+    defaultPlanId: 'default',
+    onIdleError: (error) => void idleErrors.push(error),
+  });
+}
+
+describe('the record store, when Postgres goes away', () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgresServer();
+  });
+  afterAll(() => server.stop());
+
+  it('says so for every call, and serves again without a restart when Postgres is back', async () => {
+    const idleErrors: Error[] = [];
+    const records = open(server.url, idleErrors);
+    await records.migrate();
+    const key = sampleKey();
+    await records.keys.insert(key);
+
+    await server.halt();
+    await until(() => idleErrors.length > 0);
+    for (const call of [
+      () => records.ping(),
+      () => records.keys.findGrantById(key.id),
+      () => records.keys.bind(key.id, 'default', 0),
+      () => records.plans.list(),
+      () => records.migrate(),
+      () => records.pendingMigrations(),
+    ]) {
+      await expect(call()).rejects.toThrow(StoreUnavailable);
+    }
+
+    await server.resume();
+    await records.ping();
+    expect(await records.keys.findGrantById(key.id)).toMatchObject({ keyId: key.id });
+    await records.close();
+  });
+
+  it('reports a connection that is cut in the middle of a query or a transaction, and goes on with a new one', async () => {
+    const records = open(server.url);
+    const killed = records.db.transaction().execute(async (trx) => {
+      await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
+    });
+    await expect(killed).rejects.toThrow(StoreUnavailable);
+    await records.ping();
+    await records.close();
+  });
+
+  it('gives up on a statement after five seconds', async () => {
+    const records = open(server.url);
+    await expect(sql`select pg_sleep(20)`.execute(records.db)).rejects.toThrow(StoreUnavailable);
+    await records.close();
+  });
+
+  it('leaves an error that is not an outage as it is', async () => {
+    const records = open(server.url);
+    await expect(sql`select 1 / 0`.execute(records.db)).rejects.toThrow('division by zero');
+    await records.close();
+  });
+
+  it('says so when nothing listens, and when the credentials are refused', async () => {
+    const nobody = open(`postgres://postgres@127.0.0.1:${await freePort()}/postgres`);
+    await expect(nobody.ping()).rejects.toThrow(StoreUnavailable);
+    await nobody.close();
+    const stranger = open(server.url.replace('postgres:postgres@', 'postgres:wrong@'));
+    await expect(stranger.ping()).rejects.toThrow(StoreUnavailable);
+    await stranger.close();
+  });
+});

@@ -1,0 +1,62 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
+import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import { createTestDatabase } from './stores.ts';
+
+/** Where the migrations are. */
+export const MIGRATIONS = fileURLToPath(new URL('../../sql', import.meta.url));
+
+/** A migrated record store of a test's own. */
+export interface TestRecords {
+  readonly records: Records;
+  /** Opens the same store again, as another replica would; who opens it closes it. */
+  reopen(defaultPlanId: string | null): Promise<Records>;
+  /** Closes the store and removes its data. */
+  remove(): Promise<void>;
+}
+
+/** In a new database of the test run's Postgres. */
+export async function createPostgresRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
+  const database = await createTestDatabase();
+  const open = (planId: string | null) =>
+    openRecords({
+      url: database.url,
+      maxConnections: 5,
+      migrationsDirectory: MIGRATIONS,
+      defaultPlanId: planId,
+      onIdleError: () => {},
+    });
+  const records = open(defaultPlanId);
+  await records.migrate();
+  return {
+    records,
+    reopen: async (planId) => open(planId),
+    remove: async () => {
+      await records.close();
+      await database.drop();
+    },
+  };
+}
+
+/** In an embedded Postgres in a new folder. Only one may have it open: `reopen` closes the first. */
+export async function createEmbeddedRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-records-'));
+  const open = (planId: string | null) =>
+    openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId });
+  const records = await open(defaultPlanId);
+  await records.migrate();
+  return {
+    records,
+    reopen: async (planId) => {
+      await records.close();
+      return open(planId);
+    },
+    remove: async () => {
+      await records.close();
+      await rm(directory, { recursive: true, force: true });
+    },
+  };
+}

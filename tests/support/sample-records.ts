@@ -1,0 +1,38 @@
+import { randomBytes } from 'node:crypto';
+import type { NewConsumerKey } from '../../src/keys/key-repository.ts';
+import type { Plan } from '../../src/plans/plan.ts';
+
+const AT_MS = Date.UTC(2025, 0, 31, 12, 34, 56, 789);
+let made = 0;
+
+/** A key that differs from all others; `fields` replace what a test cares about. */
+export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey {
+  made += 1;
+  return {
+    id: `key_${String(made).padStart(26, '0')}`,
+    name: `key number ${made}`,
+    createdAtMs: AT_MS,
+    updatedAtMs: AT_MS,
+    enabled: true,
+    expiresAtMs: null,
+    planId: null,
+    lookup: randomBytes(32),
+    sealedSecret: randomBytes(69),
+    ...fields,
+  };
+}
+
+/** A plan that differs from all others; `fields` replace what a test cares about. */
+export function samplePlan(fields: Partial<Plan> = {}): Plan {
+  made += 1;
+  return {
+    id: `plan-${made}`,
+    description: 'a plan of a test',
+    limit: 10,
+    period: '15 minutes',
+    createdAtMs: AT_MS,
+    updatedAtMs: AT_MS,
+    version: 1,
+    ...fields,
+  };
+}
