@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import {
+  decide,
+  LIMITER_STORES,
+  type LimiterStore,
+  newKeyId,
+  quota,
+  subject,
+} from '../support/limiter-stores.ts';
+import { until } from '../support/until.ts';
+
+const OLD = '1.0';
+const NEW = '2.0';
+
+describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name, open) => {
+  let store: LimiterStore;
+  let limiter: RateLimiter;
+
+  beforeAll(async () => {
+    store = await open();
+    const [first] = store.limiters;
+    if (first === undefined) throw new Error('no limiter');
+    limiter = first;
+  });
+  afterAll(() => store.close());
+
+  async function kindOf(keyId: string, version: string, fresh: boolean): Promise<string> {
+    return (await decide(limiter, subject(keyId, { version, fresh, quota: quota(1000, 'hour') }))).kind;
+  }
+
+  /** Which of the two versions a copy that was not read for the request may have. */
+  async function valid(keyId: string): Promise<string[]> {
+    const versions: string[] = [];
+    for (const version of [OLD, NEW]) {
+      if ((await kindOf(keyId, version, false)) === 'admitted') versions.push(version);
+    }
+    return versions;
+  }
+
+  async function installed(): Promise<string> {
+    const keyId = newKeyId();
+    await kindOf(keyId, OLD, true);
+    return keyId;
+  }
+
+  const states: readonly {
+    readonly state: string;
+    readonly make: () => Promise<string>;
+    readonly validBefore: readonly string[];
+    readonly validAfterFreshNew: readonly string[];
+  }[] = [
+    {
+      state: 'nothing is known',
+      make: async () => newKeyId(),
+      validBefore: [],
+      validAfterFreshNew: [NEW],
+    },
+    { state: 'the old version is shared', make: installed, validBefore: [OLD], validAfterFreshNew: [OLD] },
+    {
+      state: 'a change is announced',
+      make: async () => {
+        const keyId = await installed();
+        await store.versions.announce([keyId]);
+        return keyId;
+      },
+      validBefore: [],
+      validAfterFreshNew: [],
+    },
+    {
+      state: 'a change has settled',
+      make: async () => {
+        const keyId = await installed();
+        await store.versions.announce([keyId]);
+        await store.versions.settle([{ keyId, version: NEW }]);
+        return keyId;
+      },
+      validBefore: [NEW],
+      validAfterFreshNew: [NEW],
+    },
+    {
+      state: 'what was known has lapsed',
+      make: async () => {
+        const keyId = await installed();
+        await store.lapseVersion(keyId);
+        return keyId;
+      },
+      validBefore: [],
+      validAfterFreshNew: [NEW],
+    },
+    {
+      state: 'the key is retired',
+      make: async () => {
+        const keyId = await installed();
+        await store.versions.retire(keyId);
+        return keyId;
+      },
+      validBefore: [],
+      validAfterFreshNew: [],
+    },
+  ];
+
+  it.each(states)(
+    'decides on a fresh copy when $state, and installs it only where nothing is known',
+    async ({ make, validBefore, validAfterFreshNew }) => {
+      const keyId = await make();
+      expect(await valid(keyId)).toEqual(validBefore);
+      expect(await kindOf(keyId, NEW, true)).toBe('admitted');
+      expect(await valid(keyId)).toEqual(validAfterFreshNew);
+    },
+  );
+
+  it('counts nothing for a stale copy', async () => {
+    const keyId = await installed();
+    await store.versions.announce([keyId]);
+    await kindOf(keyId, OLD, false);
+    expect(await limiter.peek(keyId, quota(1000, 'hour'))).toMatchObject({ used: 1 });
+  });
+
+  it('keeps the window over a change', async () => {
+    const keyId = await installed();
+    await store.versions.announce([keyId]);
+    await store.versions.settle([{ keyId, version: NEW }]);
+    expect(await limiter.peek(keyId, quota(1000, 'hour'))).toMatchObject({ used: 1 });
+  });
+
+  it('trusts no copy after changes that overlapped, whichever settles last', async () => {
+    const keyId = await installed();
+    await store.versions.announce([keyId]);
+    await store.versions.announce([keyId]);
+    await store.versions.settle([{ keyId, version: '3.0' }]);
+    await store.versions.settle([{ keyId, version: NEW }]);
+    expect(await valid(keyId)).toEqual([]);
+    expect(await kindOf(keyId, '3.0', false)).toBe('stale');
+    expect(await kindOf(keyId, '3.0', true)).toBe('admitted');
+  });
+
+  it('trusts no copy when a change settles after its mark lapsed and another version was installed', async () => {
+    const keyId = await installed();
+    await store.versions.announce([keyId]);
+    await store.lapseVersion(keyId);
+    await kindOf(keyId, '3.0', true);
+    await store.versions.settle([{ keyId, version: NEW }]);
+    expect(await valid(keyId)).toEqual([]);
+    expect(await kindOf(keyId, '3.0', false)).toBe('stale');
+  });
+
+  it('settles where nothing is known, and settles twice without harm', async () => {
+    const keyId = newKeyId();
+    await store.versions.settle([{ keyId, version: NEW }]);
+    await store.versions.settle([{ keyId, version: NEW }]);
+    expect(await valid(keyId)).toEqual([NEW]);
+  });
+
+  it('keeps a retired key retired through changes that were under way, and removes its window', async () => {
+    const keyId = await installed();
+    await store.versions.announce([keyId]);
+    await store.versions.retire(keyId);
+    await store.versions.announce([keyId]);
+    await store.versions.settle([{ keyId, version: NEW }]);
+    expect(await valid(keyId)).toEqual([]);
+    expect(await limiter.peek(keyId, quota(1000, 'hour'))).toMatchObject({ used: 0, resetAtMs: null });
+  });
+
+  it('changes thousands of keys in one go', async () => {
+    const keyIds = Array.from({ length: 1201 }, newKeyId);
+    await store.versions.announce(keyIds);
+    await store.versions.settle(keyIds.map((keyId) => ({ keyId, version: NEW })));
+    const kinds = await Promise.all(keyIds.map((keyId) => kindOf(keyId, NEW, false)));
+    expect(new Set(kinds)).toEqual(new Set(['admitted']));
+  });
+
+  it('has nothing to do for no keys', async () => {
+    await store.versions.announce([]);
+    await store.versions.settle([]);
+  });
+
+  it('tells every replica which keys settled or were retired', async () => {
+    const heard = store.feeds.map((feed) => {
+      const keyIds = new Set<string>();
+      feed.onChange((keyId) => keyIds.add(keyId));
+      return keyIds;
+    });
+    const settled = newKeyId();
+    const retired = newKeyId();
+    await store.versions.settle([{ keyId: settled, version: NEW }]);
+    await store.versions.retire(retired);
+    await until(() => heard.every((keyIds) => keyIds.has(settled) && keyIds.has(retired)));
+  });
+});
