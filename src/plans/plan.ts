@@ -15,3 +15,10 @@ export interface Plan {
   /** Grows by one with every change. */
   readonly version: number;
 }
+
+const ID_SHAPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+
+/** Whether a text has the form of a plan id. */
+export function isPlanId(text: string): boolean {
+  return ID_SHAPE.test(text);
+}

@@ -3,16 +3,17 @@ import { Kysely, PGliteDialect } from 'kysely';
 import { type Records, type RecordsOptions, recordsIn } from '../postgres/open-records.ts';
 import { BIGINT_OID, type RecordsTables } from '../postgres/records-database.ts';
 import { applyMigrations } from '../postgres/sql-migrations.ts';
+import { lockDirectory } from './directory-lock.ts';
 
 /** Where the embedded store keeps its files. */
 export interface EmbeddedOptions {
-  /** Made with mode 700 when missing. Only one process may use it at a time. */
+  /** Made with mode 700 when missing. A file `<directory>.lock` beside it keeps a second process out. */
   readonly directory: string;
 }
 
 /**
  * Records in a Postgres that runs in this process (PGlite), for one machine and one process: all queries take turns. Same
- * SQL, same repositories as on a server. Rejects when the optional package is not installed.
+ * SQL, same repositories as on a server. Rejects when another process has the directory, or the optional package is not installed.
  */
 export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOptions): Promise<Records> {
   const { PGlite } = await import('@electric-sql/pglite').catch((cause: unknown) => {
@@ -22,16 +23,21 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
     );
   });
   await mkdir(options.directory, { recursive: true, mode: 0o700 });
-  const pglite = await PGlite.create(options.directory, { parsers: { [BIGINT_OID]: Number } });
-  const db = new Kysely<RecordsTables>({ dialect: new PGliteDialect({ pglite }) });
-  return {
-    ...recordsIn(db, options, () => applyMigrations(db, options.migrationsDirectory)),
-    close: async () => {
+  const unlock = await lockDirectory(options.directory);
+  try {
+    const pglite = await PGlite.create(options.directory, { parsers: { [BIGINT_OID]: Number } });
+    const db = new Kysely<RecordsTables>({ dialect: new PGliteDialect({ pglite }) });
+    const close = async () => {
       await db.destroy();
       // Kysely closes what it has used: after no query at all, that is nothing.
       if (!pglite.closed) {
         await pglite.close();
       }
-    },
-  };
+      await unlock();
+    };
+    return { ...recordsIn(db, options, () => applyMigrations(db, options.migrationsDirectory)), close };
+  } catch (error) {
+    await unlock();
+    throw error;
+  }
 }
