@@ -44,6 +44,18 @@ export interface UsageReader {
   read(keyId: string): Promise<KeyUsage>;
 }
 
+/** A key's requests in one hour. */
+export interface HourUsage extends UsageCounts {
+  /** The hour's first instant, in milliseconds since 1970. */
+  readonly startsAtMs: number;
+}
+
+/** Reads a key's usage over time. Rejects with `StoreUnavailable`. */
+export interface UsageTimeline {
+  /** The hours with requests from `sinceMs` (milliseconds since 1970) on, oldest first, as far as they are kept. */
+  readHours(keyId: string, sinceMs: number): Promise<readonly HourUsage[]>;
+}
+
 /** Forgets a deleted key: its live counts and its history. Late records of it are dropped. Rejects with `StoreUnavailable`. */
 export interface UsageEraser {
   erase(keyId: string): Promise<void>;

@@ -3,6 +3,9 @@ import { readFileSync } from 'node:fs';
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
+/** What a script is called on: a connection, or a pipeline of one. */
+export type ScriptTarget = Pick<RedisConnection, 'evalsha' | 'eval'>;
+
 /** Called once with either the failure (the client's own error: see `safeRedisError` before keeping it) or the reply. */
 export type ScriptAnswered = (error: Error | null | undefined, reply?: unknown) => void;
 
@@ -24,7 +27,7 @@ export class LuaScript {
   }
 
   /** Runs the script with its KEYS followed by its ARGV. With a callback, because decisions are made in the hot path. */
-  call(redis: RedisConnection, keysAndArguments: string[], answered: ScriptAnswered): void {
+  call(redis: ScriptTarget, keysAndArguments: string[], answered: ScriptAnswered): void {
     redis.evalsha(this.#sha, this.#numberOfKeys, ...keysAndArguments, (error, reply) => {
       if (error?.message.startsWith('NOSCRIPT')) {
         redis.eval(this.#text, this.#numberOfKeys, ...keysAndArguments, answered);
@@ -35,7 +38,7 @@ export class LuaScript {
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
-  async run(redis: RedisConnection, keysAndArguments: string[]): Promise<unknown> {
+  async run(redis: ScriptTarget, keysAndArguments: string[]): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.call(redis, keysAndArguments, (error, reply) => {
       if (error) reject(redisUnavailable(error));

@@ -1,0 +1,53 @@
+import { Redis } from 'ioredis';
+import type { RedisConnection } from './connection.ts';
+import type { LuaScript, ScriptTarget } from './lua-script.ts';
+import { safeRedisError } from './redis-failure.ts';
+
+/** The reply to one of many calls, or why there is none. */
+export type ScriptReply = { readonly reply: unknown } | { readonly error: Error };
+
+/** So many calls go out together; the next wait for their replies, so that decisions on other connections get their turn. */
+const CALLS_AT_ONCE = 250;
+
+/**
+ * Calls a script with many sets of keys and arguments: in pipelines on one server; one by one on a cluster, whose servers answer with
+ * redirections of their own. Resolves with the replies in order and never rejects.
+ */
+export async function callScript(
+  redis: RedisConnection,
+  script: LuaScript,
+  calls: readonly string[][],
+): Promise<readonly ScriptReply[]> {
+  const replies: ScriptReply[] = [];
+  for (let start = 0; start < calls.length; start += CALLS_AT_ONCE) {
+    replies.push(...(await callTogether(redis, script, calls.slice(start, start + CALLS_AT_ONCE))));
+  }
+  return replies;
+}
+
+async function callTogether(
+  redis: RedisConnection,
+  script: LuaScript,
+  calls: readonly string[][],
+): Promise<readonly ScriptReply[]> {
+  if (!(redis instanceof Redis) || calls.length === 1) {
+    return Promise.all(calls.map((call) => callOne(redis, script, call)));
+  }
+  const pipeline = redis.pipeline();
+  // A script that the server does not know is sent again, with its text, when the pipeline is through.
+  const target = {
+    evalsha: pipeline.evalsha.bind(pipeline) as unknown as ScriptTarget['evalsha'],
+    eval: redis.eval.bind(redis),
+  };
+  const replies = calls.map((call) => callOne(target, script, call));
+  await pipeline.exec().catch(() => undefined);
+  return Promise.all(replies);
+}
+
+function callOne(target: ScriptTarget, script: LuaScript, call: string[]): Promise<ScriptReply> {
+  return new Promise((resolve) => {
+    script.call(target, call, (error, reply) =>
+      resolve(error ? { error: safeRedisError(error) } : { reply }),
+    );
+  });
+}

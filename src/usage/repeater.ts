@@ -1,0 +1,53 @@
+import type { Random } from '../platform/random.ts';
+
+/**
+ * Runs a task again and again, never twice at a time: a pause after one run's end, the next begins. Pauses vary by a quarter, so that replicas do
+ * not keep step; after a failed run they double up to a cap. Does not keep the process alive.
+ */
+export class Repeater {
+  readonly #task: () => Promise<boolean>;
+  readonly #random: Random;
+  readonly #pauseMs: number;
+  readonly #longestPauseMs: number;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> | undefined;
+  #isStopped = true;
+
+  /** The task resolves with whether it succeeded, and never rejects. The first pause comes before its first run. */
+  constructor(task: () => Promise<boolean>, random: Random, pauseMs: number, longestPauseMs: number) {
+    this.#task = task;
+    this.#random = random;
+    this.#pauseMs = pauseMs;
+    this.#longestPauseMs = longestPauseMs;
+  }
+
+  start(): void {
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
+    this.#schedule(this.#pauseMs);
+  }
+
+  /** Resolves when the run under way has ended; none begins after. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearTimeout(this.#timer);
+    await this.#running;
+  }
+
+  #schedule(pauseMs: number): void {
+    if (this.#isStopped) return;
+    // Shorter, never longer: the pause is a promise to users.
+    const variedMs = pauseMs * (1 - (this.#random.bytes(1)[0] ?? 0) / 1024);
+    this.#timer = setTimeout(() => {
+      this.#running = this.#run(pauseMs);
+    }, variedMs);
+    this.#timer.unref();
+  }
+
+  async #run(pauseMs: number): Promise<void> {
+    const isDone = await this.#task();
+    this.#schedule(
+      isDone ? this.#pauseMs : Math.min(pauseMs * 2, Math.max(this.#longestPauseMs, this.#pauseMs)),
+    );
+  }
+}

@@ -1,0 +1,62 @@
+/** Names of one key that get a row of their own: so many endpoints, and so many customers. */
+export const MAX_ENDPOINTS = 500;
+export const MAX_CUSTOMERS = 1000;
+
+/** What the names beyond the caps are summed under. A client that sends this very name is summed here too. */
+export const OTHER = '__other__';
+
+/** The customer of requests that name none. */
+export const ANONYMOUS = 'anonymous';
+
+/** Longest endpoint, in bytes of UTF-8. */
+const ENDPOINT_BYTES = 256;
+/** Longest customer id, in characters and in bytes of UTF-8: 1000 of them and their counts must fit in half a megabyte. */
+const CUSTOMER_CHARACTERS = 128;
+const CUSTOMER_BYTES = 192;
+
+const PLAIN = /^[\x21-\x7e]{1,128}$/;
+/** Control characters, line separators, lone surrogates and what turns the direction of text around. */
+const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
+const REPLACEMENT = '\ufffd';
+
+/** The endpoint under which a path is counted: without query, printable, cut to 256 bytes. The same again when given its own answer. */
+export function endpointName(path: string): string {
+  const query = path.indexOf('?');
+  const bare = query === -1 ? path : path.slice(0, query);
+  return PLAIN.test(bare) ? bare : cutToBytes(printable(bare, ENDPOINT_BYTES), ENDPOINT_BYTES) || '/';
+}
+
+/**
+ * The customer under which a request is counted: trimmed, printable, cut to 128 characters and 192 bytes; `anonymous` when nothing is
+ * left. The same again when given its own answer.
+ */
+export function customerName(id: string): string {
+  if (PLAIN.test(id)) return id;
+  const characters = [...printable(id.trim(), 2 * CUSTOMER_CHARACTERS)]
+    .slice(0, CUSTOMER_CHARACTERS)
+    .join('');
+  return cutToBytes(characters, CUSTOMER_BYTES).trim() || ANONYMOUS;
+}
+
+/** The customer that a header names. Node reads headers as Latin-1; where the bytes are UTF-8 they are read as such. */
+export function customerOfHeader(value: string | undefined): string {
+  if (value === undefined) return ANONYMOUS;
+  return customerName(PLAIN.test(value) ? value : decodeUtf8(value));
+}
+
+function decodeUtf8(latin1: string): string {
+  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(latin1, 'latin1'));
+  return text.includes(REPLACEMENT) ? latin1 : text;
+}
+
+/** At most `length` UTF-16 units, so that a long name costs no more than a short one. */
+function printable(text: string, length: number): string {
+  return text.slice(0, length).replace(UNPRINTABLE, REPLACEMENT);
+}
+
+/** Cuts at the border of a character. */
+function cutToBytes(text: string, bytes: number): string {
+  if (Buffer.byteLength(text) <= bytes) return text;
+  const { read } = new TextEncoder().encodeInto(text, new Uint8Array(bytes));
+  return text.slice(0, read);
+}
