@@ -41,7 +41,7 @@ export const LIMITER_STORES: Readonly<Record<string, () => Promise<LimiterStore>
 };
 
 async function openInProcess(): Promise<LimiterStore> {
-  const clock = new ManualClock();
+  const clock = new ManualClock(Date.UTC(2026, 0, 31, 10, 20, 30, 456));
   const table = new WindowTable();
   const versions = new InProcessRecordVersions(table, clock);
   return {

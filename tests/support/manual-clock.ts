@@ -1,13 +1,13 @@
 import type { Clock } from '../../src/platform/clock.ts';
 
-/** A clock that stands still until a test moves it. Both its times move together. */
+/** A clock that stands still until a test moves it. */
 export class ManualClock implements Clock {
   #nowMs: number;
   readonly #startMs: number;
 
-  constructor(startMs: number = Date.UTC(2026, 0, 31, 10, 20, 30, 456)) {
-    this.#nowMs = startMs;
-    this.#startMs = startMs;
+  constructor(nowMs: number) {
+    this.#nowMs = nowMs;
+    this.#startMs = nowMs;
   }
 
   nowMs(): number {
@@ -18,7 +18,7 @@ export class ManualClock implements Clock {
     return this.#nowMs - this.#startMs;
   }
 
-  advance(byMs: number): void {
-    this.#nowMs += byMs;
+  advance(ms: number): void {
+    this.#nowMs += ms;
   }
 }

@@ -1,0 +1,293 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import type { FailureMode } from '../../../src/limiter/failure-mode.ts';
+import { type GuardedRateLimiter, guardRateLimiter } from '../../../src/limiter/guarded-rate-limiter.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
+import { decide, newKeyId, openReplica, quota, subject } from '../../support/limiter-stores.ts';
+import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
+import { until } from '../../support/until.ts';
+
+const stops: (() => Promise<void>)[] = [];
+
+afterEach(async () => {
+  for (const stop of stops.splice(0).toReversed()) await stop();
+});
+
+async function startServer(args: readonly string[] = []): Promise<RedisServer> {
+  const server = await startRedisServer(args);
+  stops.push(() => server.stop());
+  return server;
+}
+
+/** Sets a password on a server that runs. */
+async function protect(server: RedisServer, password: string): Promise<void> {
+  const direct = new Redis(server.url);
+  await direct.config('SET', 'requirepass', password);
+  direct.disconnect();
+}
+
+async function startReplica(
+  url: string,
+  options: Parameters<typeof openReplica>[2] = {},
+): Promise<OpenRedis> {
+  const replica = openReplica(url, 'single', options);
+  stops.push(() => replica.close());
+  await replica.waitUntilReady(10_000);
+  await until(() => replica.changes.isSubscribed);
+  return replica;
+}
+
+function guard(replica: OpenRedis, mode: FailureMode): GuardedRateLimiter {
+  return guardRateLimiter(replica.limiter, {
+    clock: systemClock,
+    changes: replica.changes,
+    mode,
+    liveReplicas: () => replica.replicas.liveReplicas,
+    countRestorer: replica.countRestorer,
+  });
+}
+
+/** Asks until the breaker has opened, with keys that nobody counts. */
+async function openBreaker({ limiter, breaker }: GuardedRateLimiter): Promise<void> {
+  await until(async () => {
+    await decide(limiter, subject(newKeyId()));
+    return breaker.state !== 'closed';
+  });
+}
+
+/** Asks until a trial call has closed the breaker. */
+async function closeBreaker({ limiter, breaker }: GuardedRateLimiter): Promise<void> {
+  await until(
+    async () => {
+      await decide(limiter, subject(newKeyId()));
+      return breaker.state === 'closed';
+    },
+    { timeoutMs: 20_000 },
+  );
+}
+
+describe('a replica whose Redis', () => {
+  it('is killed decides on its share, and on the shared count again once Redis is back, empty', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    const second = await startReplica(server.url);
+    await until(async () => (await replica.replicas.beat()) && replica.replicas.liveReplicas === 2);
+    const guarded = guard(replica, 'local');
+    const asked = subject(newKeyId(), { quota: quota(5, 'hour') });
+    expect(await decide(guarded.limiter, asked)).toMatchObject({ kind: 'admitted', degraded: false });
+
+    server.kill('SIGKILL');
+    await openBreaker(guarded);
+    expect(await replica.replicas.beat()).toBe(false);
+    expect(replica.replicas.liveReplicas).toBe(2);
+    const alone: unknown[] = [];
+    for (let time = 0; time < 4; time += 1) {
+      alone.push(await decide(guarded.limiter, { ...asked, fresh: false }));
+    }
+    expect(alone).toMatchObject([
+      { kind: 'admitted', remaining: 2, degraded: true },
+      { kind: 'admitted', remaining: 1, degraded: true },
+      { kind: 'admitted', remaining: 0, degraded: true },
+      { kind: 'denied', degraded: true },
+    ]);
+    await expect(replica.ping()).rejects.toThrow('A store that this answer needs is not available');
+    await expect(replica.versions.announce([asked.keyId])).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    await expect(replica.limiter.peek(asked.keyId, quota(5, 'hour'))).rejects.toMatchObject({
+      code: 'store_unavailable',
+      store: 'redis',
+    });
+
+    await startServer(['--port', String(server.port)]);
+    await closeBreaker(guarded);
+    expect(await decide(guarded.limiter, { ...asked, fresh: false })).toEqual({ kind: 'stale' });
+    await until(() => guarded.uncounted.givenBack >= 3);
+    const used = (await replica.limiter.peek(asked.keyId, quota(5, 'hour'))).used;
+    expect(used).toBe(3);
+    expect(await decide(guarded.limiter, asked)).toMatchObject({
+      kind: 'admitted',
+      remaining: 1,
+      degraded: false,
+    });
+    await second.replicas.stop();
+  });
+
+  it('freezes stops asking it, and decides at once meanwhile', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url, { timeoutMs: 100 });
+    const guarded = guard(replica, 'local');
+    server.pause();
+    await openBreaker(guarded);
+    const asked = replica.limiter.callTimes.count;
+    let isDecided = false;
+    guarded.limiter.decide(subject(newKeyId()), (decision) => {
+      isDecided = true;
+      expect(decision).toMatchObject({ kind: 'admitted', degraded: true });
+    });
+    expect(guarded.breaker.state === 'half-open' || isDecided).toBe(true);
+    expect(replica.limiter.callTimes.count).toBe(asked);
+    expect(guarded.failureMode.shared.unavailable).toBeGreaterThanOrEqual(5);
+
+    server.resume();
+    await closeBreaker(guarded);
+    expect(await decide(guarded.limiter, subject(newKeyId()))).toMatchObject({ degraded: false });
+  });
+
+  it('is gone answers 503 in mode closed and admits everything in mode open', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    const closed = guard(replica, 'closed');
+    const open = guard(replica, 'open');
+    await server.stop();
+    const asked = subject(newKeyId(), { quota: quota(1, 'hour') });
+    expect(await decide(closed.limiter, asked)).toMatchObject({ kind: 'unavailable' });
+    for (let time = 0; time < 3; time += 1) {
+      expect(await decide(open.limiter, asked)).toEqual({ kind: 'unlimited', degraded: true });
+    }
+    expect(open.failureMode.degraded.unlimited).toBe(3);
+  });
+
+  it('refuses to write is unavailable with the cause', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    await replica.usageConnection.config('SET', 'maxmemory', '1');
+    const decision = await decide(replica.limiter, subject(newKeyId()));
+    expect(decision).toMatchObject({
+      kind: 'unavailable',
+      cause: { message: expect.stringContaining('OOM') },
+    });
+  });
+
+  it('was never there starts all the same, and uses it when it comes', async () => {
+    const server = await startServer();
+    await server.stop();
+    const replica = openReplica(server.url);
+    stops.push(() => replica.close());
+    expect(await replica.waitUntilReady(50)).toBe(false);
+    expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'unavailable' });
+    await startServer(['--port', String(server.port)]);
+    expect(await replica.waitUntilReady(10_000)).toBe(true);
+    expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'admitted' });
+  });
+
+  it('was away forgets what it remembered, once when the feed breaks and once when it is back', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    let resets = 0;
+    const changed: string[] = [];
+    replica.changes.onReset(() => {
+      resets += 1;
+    });
+    replica.changes.onChange((keyId) => changed.push(keyId));
+    server.kill('SIGKILL');
+    await until(() => resets === 1);
+    await startServer(['--port', String(server.port)]);
+    await until(() => resets === 2 && replica.changes.isSubscribed, { timeoutMs: 10_000 });
+    await until(async () => {
+      await replica.versions.retire('key_after').catch(() => {});
+      return changed.includes('key_after');
+    });
+  });
+
+  it('sees every decision as one script call', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    await replica.replicas.stop();
+    const asked = subject(newKeyId());
+    await decide(replica.limiter, asked);
+    await replica.usageConnection.config('RESETSTAT');
+    await Promise.all(Array.from({ length: 10 }, () => decide(replica.limiter, asked)));
+    const stats = await replica.usageConnection.info('commandstats');
+    expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]).toBe('10');
+    expect(stats).not.toContain('cmdstat_eval:');
+    const { callTimes } = replica.limiter;
+    expect(callTimes.count).toBe(11);
+    expect(callTimes.buckets.reduce((sum, count) => sum + count, 0)).toBe(11);
+    expect(callTimes.sumMs).toBeGreaterThan(0);
+  });
+});
+
+describe('the connection to Redis', () => {
+  it('logs each change of its state once, and never the password', async () => {
+    const server = await startServer();
+    const lines: string[] = [];
+    const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
+    const replica = await startReplica(server.url, { log });
+    server.kill('SIGKILL');
+    await until(() => lines.filter((line) => line.includes('connection lost')).length === 3);
+    await startServer(['--port', String(server.port)]);
+    await until(() => lines.filter((line) => line.includes('is back')).length === 3, { timeoutMs: 10_000 });
+    await replica.close();
+    expect(lines).toHaveLength(6);
+  });
+
+  it('keeps the password out of logs and errors when the server refuses it', async () => {
+    const server = await startServer();
+    await protect(server, 'the-right-one');
+    const lines: string[] = [];
+    const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
+    const url = new URL(server.url);
+    url.password = 'the-wrong-one';
+    const replica = openReplica(url.href, 'single', { log });
+    stops.push(() => replica.close());
+    await until(() => lines.length >= 3);
+    const decision = await decide(replica.limiter, subject(newKeyId()));
+    const failure = await replica.ping().then(
+      () => 'answered',
+      (error: unknown) => error,
+    );
+    pino({}, { write: (line: string) => lines.push(line) }).error({ decision, err: failure });
+    expect(decision.kind).toBe('unavailable');
+    expect(lines.join('')).toContain('WRONGPASS');
+    expect(lines.join('')).not.toContain('the-wrong-one');
+  });
+
+  it('logs in with the password of the URL, and uses its database', async () => {
+    const server = await startServer();
+    await protect(server, 'p@ss/word');
+    const url = new URL(server.url);
+    url.password = encodeURIComponent('p@ss/word');
+    url.pathname = '/3';
+    const replica = await startReplica(url.href);
+    await decide(replica.limiter, subject(newKeyId()));
+    const direct = new Redis(url.href);
+    stops.push(async () => direct.disconnect());
+    expect(await direct.keys('tg:{*')).toHaveLength(3);
+  });
+});
+
+describe('the replica registry', () => {
+  it('counts the live replicas, and no longer one that stopped', async () => {
+    const server = await startServer();
+    const one = await startReplica(server.url);
+    const other = await startReplica(server.url);
+    await until(async () => (await one.replicas.beat()) && one.replicas.liveReplicas === 2);
+    await other.replicas.stop();
+    await until(async () => (await one.replicas.beat()) && one.replicas.liveReplicas === 1);
+  });
+
+  it('forgets a replica that was silent for ten seconds', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    const [seconds] = await replica.usageConnection.time();
+    await replica.usageConnection.zadd('tg:replicas', Number(seconds) * 1000 - 11_000, 'gone');
+    await replica.usageConnection.zadd('tg:replicas', Number(seconds) * 1000 - 5000, 'slow');
+    await until(async () => (await replica.replicas.beat()) && replica.replicas.liveReplicas === 2);
+    expect(await replica.usageConnection.zscore('tg:replicas', 'gone')).toBeNull();
+  });
+});
+
+describe('the health of a Redis server', () => {
+  it('is good without eviction, and warns of it', async () => {
+    const server = await startServer();
+    const replica = await startReplica(server.url);
+    expect(await replica.checkHealth()).toMatchObject({ faults: [] });
+    await replica.usageConnection.config('SET', 'maxmemory-policy', 'allkeys-lru');
+    expect((await replica.checkHealth()).faults).toEqual([
+      { severity: 'warn', message: expect.stringContaining('allkeys-lru') },
+    ]);
+  });
+});
