@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
+import { KeyService } from '../../src/keys/key-service.ts';
+import { isWellFormedSecret } from '../../src/keys/secret-format.ts';
+import { SecretVault } from '../../src/keys/secret-vault.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { RecordingVersions } from '../support/recording-versions.ts';
+import { createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { samplePlan } from '../support/sample-records.ts';
+
+const START_MS = Date.UTC(2025, 0, 1);
+const vault = new SecretVault([Buffer.alloc(32, 1)], systemRandom);
+const ABSENT = 'key_00000000000000000000000000';
+
+describe('the service of keys', () => {
+  let store: TestRecords;
+  let versions: RecordingVersions;
+  let clock: ManualClock;
+  let erased: string[];
+  beforeAll(async () => {
+    store = await createPostgresRecords();
+  });
+  afterAll(() => store.remove());
+  beforeEach(() => {
+    versions = new RecordingVersions();
+    clock = new ManualClock(START_MS);
+    erased = [];
+  });
+
+  function service(reveal: 'always' | 'once' = 'always'): KeyService {
+    return new KeyService({
+      repository: store.records.keys,
+      versions,
+      vault,
+      clock,
+      random: systemRandom,
+      keyPrefix: 'tg',
+      reveal,
+      eraseUsage: async (keyId) => void erased.push(keyId),
+    });
+  }
+
+  async function storedVersion(keyId: string): Promise<string | undefined> {
+    return (await store.records.keys.findGrantById(keyId))?.version;
+  }
+
+  it('makes a key whose secret finds it and whose detail shows it', async () => {
+    const { key, secret } = await service().create({ name: 'first' });
+    expect(key).toEqual({
+      id: expect.stringMatching(/^key_[0-9A-Z]{26}$/),
+      name: 'first',
+      createdAtMs: START_MS,
+      updatedAtMs: START_MS,
+      enabled: true,
+      expiresAtMs: null,
+      planId: null,
+    });
+    expect(isWellFormedSecret(secret)).toBe(true);
+    const grant = await store.records.keys.findGrantByLookup(vault.lookups(secret));
+    expect(await service().detail(key.id)).toEqual({ key, secret, grant });
+    expect(versions.steps).toEqual([]);
+  });
+
+  it('keeps an expiry that is given', async () => {
+    const { key } = await service().create({ name: 'short', expiresAtMs: START_MS + 1000 });
+    expect((await service().detail(key.id)).grant.expiresAtMs).toBe(START_MS + 1000);
+  });
+
+  it('shows asterisks after the creation when secrets are revealed once, and stores no sealed form', async () => {
+    const { key, secret } = await service('once').create({ name: 'once' });
+    expect(secret).toMatch(/^tg_\w{36}$/);
+    expect((await service('once').detail(key.id)).secret).toBe(`tg_${'*'.repeat(36)}`);
+    expect((await service('always').detail(key.id)).secret).toBe(`tg_${'*'.repeat(36)}`);
+    expect((await store.records.keys.find(key.id))?.sealedSecret).toBeNull();
+    const older = await service('always').create({ name: 'made before' });
+    expect((await service('once').detail(older.key.id)).secret).toBe(`tg_${'*'.repeat(36)}`);
+  });
+
+  it('lists all keys newest first over pages, also those made in one millisecond or after the clock went back', async () => {
+    const keys = service();
+    // Later than any other key in this store.
+    clock.advance(3_600_000);
+    const ids: string[] = [];
+    for (const move of [0, 0, 5, -10, 0]) {
+      clock.advance(move);
+      ids.unshift((await keys.create({ name: 'one of many' })).key.id);
+    }
+    const first = await keys.list({ limit: 3 });
+    const second = await keys.list({ limit: 2, cursor: first.nextCursor ?? '' });
+    expect([...first.keys, ...second.keys].map(({ id }) => id)).toEqual(ids);
+    const all = await keys.list({ limit: 1000 });
+    expect(all).not.toHaveProperty('nextCursor');
+    const exact = await keys.list({ limit: all.keys.length });
+    expect(exact).not.toHaveProperty('nextCursor');
+  });
+
+  it.each([
+    '',
+    'x',
+    'a2V5Xw',
+    Buffer.from(`${ABSENT} `).toString('base64url'),
+    `${Buffer.from(ABSENT).toString('base64url')}=`,
+  ])('refuses the cursor "%s"', async (cursor) => {
+    await expect(service().list({ limit: 1, cursor })).rejects.toMatchObject({ code: 'invalid_parameter' });
+  });
+
+  it('announces a change before it writes and settles it after', async () => {
+    const { key } = await service().create({ name: 'old name' });
+    versions.look = () => storedVersion(key.id);
+    clock.advance(1000);
+    const updated = await service().update(key.id, { name: 'new name', enabled: false });
+    expect(updated).toEqual({ ...key, name: 'new name', enabled: false, updatedAtMs: START_MS + 1000 });
+    expect(versions.steps).toEqual([
+      { step: 'announce', keys: [key.id], stored: '1.1' },
+      { step: 'settle', keys: [key.id], versions: ['2.1'], stored: '2.1' },
+    ]);
+  });
+
+  it('announces a binding before it writes and settles it after', async () => {
+    const { key } = await service().create({ name: 'bound' });
+    const plan = samplePlan();
+    await store.records.plans.insert(plan);
+    versions.look = () => storedVersion(key.id);
+    expect(await service().bind(key.id, plan.id)).toMatchObject({ keyId: key.id, plan: { id: plan.id } });
+    expect(versions.steps).toEqual([
+      { step: 'announce', keys: [key.id], stored: '1.1' },
+      { step: 'settle', keys: [key.id], versions: ['2.1'], stored: '2.1' },
+    ]);
+  });
+
+  it('announces a deletion, deletes, retires, and erases the usage, in this order', async () => {
+    const { key, secret } = await service().create({ name: 'gone soon' });
+    versions.look = () => storedVersion(key.id);
+    await service().remove(key.id);
+    expect(versions.steps).toEqual([
+      { step: 'announce', keys: [key.id], stored: '1.1' },
+      { step: 'retire', keys: [key.id], stored: undefined },
+    ]);
+    expect(erased).toEqual([key.id]);
+    expect(await store.records.keys.findGrantByLookup(vault.lookups(secret))).toBeUndefined();
+    await expect(service().remove(key.id)).rejects.toThrow(KeyNotFound);
+  });
+
+  it('writes nothing when the change can not be announced', async () => {
+    const { key } = await service().create({ name: 'unchanged' });
+    versions.failing = { step: 'announce', error: new StoreUnavailable('redis', undefined) };
+    await expect(service().update(key.id, { enabled: false })).rejects.toThrow(StoreUnavailable);
+    await expect(service().bind(key.id, 'default')).rejects.toThrow(StoreUnavailable);
+    await expect(service().remove(key.id)).rejects.toThrow(StoreUnavailable);
+    expect(await storedVersion(key.id)).toBe('1.1');
+  });
+
+  it.each([ABSENT, 'key_none', '', '\0', '%00'])(
+    'knows no key "%s", and announces nothing for it',
+    async (keyId) => {
+      await expect(service().detail(keyId)).rejects.toThrow(KeyNotFound);
+      await expect(service().update(keyId, { enabled: false })).rejects.toThrow(KeyNotFound);
+      await expect(service().bind(keyId, 'default')).rejects.toThrow(KeyNotFound);
+      await expect(service().remove(keyId)).rejects.toThrow(KeyNotFound);
+      expect(versions.steps).toEqual([]);
+    },
+  );
+
+  it('binds no plan that does not exist, and announces nothing for it', async () => {
+    const { key } = await service().create({ name: 'steady' });
+    await expect(service().bind(key.id, 'none')).rejects.toThrow(PlanNotFound);
+    expect(versions.steps).toEqual([]);
+  });
+
+  it('leaves nothing in the database that shows a secret', async () => {
+    const made = await service().create({ name: 'private' });
+    const revealedOnce = await service('once').create({ name: 'private too' });
+    const { rows } = await sql<{ row: string }>`
+      select consumer_keys::text || encode(sealed_secret, 'escape') || encode(lookup, 'escape') as row from consumer_keys
+      union all select consumer_keys::text from consumer_keys
+    `.execute(store.records.db);
+    const dump = rows.map(({ row }) => row).join('\n');
+    expect(dump).toContain(made.key.id);
+    for (const { secret } of [made, revealedOnce]) {
+      for (const form of ['utf8', 'hex', 'base64'] as const) {
+        expect(dump).not.toContain(Buffer.from(secret.slice(3)).toString(form).slice(0, 12));
+      }
+    }
+  });
+});

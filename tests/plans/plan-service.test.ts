@@ -1,0 +1,93 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { PlanExists, PlanInUse, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
+import { PlanService } from '../../src/plans/plan-service.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { RecordingVersions } from '../support/recording-versions.ts';
+import { createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleKey } from '../support/sample-records.ts';
+
+const START_MS = Date.UTC(2025, 0, 1);
+const GOLD = { description: 'the good one', limit: 5, period: '15m' };
+
+describe('the service of plans', () => {
+  let store: TestRecords;
+  let versions: RecordingVersions;
+  let clock: ManualClock;
+  let service: PlanService;
+  beforeAll(async () => {
+    store = await createPostgresRecords();
+  });
+  afterAll(() => store.remove());
+  beforeEach(() => {
+    versions = new RecordingVersions();
+    clock = new ManualClock(START_MS);
+    service = new PlanService({ repository: store.records.plans, versions, clock, defaultPlanId: 'default' });
+  });
+
+  it('makes a plan with its fields as sent, once for each id', async () => {
+    const plan = await service.create({ id: 'gold', ...GOLD });
+    expect(plan).toEqual({ id: 'gold', ...GOLD, createdAtMs: START_MS, updatedAtMs: START_MS, version: 1 });
+    expect(await service.get('gold')).toEqual(plan);
+    expect(await service.list()).toContainEqual(plan);
+    await expect(service.create({ id: 'gold', ...GOLD, limit: 6 })).rejects.toThrow(PlanExists);
+    expect(await service.get('gold')).toEqual(plan);
+  });
+
+  it('announces an edit for every key under the plan before it writes, and settles them all after', async () => {
+    await service.create({ id: 'edited', ...GOLD });
+    const keys = [sampleKey({ planId: 'edited' }), sampleKey({ planId: 'edited' })];
+    await Promise.all(keys.map((key) => store.records.keys.insert(key)));
+    const ids = keys.map(({ id }) => id);
+    versions.look = async () => (await store.records.plans.find('edited'))?.limit;
+    clock.advance(1000);
+    expect(await service.update('edited', { limit: 9 })).toMatchObject({
+      ...GOLD,
+      limit: 9,
+      updatedAtMs: START_MS + 1000,
+    });
+    expect(versions.steps).toEqual([
+      { step: 'announce', keys: ids, stored: 5 },
+      { step: 'settle', keys: ids, versions: ['1.2', '1.2'], stored: 9 },
+    ]);
+  });
+
+  it('announces an edit of the default plan for the keys that have no plan of their own', async () => {
+    const key = sampleKey();
+    await store.records.keys.insert(key);
+    await service.update('default', { description: 'edited' });
+    expect(versions.steps).toEqual([
+      expect.objectContaining({ step: 'announce', keys: expect.arrayContaining([key.id]) }),
+      expect.objectContaining({ step: 'settle', keys: expect.arrayContaining([key.id]) }),
+    ]);
+  });
+
+  it('writes nothing when the edit can not be announced', async () => {
+    await service.create({ id: 'kept', ...GOLD });
+    await store.records.keys.insert(sampleKey({ planId: 'kept' }));
+    versions.failing = { step: 'announce', error: new StoreUnavailable('redis', undefined) };
+    await expect(service.update('kept', { limit: 9 })).rejects.toThrow(StoreUnavailable);
+    expect(await service.get('kept')).toMatchObject({ limit: 5, version: 1 });
+  });
+
+  it('deletes a plan that no key is bound to, and refuses any other', async () => {
+    await service.create({ id: 'used', ...GOLD });
+    const key = sampleKey({ planId: 'used' });
+    await store.records.keys.insert(key);
+    await expect(service.remove('used')).rejects.toThrow(PlanInUse);
+    await store.records.keys.delete(key.id);
+    await service.remove('used');
+    await expect(service.remove('used')).rejects.toThrow(PlanNotFound);
+  });
+
+  it('never deletes the default plan', async () => {
+    await expect(service.remove('default')).rejects.toThrow(PlanInUse);
+    expect(await service.get('default')).toMatchObject({ id: 'default' });
+  });
+
+  it.each(['none', '', '\0', 'a/b'])('knows no plan "%s"', async (planId) => {
+    await expect(service.get(planId)).rejects.toThrow(PlanNotFound);
+    await expect(service.update(planId, { limit: 1 })).rejects.toThrow(PlanNotFound);
+    await expect(service.remove(planId)).rejects.toThrow(PlanNotFound);
+    expect(versions.steps).toEqual([]);
+  });
+});

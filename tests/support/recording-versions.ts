@@ -1,0 +1,37 @@
+import type { RecordVersion, RecordVersions } from '../../src/limiter/record-versions.ts';
+
+/** A step of a change, and what the record store held at that moment. */
+export interface Step {
+  readonly step: 'announce' | 'settle' | 'retire';
+  readonly keys: readonly string[];
+  readonly versions?: readonly string[];
+  readonly stored: unknown;
+}
+
+/** Shared versions that only write down what they are told. `look` reads what a test wants to know of the record store. */
+export class RecordingVersions implements RecordVersions {
+  readonly steps: Step[] = [];
+  look: () => Promise<unknown> = async () => undefined;
+  /** The step that fails, as when Redis is down. */
+  failing: { readonly step: Step['step']; readonly error: Error } | undefined;
+
+  async announce(keyIds: readonly string[]): Promise<void> {
+    await this.#note({ step: 'announce', keys: keyIds });
+  }
+
+  async settle(versions: readonly RecordVersion[]): Promise<void> {
+    const keys = versions.map(({ keyId }) => keyId);
+    await this.#note({ step: 'settle', keys, versions: versions.map(({ version }) => version) });
+  }
+
+  async retire(keyId: string): Promise<void> {
+    await this.#note({ step: 'retire', keys: [keyId] });
+  }
+
+  async #note(step: Omit<Step, 'stored'>): Promise<void> {
+    if (this.failing?.step === step.step) {
+      throw this.failing.error;
+    }
+    this.steps.push({ ...step, stored: await this.look() });
+  }
+}
