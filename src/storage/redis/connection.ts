@@ -40,6 +40,8 @@ type ClientOptions = Omit<CommonRedisOptions, 'replyMapping'>;
 
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
+/** What a socket gets to close by itself; the client waits for it even where the socket is gone already. */
+const DISCONNECT_TIMEOUT_MS = 500;
 
 /**
  * Connects, and connects again for as long as the process runs. Never throws for a server that is away: commands fail at once while
@@ -61,24 +63,32 @@ export function connectRedis(
 /** Ends a connection: politely where it is up, so that what was sent is answered first. Never rejects. */
 export async function closeRedis(redis: RedisConnection): Promise<void> {
   try {
-    if (redis.status === 'ready') await redis.quit();
+    if (redis.status === 'ready') {
+      await redis.quit();
+      return;
+    }
   } catch {
     // A server that does not answer is left without its answer.
-  } finally {
-    redis.disconnect();
   }
+  redis.disconnect();
 }
 
 function open(mode: RedisMode, address: RedisAddress, options: ClientOptions): RedisConnection {
   switch (mode) {
     case 'single':
-      return new Redis({ ...options, ...address.nodes[0], db: address.database });
+      return new Redis({
+        ...options,
+        ...address.nodes[0],
+        db: address.database,
+        disconnectTimeout: DISCONNECT_TIMEOUT_MS,
+      });
     case 'sentinel':
       return new Redis({
         ...options,
         sentinels: [...address.nodes],
         name: address.masterName,
         db: address.database,
+        disconnectTimeout: DISCONNECT_TIMEOUT_MS,
         ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
         ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
       });
