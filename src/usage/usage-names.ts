@@ -17,6 +17,7 @@ const CUSTOMER_BYTES = 192;
 const PLAIN = /^[\x21-\x7e]{1,128}$/;
 /** Control characters, line separators, lone surrogates and what turns the direction of text around. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
+const BEYOND_LATIN1 = /[\u0100-\uffff]/;
 const REPLACEMENT = '\ufffd';
 
 /** The endpoint under which a path is counted: without query, printable, cut to 256 bytes. The same again when given its own answer. */
@@ -45,6 +46,7 @@ export function customerOfHeader(value: string | undefined): string {
 }
 
 function decodeUtf8(latin1: string): string {
+  if (BEYOND_LATIN1.test(latin1)) return latin1;
   const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(latin1, 'latin1'));
   return text.includes(REPLACEMENT) ? latin1 : text;
 }

@@ -1,0 +1,106 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
+import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/connection.ts';
+import { RedisLiveUsage } from '../../../src/storage/redis/redis-live-usage.ts';
+import type { LiveUsage } from '../../../src/usage/live-usage.ts';
+import { startRedisServer } from '../../support/redis-server.ts';
+import { testRedisUrl } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
+
+export const silent = pino({ level: 'silent' });
+
+/** One implementation of the live usage, as two replicas see it. */
+export interface LiveStore {
+  readonly first: LiveUsage;
+  readonly second: LiveUsage;
+  close(): Promise<void>;
+}
+
+/** Every implementation, by the name that its tests carry. */
+export const LIVE_STORES: Readonly<Record<string, () => Promise<LiveStore>>> = {
+  'in the process': async () => {
+    const live = new InProcessLiveUsage(systemClock);
+    return { first: live, second: live, close: async () => {} };
+  },
+  'in Redis': () => openInRedis(testRedisUrl(), 'single'),
+  'in Redis Cluster': openInCluster,
+};
+
+/** Live usage of one replica in Redis, on a connection of its own. */
+export async function openRedisUsage(
+  url: string,
+  mode: RedisMode = 'single',
+): Promise<{ readonly live: RedisLiveUsage; close(): Promise<void> }> {
+  const redis = connectRedis('usage', { url, mode, timeoutMs: 500 }, { log: silent, random: systemRandom });
+  await until(() => redis.status === 'ready', { timeoutMs: 15_000 });
+  const live = new RedisLiveUsage({ redis, clock: systemClock, random: systemRandom, flushDelayMs: 0 });
+  return { live, close: () => closeRedis(redis) };
+}
+
+/** As if the leases of all flushers had run out, and all waiting looks were due. */
+export async function expireLeases(url: string): Promise<void> {
+  const redis = new Redis(url);
+  for (const set of await redis.keys('tg:usage:marks:*')) {
+    for (const keyId of await redis.zrange(set, 0, -1)) await redis.zadd(set, 'XX', 0, keyId);
+  }
+  redis.disconnect();
+}
+
+async function openInRedis(url: string, mode: RedisMode): Promise<LiveStore> {
+  const [first, second] = await Promise.all([openRedisUsage(url, mode), openRedisUsage(url, mode)]);
+  return {
+    first: first.live,
+    second: second.live,
+    close: async () => {
+      await first.close();
+      await second.close();
+    },
+  };
+}
+
+/** Three servers that know of each other, a third of the slots each. */
+async function openInCluster(): Promise<LiveStore> {
+  const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
+  const servers = await Promise.all([startRedisServer(args), startRedisServer(args), startRedisServer(args)]);
+  const [seed] = servers;
+  const bounds = [0, 5461, 10_923, 16_384];
+  for (const [index, server] of servers.entries()) {
+    const direct = new Redis(server.url);
+    await direct.call(
+      'CLUSTER',
+      'ADDSLOTSRANGE',
+      String(bounds[index]),
+      String((bounds[index + 1] ?? 0) - 1),
+    );
+    await direct.call('CLUSTER', 'MEET', '127.0.0.1', String(seed.port));
+    direct.disconnect();
+  }
+  for (const server of servers) {
+    const direct = new Redis(server.url);
+    await until(
+      async () => {
+        const info = String(await direct.call('CLUSTER', 'INFO'));
+        return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
+      },
+      { timeoutMs: 20_000 },
+    );
+    direct.disconnect();
+  }
+  const store = await openInRedis(seed.url, 'cluster');
+  return {
+    ...store,
+    close: async () => {
+      await store.close();
+      await Promise.all(servers.map((server) => server.stop()));
+    },
+  };
+}
+
+/** A key that no other test uses. */
+export function newKeyId(): string {
+  return `key_${randomUUID()}`;
+}
