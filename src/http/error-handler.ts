@@ -1,6 +1,7 @@
-import type { ErrorRequestHandler, Response } from 'express';
+import type { ErrorRequestHandler } from 'express';
 import { StoreUnavailable, TollgateError } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
+import { answerError } from './answer-error.ts';
 import { errorAnswer } from './error-answers.ts';
 
 /**
@@ -11,13 +12,8 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
   return (thrown: unknown, _req, res, _next) => {
     const error = translated(thrown);
     report(error, log);
-    send(res, error);
+    answerError(res, errorAnswer(error));
   };
-}
-
-function send(res: Response, error: unknown): void {
-  const { status, headers, body } = errorAnswer(error);
-  res.status(status).set(headers).type('json').send(body);
 }
 
 function report(error: unknown, log: Logger): void {

@@ -13,7 +13,7 @@ export const BODY_LIMIT_BYTES = 64 * 1024;
  */
 export function jsonBody(): readonly RequestHandler[] {
   const read = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES, inflate: false });
-  return [requireJson, read, parseJson];
+  return [requireJson, inviteBody, read, parseJson];
 }
 
 const requireJson: RequestHandler = (req, _res, next) => {
@@ -23,6 +23,12 @@ const requireJson: RequestHandler = (req, _res, next) => {
       'The body must be JSON in UTF-8: send "Content-Type: application/json".',
     );
   }
+  next();
+};
+
+/** The server leaves `Expect: 100-continue` to us, so that a body is asked for only when its head is all right. */
+const inviteBody: RequestHandler = (req, res, next) => {
+  if (req.headers.expect !== undefined) res.writeContinue();
   next();
 };
 

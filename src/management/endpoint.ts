@@ -1,0 +1,64 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import type { ErrorCode } from '../errors.ts';
+import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
+import type { KeyService } from '../keys/key-service.ts';
+import type { RateLimiter } from '../limiter/rate-limiter.ts';
+import type { PlanService } from '../plans/plan-service.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { UsageReader } from '../usage/usage.ts';
+
+/** What the handlers work with. */
+export interface ManagementServices {
+  readonly keys: KeyService;
+  readonly plans: PlanService;
+  readonly limiter: RateLimiter;
+  readonly usage: UsageReader;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** One request, already authenticated; its body has passed the endpoint's schema. */
+export interface Call<Body> {
+  /** The path's parameter, decoded, empty where the path has none. It may be any text: an id of the wrong form names nothing. */
+  readonly id: string;
+  readonly query: ParsedUrlQuery;
+  readonly body: Body;
+}
+
+/** A JSON schema of an answer or of a part of it. */
+export type AnswerSchema = Readonly<Record<string, unknown>>;
+
+/** What an endpoint is: enough to route it, to check its body, to answer it and to document it. */
+export interface EndpointDefinition<Body> {
+  readonly method: 'get' | 'post' | 'patch' | 'delete';
+  /** With at most one parameter, in braces, as OpenAPI writes it. */
+  readonly path: string;
+  /** Unique among all endpoints. */
+  readonly operationId: string;
+  readonly summary: string;
+  readonly query?: Readonly<Record<string, FieldSchema>>;
+  /** Missing: the endpoint reads no body. */
+  readonly body?: BodySchema;
+  readonly status: 200 | 201;
+  readonly answer: AnswerSchema;
+  /** The codes that this endpoint may answer besides those that all may. */
+  readonly errors: readonly ErrorCode[];
+  /** Resolves with what `answer` describes; rejects with an error of the catalogue. */
+  readonly handle: (call: Call<Body>, services: ManagementServices) => Promise<object>;
+}
+
+/** An endpoint as the app mounts it: the type of its body is known only to itself. */
+export type Endpoint = EndpointDefinition<unknown>;
+
+/**
+ * Makes an endpoint whose handler sees its body as `Body`. Safe because the app calls the handler only with a body that passed
+ * the schema beside it: the two are written together and must agree.
+ */
+export function endpoint<Body = unknown>(definition: EndpointDefinition<Body>): Endpoint {
+  const { handle } = definition;
+  return {
+    ...definition,
+    handle: (call, services) => handle({ ...call, body: call.body as Body }, services),
+  };
+}

@@ -1,0 +1,50 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { TollgateError } from '../errors.ts';
+import type { FieldSchema } from '../http/body-schema.ts';
+
+const LONGEST_PAGE = 1000;
+
+/** The query parameters of a list that comes in pages; others are ignored. */
+export const PAGE_QUERY = {
+  limit: {
+    description: 'must be an integer from 1 to 1000',
+    type: 'integer',
+    minimum: 1,
+    maximum: LONGEST_PAGE,
+    default: LONGEST_PAGE,
+  },
+  cursor: { description: 'must be the nextCursor of an earlier answer', type: 'string' },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** Which part of a list is asked for. */
+export interface Page {
+  readonly limit: number;
+  /** Missing: from the start. */
+  readonly cursor?: string;
+}
+
+/**
+ * Reads the parameters of `PAGE_QUERY`. Throws `invalid_parameter` for a bad or repeated one; whether the cursor is one of ours is for
+ * the list to say.
+ */
+export function readPage({ limit, cursor }: ParsedUrlQuery): Page {
+  return { limit: readLimit(limit), ...readCursor(cursor) };
+}
+
+function readLimit(value: string | string[] | undefined): number {
+  if (value === undefined) return LONGEST_PAGE;
+  const limit = typeof value === 'string' && /^[1-9]\d{0,3}$/.test(value) ? Number(value) : Number.NaN;
+  if (limit <= LONGEST_PAGE) return limit;
+  throw invalidParameter('limit');
+}
+
+function readCursor(value: string | string[] | undefined): { readonly cursor?: string } {
+  if (value === undefined) return {};
+  if (typeof value === 'string') return { cursor: value };
+  throw invalidParameter('cursor');
+}
+
+function invalidParameter(name: keyof typeof PAGE_QUERY): TollgateError {
+  const { description } = PAGE_QUERY[name];
+  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${description}.`);
+}

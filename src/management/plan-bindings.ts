@@ -1,0 +1,53 @@
+import { PlanNotFound } from '../errors.ts';
+import type { BodySchema } from '../http/body-schema.ts';
+import { isPlanId } from '../plans/plan.ts';
+import { objectOf, TEXT } from './answer-schemas.ts';
+import { endpoint } from './endpoint.ts';
+
+interface BindPlanBody {
+  readonly consumerApiKeyId: string;
+  readonly rateLimitId: string;
+}
+/** Any text is allowed: an id that has the wrong form is the id of nothing, and answered as such. */
+const BIND_PLAN_BODY: BodySchema = {
+  type: 'object',
+  required: ['consumerApiKeyId', 'rateLimitId'],
+  properties: {
+    consumerApiKeyId: { description: 'must be the id of a consumer API key', type: 'string', minLength: 1 },
+    rateLimitId: { description: 'must be the id of a rate limit plan', type: 'string', minLength: 1 },
+  },
+};
+
+/** Binds a plan to a key: the key's next request counts against it. */
+export const applyRateLimit = endpoint<BindPlanBody>({
+  method: 'post',
+  path: '/api-keys/apply-rate-limit',
+  operationId: 'applyRateLimit',
+  summary: 'Apply a rate limit plan to a consumer API key',
+  body: BIND_PLAN_BODY,
+  status: 200,
+  answer: objectOf({
+    consumerApiKeyId: TEXT,
+    rateLimitId: TEXT,
+    message: TEXT,
+    limit: { type: 'integer', minimum: 1 },
+    period: TEXT,
+  }),
+  errors: ['key_not_found', 'plan_not_found'],
+  async handle({ body }, { keys, log }) {
+    const { consumerApiKeyId: keyId, rateLimitId } = body;
+    // What has another form is the id of nothing, and may hold what a database refuses.
+    if (!isPlanId(rateLimitId)) throw new PlanNotFound();
+    const { plan } = await keys.bind(keyId, rateLimitId);
+    // A grant without a plan would mean that the plan is gone again.
+    if (plan === null) throw new PlanNotFound();
+    log.info({ event: 'plan_applied', keyId, planId: plan.id }, 'a rate limit plan was applied to a key');
+    return {
+      consumerApiKeyId: keyId,
+      rateLimitId: plan.id,
+      message: 'The rate limit plan was applied to the consumer API key.',
+      limit: plan.limit,
+      period: plan.periodText,
+    };
+  },
+});

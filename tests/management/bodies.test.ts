@@ -1,0 +1,151 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { startManagement, type TestManagement } from './start-management.ts';
+
+const CREATE = '/consumer-api-key/create';
+const JSON_TYPE = 'application/json';
+
+let management: TestManagement;
+beforeAll(async () => {
+  management = await startManagement();
+});
+afterAll(() => management.stop());
+
+/** Bytes as they are, whatever type they claim to have. */
+function sendRaw(
+  method: 'post' | 'patch',
+  path: string,
+  contentType: string | undefined,
+  bytes: string | Buffer,
+) {
+  const request = management.send(method, path).serialize((body: unknown) => body as string);
+  if (contentType !== undefined) request.set('Content-Type', contentType);
+  return request.send(bytes as string);
+}
+
+const withBody = ENDPOINTS.filter(({ body }) => body !== undefined).map(({ method, path, body }) => ({
+  method: method as 'post' | 'patch',
+  path: path.replace(/\{\w+\}/, 'default'),
+  fields: Object.keys(body?.properties ?? {}),
+}));
+
+describe.each(withBody)('the body of $method $path', ({ method, path, fields }) => {
+  it.each([
+    'text/plain',
+    'application/x-www-form-urlencoded',
+    'application/vnd.api+json',
+    'application/json; charset=utf-16',
+    'application/json; charset=iso-8859-1',
+    'application',
+    'multipart/form-data; boundary=x',
+  ])('is refused as %s', async (contentType) => {
+    const { body } = await sendRaw(method, path, contentType, '{"name": "n"}').expect(415);
+    expect(body.code).toBe('unsupported_media_type');
+  });
+
+  it.each(['gzip', 'br', 'deflate', 'gzip, identity', 'x'])(
+    'is refused with the coding %s',
+    async (coding) => {
+      const request = sendRaw(method, path, JSON_TYPE, '{"name": "n"}').set('Content-Encoding', coding);
+      expect((await request.expect(415)).body.code).toBe('unsupported_media_type');
+    },
+  );
+
+  it.each([
+    '',
+    ' ',
+    '{',
+    '{"name": }',
+    "{'name': 'n'}",
+    '{"name": "n"} x',
+    'undefined',
+    '{"name": NaN}',
+    '\u0000',
+  ])('is malformed as %j', async (text) => {
+    const { body } = await sendRaw(method, path, JSON_TYPE, text).expect(400);
+    expect(body).toEqual({ error: 'The request body is not well-formed JSON.', code: 'malformed_json' });
+  });
+
+  it('is malformed when it is missing altogether', async () => {
+    const { body } = await management.send(method, path).type('json').expect(400);
+    expect(body.code).toBe('malformed_json');
+  });
+
+  it('is malformed when it is not UTF-8', async () => {
+    const bytes = Buffer.from([...Buffer.from('{"name": "'), 0xff, 0xc3, ...Buffer.from('"}')]);
+    expect((await sendRaw(method, path, JSON_TYPE, bytes).expect(400)).body.code).toBe('malformed_json');
+  });
+
+  it.each(['null', 'true', '1', '"text"', '[]', '[{"name": "n"}]'])(
+    'must be an object, not %s',
+    async (text) => {
+      const { body } = await sendRaw(method, path, JSON_TYPE, text).expect(400);
+      expect(body).toMatchObject({
+        code: 'invalid_body',
+        errors: [{ field: 'body', message: 'must be a JSON object' }],
+      });
+    },
+  );
+
+  it('is refused above 64 KiB, announced or in chunks', async () => {
+    const large = JSON.stringify({ name: 'x'.repeat(64 * 1024) });
+    expect((await sendRaw(method, path, JSON_TYPE, large).expect(413)).body.code).toBe('body_too_large');
+    const chunked = management.send(method, path).type('json');
+    chunked.write(large);
+    expect((await chunked.expect(413)).body.code).toBe('body_too_large');
+  });
+
+  it('never leads to a failure of ours, whatever JSON it holds', async () => {
+    const field = fc.oneof(
+      { weight: 3, arbitrary: fc.constantFrom(...fields) },
+      fc.constantFrom('__proto__', 'constructor', 'toString', ''),
+    );
+    const text = fc.constantFrom('default', 'hour', 'P1M', '\u0000', '\ud800', '2030-01-01T00:00:00Z');
+    const value = fc.oneof(fc.jsonValue({ maxDepth: 2 }), text, fc.integer(), fc.boolean());
+    const json = fc.oneof(
+      { weight: 4, arbitrary: fc.array(fc.tuple(field, value), { maxLength: 6 }).map(objectText) },
+      fc.json(),
+    );
+    await fc.assert(
+      fc.asyncProperty(json, async (body) => {
+        const { status } = await sendRaw(method, path, JSON_TYPE, body);
+        expect(status).toBeLessThan(500);
+      }),
+      { numRuns: 60 },
+    );
+  });
+});
+
+describe('a JSON body', () => {
+  it.each([
+    'application/json',
+    'Application/JSON',
+    'application/json;charset=UTF-8',
+    'application/json; charset="utf-8"',
+  ])('is read as %s', async (contentType) => {
+    await sendRaw('post', CREATE, contentType, '{"name": "n"}').expect(201);
+  });
+
+  it('is read up to 64 KiB, and with the coding identity', async () => {
+    const rest = '{"name": "n", "ignored": ""}';
+    const full = rest.replace('""', `"${'x'.repeat(64 * 1024 - rest.length)}"`);
+    expect(full).toHaveLength(64 * 1024);
+    await sendRaw('post', CREATE, JSON_TYPE, full).set('Content-Encoding', 'identity').expect(201);
+  });
+
+  it('may be nested without end', async () => {
+    const deep = `{"name": "n", "deep": ${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
+    await sendRaw('post', CREATE, JSON_TYPE, deep).expect(201);
+  });
+
+  it('is not read by endpoints that take none', async () => {
+    const { id } = await management.createKey();
+    await management.send('delete', `/consumer-api-key/${id}`).type('text').send('x').expect(200);
+  });
+});
+
+/** Written by hand, so that a field may come twice and `__proto__` is an ordinary one. */
+function objectText(entries: readonly (readonly [string, unknown])[]): string {
+  return `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
+}

@@ -1,0 +1,260 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startManagement, type TestManagement } from './start-management.ts';
+
+const CREATE = '/consumer-api-key/create';
+const KEY_ID = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
+const NAME_RULE =
+  'must be a string of 1 to 255 characters without control characters, not counting blanks around it';
+const EXPIRES_AT_RULE =
+  'must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires';
+const UNKNOWN_ID = 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV';
+
+let management: TestManagement;
+beforeAll(async () => {
+  management = await startManagement();
+});
+afterAll(() => management.stop());
+
+describe('POST /consumer-api-key/create', () => {
+  it('answers exactly id, name, secret and a createdAt without zone', async () => {
+    const { body, headers } = await management.send('post', CREATE, { name: 'Mobile app' }).expect(201);
+    expect(body).toEqual({
+      id: expect.stringMatching(KEY_ID),
+      name: 'Mobile app',
+      secret: expect.stringMatching(/^tg_[0-9A-Za-z]{36}$/),
+      createdAt: '2026-02-03 04:05:06',
+    });
+    expect(headers['cache-control']).toBe('no-store');
+    expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    expect(headers).not.toHaveProperty('etag');
+    expect(headers).not.toHaveProperty('x-powered-by');
+  });
+
+  it.each([
+    ['emoji', '🔑 ключ 鍵 👩‍👩‍👧'],
+    ['quotes and markup', `"'\`<script>alert(1)</script>\\`],
+    ['SQL', `'); DROP TABLE consumer_keys; --`],
+    ['a property of objects', '__proto__'],
+    ['255 characters of two code units', '🗝'.repeat(255)],
+    ['a line separator, which is no control character', 'a\u2028b'],
+  ])('takes a name of %s and gives it back everywhere', async (_what, name) => {
+    const { id } = await management.createKey(name);
+    const { body } = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(body.name).toBe(name);
+    const list = await management.send('get', '/consumer-api-key?limit=1').expect(200);
+    expect(list.body.apiKeys[0]).toMatchObject({ consumerApiKeyId: id, name });
+  });
+
+  it('trims the name, and counts what is left', async () => {
+    const { body } = await management.send('post', CREATE, { name: ` ${'x'.repeat(255)}\n\t` }).expect(201);
+    expect(body.name).toBe('x'.repeat(255));
+  });
+
+  it.each([
+    ['a number', 7],
+    ['null', null],
+    ['a list', ['a']],
+    ['an object', { a: 1 }],
+    ['empty', ''],
+    ['blank', ' \t\n '],
+    ['256 characters', 'x'.repeat(256)],
+    ['256 emoji', '🗝'.repeat(256)],
+    ['a line break inside', 'a\nb'],
+    ['NUL', 'a\u0000b'],
+    ['a C1 control', 'a\u0085b'],
+    ['half a surrogate pair', 'a\ud800'],
+  ])('refuses a name that is %s', async (_what, name) => {
+    const { body } = await management.send('post', CREATE, { name }).expect(400);
+    expect(body).toEqual({
+      error: 'The request body has invalid fields; each is listed under "errors".',
+      code: 'invalid_body',
+      errors: [{ field: 'name', message: NAME_RULE }],
+    });
+  });
+
+  it('says that a missing name is required, even where a prototype would have one', async () => {
+    const { body } = await management
+      .send('post', CREATE)
+      .set('Content-Type', 'application/json')
+      .send('{"__proto__": {"name": "inherited"}, "constructor": {"name": "also"}}')
+      .expect(400);
+    expect(body.errors).toEqual([{ field: 'name', message: `is required and ${NAME_RULE}` }]);
+  });
+
+  it('lists every fault at once, one for each field', async () => {
+    const { body } = await management.send('post', CREATE, { name: '\n', expiresAt: 7 }).expect(400);
+    expect(body.errors).toEqual([
+      { field: 'name', message: NAME_RULE },
+      { field: 'expiresAt', message: EXPIRES_AT_RULE },
+    ]);
+  });
+
+  it('ignores unknown fields', async () => {
+    const { body } = await management
+      .send('post', CREATE, { name: 'n', id: 'mine', secret: 's' })
+      .expect(201);
+    expect(body.id).toMatch(KEY_ID);
+    expect(body.secret).toMatch(/^tg_/);
+  });
+
+  it('takes an expiry in the future, or null', async () => {
+    const expiresAt = '2026-02-03T04:05:07.999Z';
+    const { body } = await management.send('post', CREATE, { name: 'n', expiresAt }).expect(201);
+    const stored = await management.records.keys.find(body.id);
+    expect(stored?.key.expiresAtMs).toBe(Date.UTC(2026, 1, 3, 4, 5, 7));
+    await management.send('post', CREATE, { name: 'n', expiresAt: null }).expect(201);
+  });
+
+  it.each(['2026-02-03T04:05:06Z', '1999-01-01T00:00:00Z', '2027-02-30T00:00:00Z', '2027-01-01', 'soon'])(
+    'refuses the expiry %s',
+    async (expiresAt) => {
+      const { body } = await management.send('post', CREATE, { name: 'n', expiresAt }).expect(400);
+      expect(body.errors).toEqual([{ field: 'expiresAt', message: EXPIRES_AT_RULE }]);
+    },
+  );
+});
+
+describe('GET /consumer-api-key', () => {
+  it('lists exactly the four fields, newest first, and no cursor on the last page', async () => {
+    const { id } = await management.createKey('newest');
+    const { body } = await management.send('get', '/consumer-api-key').expect(200);
+    expect(Object.keys(body)).toEqual(['apiKeys']);
+    expect(body.apiKeys[0]).toEqual({
+      consumerApiKeyId: id,
+      name: 'newest',
+      createdAt: '2026-02-03T04:05:06Z',
+      lastUpdated: '2026-02-03T04:05:06Z',
+    });
+  });
+
+  it('reads every key once over many pages, also when keys are created meanwhile', async () => {
+    for (let i = 0; i < 12; i += 1) await management.createKey(`page ${i}`);
+    const { body: all } = await management.send('get', '/consumer-api-key').expect(200);
+    const seen: unknown[] = [];
+    let query = '?limit=5';
+    for (let pages = 0; pages < 20; pages += 1) {
+      const { body } = await management.send('get', `/consumer-api-key${query}`).expect(200);
+      seen.push(...body.apiKeys);
+      if (body.nextCursor === undefined) break;
+      expect(body.apiKeys).toHaveLength(5);
+      query = `?limit=5&cursor=${encodeURIComponent(body.nextCursor)}`;
+      await management.createKey('meanwhile');
+    }
+    expect(seen).toEqual(all.apiKeys);
+  });
+
+  it.each([
+    'limit=0',
+    'limit=1001',
+    'limit=-1',
+    'limit=1.5',
+    'limit=1e2',
+    'limit=',
+    'limit=x',
+    'limit=1&limit=2',
+    'cursor=',
+    'cursor=x',
+    `cursor=${UNKNOWN_ID}`,
+    'cursor=%00',
+    'cursor=a&cursor=b',
+    'limit=5&cursor=%zz',
+  ])('refuses ?%s', async (query) => {
+    const { body } = await management.send('get', `/consumer-api-key?${query}`).expect(400);
+    expect(body.code).toBe('invalid_parameter');
+  });
+
+  it('takes the largest page, and ignores unknown parameters', async () => {
+    await management.send('get', '/consumer-api-key?limit=1000&page=2&__proto__=x').expect(200);
+  });
+
+  it('answers HEAD as GET without the body', async () => {
+    const { headers, text } = await management.send('head', '/consumer-api-key').expect(200);
+    expect(Number(headers['content-length'])).toBeGreaterThan(2);
+    expect(text).toBeUndefined();
+  });
+});
+
+describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
+  it('changes what is sent and leaves the rest', async () => {
+    const { id } = await management.createKey('before');
+    management.clock.advance(2000);
+    const renamed = await management
+      .send('patch', `/consumer-api-key/${id}`, { name: ' after ' })
+      .expect(200);
+    expect(renamed.body).toEqual({
+      consumerApiKeyId: id,
+      name: 'after',
+      createdAt: '2026-02-03T04:05:06Z',
+      lastUpdated: '2026-02-03T04:05:08Z',
+      enabled: true,
+      expiresAt: null,
+      rateLimitId: null,
+    });
+    const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
+    const disabled = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(200);
+    expect(disabled.body).toMatchObject({ name: 'after', ...changes });
+    const lasting = await management
+      .send('patch', `/consumer-api-key/${id}`, { expiresAt: null })
+      .expect(200);
+    expect(lasting.body).toMatchObject({ enabled: false, expiresAt: null });
+  });
+
+  it('shows the plan that is bound', async () => {
+    const { id } = await management.createKey();
+    const { rateLimitId } = await management.createPlan();
+    await management
+      .send('post', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId })
+      .expect(200);
+    const { body } = await management.send('patch', `/consumer-api-key/${id}`, { name: 'n' }).expect(200);
+    expect(body.rateLimitId).toBe(rateLimitId);
+  });
+
+  it.each([
+    [{ name: '' }, 'name', NAME_RULE],
+    [{ enabled: 'yes' }, 'enabled', 'must be true or false'],
+    [{ enabled: null }, 'enabled', 'must be true or false'],
+    [{ expiresAt: '2020-01-01T00:00:00Z' }, 'expiresAt', EXPIRES_AT_RULE],
+    [{}, 'body', 'must have at least one of name, enabled, expiresAt'],
+    [{ unknown: 1 }, 'body', 'must have at least one of name, enabled, expiresAt'],
+  ])('refuses %j', async (changes, field, message) => {
+    const { id } = await management.createKey();
+    const { body } = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(400);
+    expect(body).toMatchObject({ code: 'invalid_body', errors: [{ field, message }] });
+  });
+});
+
+describe('DELETE /consumer-api-key/{consumerApiKeyId}', () => {
+  it('confirms the deletion, and the key is gone', async () => {
+    const { id } = await management.createKey();
+    const { body } = await management.send('delete', `/consumer-api-key/${id}`).expect(200);
+    expect(body).toEqual({ consumerApiKeyId: id, message: 'The consumer API key was deleted.' });
+    await management.send('get', `/consumer-api-key/${id}`).expect(404);
+    const again = await management.send('delete', `/consumer-api-key/${id}`).expect(404);
+    expect(again.body).toEqual({
+      error: 'There is no consumer API key with this id.',
+      code: 'key_not_found',
+    });
+  });
+});
+
+describe('an id in the path', () => {
+  const ids = [
+    UNKNOWN_ID,
+    'x',
+    UNKNOWN_ID.toLowerCase(),
+    '%00',
+    '%F0%9F%94%91',
+    `${UNKNOWN_ID}%2Fx`,
+    "'%20OR%201=1",
+  ];
+  it.each(ids)('that names no key is a 404: %s', async (id) => {
+    const path = `/consumer-api-key/${id}`;
+    for (const request of [
+      management.send('get', path),
+      management.send('delete', path),
+      management.send('patch', path, { name: 'n' }),
+    ]) {
+      expect((await request.expect(404)).body.code).toBe('key_not_found');
+    }
+  });
+});

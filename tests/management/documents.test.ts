@@ -1,0 +1,44 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from '@jest/globals';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import { ERROR_CODES, TollgateError } from '../../src/errors.ts';
+import { errorAnswer } from '../../src/http/error-answers.ts';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { openApiDocument } from '../../src/management/openapi.ts';
+
+const guide = read('docs/api.md');
+
+describe('docs/openapi.json', () => {
+  it('is current (npm run openapi writes it)', () => {
+    expect(JSON.parse(read('docs/openapi.json'))).toEqual(openApiDocument());
+  });
+
+  it('has an operation for every endpoint, each with an id of its own', () => {
+    const ids = [...JSON.stringify(openApiDocument()).matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
+    expect(ids.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
+  });
+
+  it.each([...ENDPOINTS])('describes the answer of $operationId with a valid schema', ({ answer }) => {
+    const ajv = new Ajv2020({ strict: true, formats: { 'date-time': true } });
+    expect(ajv.validateSchema(answer)).toBe(true);
+    expect(() => ajv.compile(answer)).not.toThrow();
+  });
+});
+
+describe('docs/api.md', () => {
+  it.each(ERROR_CODES)('lists the code %s with its status', (code) => {
+    const { status } = errorAnswer(new TollgateError(code, ''));
+    expect(guide).toContain(`| \`${code}\` | ${status} |`);
+  });
+
+  it.each(ENDPOINTS.map(({ method, path }) => [method.toUpperCase(), path]))(
+    'lists %s %s',
+    (method, path) => {
+      expect(guide).toContain(`| ${method} | [\`${path}\`]`);
+    },
+  );
+});
+
+function read(path: string): string {
+  return readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
+}

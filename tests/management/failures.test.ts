@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { openRecords } from '../../src/storage/postgres/open-records.ts';
+import { freePort } from '../support/free-port.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { type Replacements, startManagement, type TestManagement, UNUSED } from './start-management.ts';
+
+const running: TestManagement[] = [];
+afterAll(async () => {
+  for (const each of running) await each.stop();
+});
+
+async function start(replacements: Replacements = {}): Promise<TestManagement> {
+  const management = await startManagement(replacements);
+  running.push(management);
+  return management;
+}
+
+describe('while Postgres is down', () => {
+  let management: TestManagement;
+  beforeAll(async () => {
+    const records = openRecords({
+      url: `postgres://nobody@127.0.0.1:${await freePort()}/none`,
+      maxConnections: 1,
+      migrationsDirectory: MIGRATIONS,
+      defaultPlanId: 'default',
+      onIdleError: () => {},
+    });
+    management = await start({ records });
+  });
+
+  const body = {
+    name: 'n',
+    consumerApiKeyId: 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    rateLimitId: 'gold',
+    description: '',
+    limit: 1,
+    period: 'hour',
+  };
+  const routes = ENDPOINTS.map(({ method, path }) => {
+    const id = path.startsWith('/rate-limit') ? body.rateLimitId : body.consumerApiKeyId;
+    return [method, path.replace(/\{\w+\}/, id)] as const;
+  });
+
+  it.each(routes)('%s %s answers 503 with Retry-After', async (method, path) => {
+    const takesBody = method === 'post' || method === 'patch';
+    const { body: answer, headers } = await management
+      .send(method, path, takesBody ? body : undefined)
+      .expect(503);
+    expect(answer).toEqual({
+      error: 'A store that this answer needs is not available. Try again shortly.',
+      code: 'store_unavailable',
+    });
+    expect(headers['retry-after']).toBe('1');
+  });
+
+  it('still tells wrong credentials from right ones', async () => {
+    await management.bare('get', '/rate-limit').set('Authorization', 'Bearer wrong').expect(401);
+  });
+
+  it('logs which store it was', async () => {
+    await management.send('get', '/rate-limit').expect(503);
+    expect(JSON.parse(management.lines.at(-1) ?? '{}')).toMatchObject({
+      level: 40,
+      event: 'store_unavailable',
+      store: 'postgres',
+    });
+  });
+});
+
+describe('a failure', () => {
+  it('of the usage store is a 503 of the detail answer', async () => {
+    const usage = { read: () => Promise.reject(new StoreUnavailable('redis', new Error('down'))) };
+    const management = await start({ usage });
+    const { id } = await management.createKey();
+    await management.send('get', `/consumer-api-key/${id}`).expect(503);
+  });
+
+  it('that nobody expects is a 500 without detail, and the log has the error but nothing of the request', async () => {
+    const usage = { read: () => Promise.reject(new Error('the private reason')) };
+    const management = await start({ usage });
+    const { id } = await management.createKey();
+    const { body } = await management
+      .send('get', `/consumer-api-key/${id}?q=query-of-the-client`)
+      .expect(500);
+    expect(body).toEqual({
+      error: 'The gateway failed to answer. The log has the reason.',
+      code: 'internal_error',
+    });
+    const line = management.lines.at(-1) ?? '{}';
+    expect(JSON.parse(line)).toMatchObject({
+      level: 50,
+      event: 'internal_error',
+      err: { message: 'the private reason' },
+    });
+    expect(line).not.toContain('query-of-the-client');
+  });
+
+  it('of the client leaves no line', async () => {
+    const management = await start();
+    await management.send('post', '/consumer-api-key/create', {}).expect(400);
+    await management.send('get', '/rate-limit/%zz').expect(400);
+    await management.bare('get', '/rate-limit').expect(401);
+    await management.send('get', '/rate-limit/nope').expect(404);
+    expect(management.lines).toEqual([]);
+  });
+});
+
+describe('the log', () => {
+  it('has one line for each change an administrator made, with ids and without names or secrets', async () => {
+    const management = await start({ usage: { read: async () => UNUSED } });
+    const { id } = await management.createKey('a name that is nobody’s business');
+    const { rateLimitId } = await management.createPlan();
+    await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    await management.send('get', '/consumer-api-key').expect(200);
+    await management.send('patch', `/consumer-api-key/${id}`, { enabled: false }).expect(200);
+    await management.send('patch', `/rate-limit/${rateLimitId}`, { limit: 2 }).expect(200);
+    await management
+      .send('post', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId })
+      .expect(200);
+    await management.send('delete', `/consumer-api-key/${id}`).expect(200);
+    await management.send('delete', `/rate-limit/${rateLimitId}`).expect(200);
+    const events = management.lines.map((line) => {
+      const { event, keyId, planId } = JSON.parse(line);
+      return [event, keyId, planId];
+    });
+    expect(events).toEqual([
+      ['key_created', id, undefined],
+      ['plan_created', undefined, rateLimitId],
+      ['key_updated', id, undefined],
+      ['plan_updated', undefined, rateLimitId],
+      ['plan_applied', id, rateLimitId],
+      ['key_deleted', id, undefined],
+      ['plan_deleted', undefined, rateLimitId],
+    ]);
+    expect(management.lines.join('')).not.toContain('business');
+  });
+});

@@ -1,0 +1,67 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isReserved } from '../../src/http/reserved-paths.ts';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { startManagement, type TestManagement } from './start-management.ts';
+
+let management: TestManagement;
+beforeAll(async () => {
+  management = await startManagement();
+});
+afterAll(() => management.stop());
+
+describe('an unknown path', () => {
+  it.each([
+    '/',
+    '/consumer-api-key/',
+    '/consumer-api-key/create/',
+    '/consumer-api-key/x/y',
+    '/Consumer-Api-Key',
+    '/consumer-api-key/%zz/x',
+    '/rate-limit/',
+    '/rate-limit/create/x',
+    '/rate-limit//x',
+    '/api-keys',
+    '/api-keys/Apply-Rate-Limit',
+    '/api-keys/apply-rate-limit/',
+    '/v1/orders',
+  ])('is a JSON 404, with or without credentials: %s', async (path) => {
+    for (const request of [management.bare('get', path), management.send('post', path, {})]) {
+      const { body, headers } = await request.expect(404);
+      expect(body).toEqual({ error: 'There is no such endpoint.', code: 'not_found' });
+      expect(headers['content-type']).toBe('application/json; charset=utf-8');
+    }
+  });
+});
+
+describe('a known path with another method', () => {
+  it.each([
+    ['put', '/consumer-api-key/create', 'POST'],
+    ['get', '/consumer-api-key/create', 'POST'],
+    ['options', '/consumer-api-key/create', 'POST'],
+    ['post', '/consumer-api-key', 'GET, HEAD'],
+    ['post', '/consumer-api-key/x', 'DELETE, GET, HEAD, PATCH'],
+    ['get', '/rate-limit/create', 'POST'],
+    ['delete', '/rate-limit', 'GET, HEAD'],
+    ['put', '/rate-limit/default', 'DELETE, GET, HEAD, PATCH'],
+    ['get', '/api-keys/apply-rate-limit', 'POST'],
+    ['head', '/api-keys/apply-rate-limit', 'POST'],
+  ] as const)('is a 405 before credentials are looked at: %s %s', async (method, path, allow) => {
+    const { headers, body } = await management.bare(method, path).expect(405);
+    expect(headers.allow).toBe(allow);
+    if (method !== 'head') expect(body.code).toBe('method_not_allowed');
+  });
+});
+
+describe('a path', () => {
+  it.each(['/consumer-api-key/%zz', '/rate-limit/%', '/rate-limit/%ff', '/rate-limit/%c0%af'])(
+    'that is not percent-encoded properly is a 400: %s',
+    async (path) => {
+      const { body } = await management.send('get', path).expect(400);
+      expect(body).toEqual({ error: 'The request can not be understood.', code: 'bad_request' });
+    },
+  );
+
+  it.each(ENDPOINTS.map(({ path }) => path))('of an endpoint is reserved: %s', (path) => {
+    expect(isReserved(path)).toBe(true);
+  });
+});

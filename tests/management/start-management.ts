@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import { expect } from '@jest/globals';
+import { pino } from 'pino';
+import supertest, { type Test } from 'supertest';
+import { KeyService } from '../../src/keys/key-service.ts';
+import { SecretVault } from '../../src/keys/secret-vault.ts';
+import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
+import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import { WindowTable } from '../../src/limiter/window-table.ts';
+import { createManagementApp } from '../../src/management/management-app.ts';
+import { PlanService } from '../../src/plans/plan-service.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
+import type { KeyUsage, UsageReader } from '../../src/usage/usage.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { createPostgresRecords } from '../support/records.ts';
+
+export const ROOT_TOKEN = 'the-root-token-of-the-management-tests';
+export const OTHER_ROOT_TOKEN = 'a-second-root-token-that-is-valid-too';
+export const START_MS = Date.UTC(2026, 1, 3, 4, 5, 6, 789);
+export const UNUSED: KeyUsage = { requests: 0, successful: 0, failed: 0, endpoints: [], customers: [] };
+
+type Method = 'get' | 'post' | 'patch' | 'delete' | 'put' | 'head' | 'options';
+
+/** The management interface over real services: Postgres, and limits in the process. */
+export interface TestManagement {
+  /** A request with the root token; `body` is sent as JSON. */
+  send(method: Method, path: string, body?: object): Test;
+  /** A request with nothing added. */
+  bare(method: Method, path: string): Test;
+  createKey(name?: string): Promise<{ readonly id: string; readonly secret: string }>;
+  createPlan(fields?: object): Promise<{ readonly rateLimitId: string }>;
+  readonly clock: ManualClock;
+  readonly limiter: RateLimiter;
+  readonly records: Records;
+  readonly usages: Map<string, KeyUsage>;
+  /** All lines logged so far. */
+  readonly lines: readonly string[];
+  /** Also holds that nothing secret was ever logged. */
+  stop(): Promise<void>;
+}
+
+/** What a test may replace. */
+export interface Replacements {
+  readonly usage?: UsageReader;
+  readonly records?: Records;
+  readonly reveal?: 'always' | 'once';
+  readonly defaultPlanId?: string | null;
+}
+
+/** Starts the management interface on a database of its own. */
+export async function startManagement(replacements: Replacements = {}): Promise<TestManagement> {
+  const { defaultPlanId = 'default', reveal = 'always' } = replacements;
+  const store = await createPostgresRecords(defaultPlanId);
+  const records = replacements.records ?? store.records;
+  const clock = new ManualClock(START_MS);
+  const table = new WindowTable();
+  const limiter = new InProcessRateLimiter(table, clock);
+  const versions = new InProcessRecordVersions(table, clock);
+  const usages = new Map<string, KeyUsage>();
+  const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
+  const lines: string[] = [];
+
+  const app = createManagementApp({
+    keys: new KeyService({
+      repository: records.keys,
+      versions,
+      vault: new SecretVault([randomBytes(32)], systemRandom),
+      clock,
+      random: systemRandom,
+      keyPrefix: 'tg',
+      reveal,
+      eraseUsage: async (keyId) => void usages.delete(keyId),
+    }),
+    plans: new PlanService({ repository: records.plans, versions, clock, defaultPlanId }),
+    limiter,
+    usage: replacements.usage ?? { read: async (keyId) => usages.get(keyId) ?? UNUSED },
+    rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
+    clock,
+    log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+  });
+
+  const bare = (method: Method, path: string) => supertest(app)[method](path);
+  const send = (method: Method, path: string, body?: object) => {
+    const request = bare(method, path).set('Authorization', `Bearer ${ROOT_TOKEN}`);
+    return body === undefined ? request : request.send(body);
+  };
+  let plansMade = 0;
+  return {
+    bare,
+    send,
+    async createKey(name = 'a key') {
+      const { body } = await send('post', '/consumer-api-key/create', { name }).expect(201);
+      secrets.push(body.secret);
+      return body;
+    },
+    async createPlan(fields = {}) {
+      plansMade += 1;
+      const plan = { rateLimitId: `plan-${plansMade}`, description: 'of a test', limit: 10, period: 'hour' };
+      return (await send('post', '/rate-limit/create', { ...plan, ...fields }).expect(201)).body;
+    },
+    clock,
+    limiter,
+    records: store.records,
+    usages,
+    lines,
+    async stop() {
+      await store.remove();
+      const logged = lines.join('');
+      for (const secret of secrets) expect(logged).not.toContain(secret);
+      expect(logged).not.toMatch(/tg_[0-9A-Za-z]{36}|authorization|bearer/i);
+    },
+  };
+}
