@@ -1,0 +1,36 @@
+import { TollgateError } from '../errors.ts';
+
+/**
+ * What to tell a client whose bytes Node's parser refused. Undefined when there is nobody left to tell: the connection failed, or was
+ * closed by the client.
+ */
+export function parserFault(error: Error): TollgateError | undefined {
+  const code = 'code' in error ? String(error.code) : '';
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return new TollgateError('head_too_large', 'The head of the request is larger than 16 KiB.', error);
+    case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
+      return new TollgateError('body_too_large', 'The chunk extensions of the body are too large.', error);
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new TollgateError('request_timeout', 'The head of the request did not arrive in time.', error);
+    case 'HPE_INVALID_VERSION':
+    case 'HPE_PAUSED_H2_UPGRADE':
+      return new TollgateError(
+        'http_version_not_supported',
+        'Only HTTP/1.0 and HTTP/1.1 are understood.',
+        error,
+      );
+    case 'HPE_INVALID_TRANSFER_ENCODING':
+      // The parser has one code for a coding that it does not know and for one beside a Content-Length.
+      if (!error.message.includes('Content-Length')) {
+        return new TollgateError(
+          'not_implemented',
+          'The only transfer coding understood is "chunked".',
+          error,
+        );
+      }
+      break;
+  }
+  if (!code.startsWith('HPE_')) return undefined;
+  return new TollgateError('bad_request', 'The request is not well-formed HTTP/1.1.', error);
+}

@@ -1,0 +1,226 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  type Server,
+  ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { TollgateError } from '../errors.ts';
+import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
+import { errorAnswer } from './error-answers.ts';
+import { parserFault } from './parser-faults.ts';
+import { type RequestHead, readRequestHead } from './request-head.ts';
+import { isReserved } from './reserved-paths.ts';
+
+/** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
+export interface ProxiedTraffic {
+  handle(req: IncomingMessage, res: ServerResponse, head: RequestHead): void;
+  /** A WebSocket upgrade. `firstBytes` is what the client sent behind its head. */
+  upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: RequestHead): void;
+  /** Ends every upgraded connection. */
+  closeUpgrades(): void;
+}
+
+/** How long the server waits for whom, in milliseconds. */
+export interface PublicServerTimeouts {
+  /** For a complete head, from the connection's or the request's first byte. */
+  readonly headMs: number;
+  /** For the next byte of a request's body, and for a client to take the next byte of an answer. */
+  readonly idleMs: number;
+  /** For the next request on a connection. */
+  readonly keepAliveMs: number;
+}
+
+export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
+  headMs: 15_000,
+  idleMs: 30_000,
+  // Longer than the 60 s that load balancers commonly keep their connections, so that they close first.
+  keepAliveMs: 65_000,
+});
+
+export interface PublicServerOptions {
+  /** Undefined: only the management interface answers here, all paths are its own. */
+  readonly proxied?: ProxiedTraffic;
+  /** An Express app. Undefined: no path is reserved, everything is proxied. */
+  readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly timeouts?: PublicServerTimeouts;
+  /** Told of each request that was refused for its head, before anything else looked at it. */
+  readonly onRefused?: (error: TollgateError) => void;
+}
+
+/** A port on which nobody is trusted. */
+export interface PublicServer {
+  /** Resolves with the address that is listened on. Rejects when the port can't be had. */
+  listen(port: number, host: string): Promise<AddressInfo>;
+  /**
+   * Accepts no more connections; requests in progress are answered with `Connection: close`, and what is not done after `drainMs` is
+   * cut, upgraded connections included. Resolves when no connection is left.
+   */
+  close(drainMs: number): Promise<void>;
+}
+
+type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+/** Longest head, in bytes: request line and all fields. */
+const HEAD_LIMIT_BYTES = 16 * 1024;
+
+/**
+ * The server of the public port: refuses ambiguous HTTP before anything else, then sends reserved paths to management and all others
+ * to the proxy. Every refusal is JSON, also where Node's own would be plain.
+ */
+export function createPublicServer(options: PublicServerOptions): PublicServer {
+  const { proxied, management, timeouts = PUBLIC_TIMEOUTS, onRefused = () => {} } = options;
+  let closing = false;
+
+  /** Says `Connection: close` once the server is closing, whoever writes the head. */
+  class Response extends ServerResponse {
+    override writeHead(status: number, reason?: string | HeadFields, fields?: HeadFields): this {
+      if (closing) this.shouldKeepAlive = false;
+      return typeof reason === 'string'
+        ? super.writeHead(status, reason, fields)
+        : super.writeHead(status, reason ?? fields);
+    }
+  }
+
+  const server = createServer(
+    {
+      ServerResponse: Response,
+      maxHeaderSize: HEAD_LIMIT_BYTES,
+      requireHostHeader: false, // readRequestHead does, with a JSON answer
+      headersTimeout: timeouts.headMs,
+      requestTimeout: 0, // an upload may take as long as it makes progress
+      keepAliveTimeout: timeouts.keepAliveMs,
+      connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
+      shouldUpgradeCallback: isWebSocketUpgrade,
+      optimizeEmptyRequests: true,
+      noDelay: true,
+    },
+    serve,
+  );
+  server.timeout = timeouts.idleMs;
+  server.maxHeadersCount = 0; // bounded by bytes; a count would silently drop fields
+  server.on('checkContinue', serve);
+  server.on('checkExpectation', serve);
+  server.on('upgrade', upgrade);
+  server.on('connect', (_req: IncomingMessage, socket: Socket) => {
+    refuseSocket(socket, new TollgateError('method_not_allowed', 'The method CONNECT is not allowed.'));
+  });
+  const broken = new WeakSet<Socket>();
+  server.on('clientError', (error: Error, socket: Socket) => {
+    // Whatever still arrives on a connection given up on makes the parser complain again.
+    if (broken.has(socket)) return;
+    broken.add(socket);
+    const fault = parserFault(error);
+    if (fault === undefined || !socket.writable || hasBegunAnswer(socket)) socket.destroy();
+    else refuseSocket(socket, fault);
+  });
+
+  function serve(req: IncomingMessage, res: ServerResponse): void {
+    // A request that came behind the last one of a closing connection: it was never to be answered.
+    if (req.socket.writableEnded) return;
+    const head = readRequestHead(req);
+    if (head instanceof TollgateError) {
+      onRefused(head);
+      refuseConnection(res, head);
+      return;
+    }
+    res.on('timeout', endStalled);
+    if (proxied === undefined || (management !== undefined && isReserved(head.path))) {
+      req.url = head.target;
+      management?.(req, res);
+    } else {
+      proxied.handle(req, res, head);
+    }
+  }
+
+  function upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer): void {
+    socket.on('error', () => socket.destroy());
+    const head = readRequestHead(req);
+    const fault = head instanceof TollgateError ? head : upgradeFault(req);
+    if (head instanceof TollgateError || fault !== undefined) {
+      refuseSocket(socket, fault);
+    } else if (proxied === undefined || (management !== undefined && isReserved(head.path))) {
+      refuseSocket(socket, new TollgateError('not_found', 'There is nothing to upgrade at this path.'));
+    } else {
+      proxied.upgrade(req, socket, firstBytes, head);
+    }
+  }
+
+  function refuseSocket(socket: Socket, error: TollgateError | undefined): void {
+    if (error !== undefined) onRefused(error);
+    refuseOnSocket(socket, error);
+  }
+
+  return {
+    listen: (port, host) => listen(server, port, host),
+    close(drainMs) {
+      closing = true;
+      return drain(server, drainMs, () => proxied?.closeUpgrades());
+    },
+  };
+}
+
+/** Only WebSocket is upgraded; another `Upgrade` field is as if it were not there (RFC 9110 section 7.8). */
+function isWebSocketUpgrade(req: IncomingMessage): boolean {
+  return req.httpVersionMinor === 1 && req.headers.upgrade?.toLowerCase() === 'websocket';
+}
+
+function upgradeFault(req: IncomingMessage): TollgateError | undefined {
+  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) {
+    return new TollgateError('bad_request', 'An upgrade must not have a body.');
+  }
+  if (req.method !== 'GET') return new TollgateError('bad_request', 'A WebSocket upgrade must be a GET.');
+  return undefined;
+}
+
+/**
+ * Called when nothing moved on the connection for the idle time while an answer is due. That is the client's fault when it does not
+ * take what was written, or does not send what it announced; otherwise the backend is being waited for, which has its own deadline.
+ */
+function endStalled(this: ServerResponse, socket: Socket): void {
+  const { req } = this;
+  if (socket.writableLength > 0) {
+    socket.destroy();
+  } else if (!req.complete && !req.isPaused()) {
+    if (this.headersSent) socket.destroy();
+    else
+      answerError(
+        this,
+        errorAnswer(new TollgateError('request_timeout', 'The request body did not arrive in time.')),
+      );
+  }
+}
+
+/** Node keeps the response in progress on the socket; an error page in the middle of its body would look like a part of it. */
+function hasBegunAnswer(socket: Socket): boolean {
+  const current: unknown = Reflect.get(socket, '_httpMessage');
+  return current instanceof ServerResponse && current.headersSent;
+}
+
+function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(port, host, () => {
+      server.off('error', reject);
+      const address = server.address();
+      if (address === null || typeof address === 'string') reject(new Error('The server has no address.'));
+      else resolve(address);
+    });
+  });
+}
+
+function drain(server: Server, drainMs: number, closeUpgrades: () => void): Promise<void> {
+  return new Promise((resolve) => {
+    const deadline = setTimeout(() => {
+      closeUpgrades();
+      server.closeAllConnections();
+    }, drainMs);
+    server.close(() => {
+      clearTimeout(deadline);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,188 @@
+import type { IncomingMessage } from 'node:http';
+import { TollgateError } from '../errors.ts';
+import { type RequestTarget, readTarget } from './request-target.ts';
+
+/** A request head that can be read in one way only. */
+export interface RequestHead extends RequestTarget {
+  /** The host that the client asked for: of an absolute-form target, else of the Host field. Undefined only for HTTP/1.0. */
+  readonly host: string | undefined;
+  /** Whether the framing announces a body (it may still turn out to be empty). */
+  readonly hasBody: boolean;
+  /** The client waits for a 100 before it sends its body. */
+  readonly expectsContinue: boolean;
+}
+
+/** Our name in `Via`. */
+export const VIA_NAME = 'tollgate';
+
+/**
+ * Holds what the parser of Node lets through against RFC 9112: version, method, framing, Host, Expect, repeated credentials, loops and
+ * the target. The answer is a `TollgateError` for a head that another program could read differently; then the connection must be
+ * closed, because where the next request begins is not certain.
+ */
+export function readRequestHead(req: IncomingMessage): RequestHead | TollgateError {
+  const { httpVersionMajor, httpVersionMinor, method } = req;
+  // The parser knows 0.9, 1.0, 1.1 and 2.0.
+  if (httpVersionMajor !== 1) {
+    return new TollgateError('http_version_not_supported', 'Only HTTP/1.0 and HTTP/1.1 are understood.');
+  }
+  if (method === 'TRACE' || method === 'CONNECT') {
+    return new TollgateError('method_not_allowed', `The method ${method} is not allowed.`);
+  }
+  const fields = readFields(req.rawHeaders);
+  const fault =
+    framingFault(fields, httpVersionMinor) ??
+    repetitionFault(fields) ??
+    expectationFault(fields, httpVersionMinor);
+  if (fault !== undefined) return fault;
+
+  const target = readTarget(req.url ?? '');
+  if (target instanceof TollgateError) return target;
+  if (fields.host === undefined && httpVersionMinor === 1) return bad('A Host field is required.');
+  const host = target.authority ?? fields.host;
+  if (
+    (host !== undefined && !isAuthority(host)) ||
+    (fields.host !== undefined && !isAuthority(fields.host))
+  ) {
+    return bad('The Host field is malformed.');
+  }
+  return {
+    target: target.target,
+    path: target.path,
+    authority: target.authority,
+    host,
+    hasBody: fields.codings === 1 || (fields.length !== undefined && fields.length !== '0'),
+    expectsContinue: fields.expectation !== undefined && httpVersionMinor === 1,
+  };
+}
+
+/** The fields of a head that decide how it is read, and how often each was there. */
+interface HeadFields {
+  hosts: number;
+  host: string | undefined;
+  length: string | undefined;
+  codings: number;
+  coding: string;
+  expectation: string | undefined;
+  credentials: number;
+  apiKeys: number;
+  isLoop: boolean;
+}
+
+/** One pass over all fields. */
+function readFields(raw: readonly string[]): HeadFields {
+  const fields: HeadFields = {
+    hosts: 0,
+    host: undefined,
+    length: undefined,
+    codings: 0,
+    coding: '',
+    expectation: undefined,
+    credentials: 0,
+    apiKeys: 0,
+    isLoop: false,
+  };
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    // Most fields are told by their length alone not to be one of these.
+    if (DECISIVE_LENGTHS[name.length] === true) readField(fields, name.toLowerCase(), raw[i + 1] ?? '');
+  }
+  return fields;
+}
+
+function readField(fields: HeadFields, name: string, value: string): void {
+  switch (name) {
+    case 'host':
+      fields.hosts += 1;
+      fields.host = value;
+      break;
+    case 'content-length':
+      fields.length = joined(fields.length, value);
+      break;
+    case 'transfer-encoding':
+      fields.codings += 1;
+      fields.coding = value;
+      break;
+    case 'expect':
+      fields.expectation = joined(fields.expectation, value);
+      break;
+    case 'authorization':
+      fields.credentials += 1;
+      break;
+    case 'x-api-key':
+      fields.apiKeys += 1;
+      break;
+    case 'via':
+      fields.isLoop ||= namesUs(value);
+      break;
+  }
+}
+
+const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 }, (_, length) =>
+  ['via', 'host', 'expect', 'x-api-key', 'authorization', 'content-length', 'transfer-encoding'].some(
+    (name) => name.length === length,
+  )
+    ? true
+    : undefined,
+);
+
+function repetitionFault({ hosts, credentials, apiKeys, isLoop }: HeadFields): TollgateError | undefined {
+  if (isLoop) {
+    return new TollgateError('loop_detected', 'The request has passed through this gateway before.');
+  }
+  if (hosts > 1) return bad('There is more than one Host field.');
+  if (credentials > 1) return bad('There is more than one Authorization field.');
+  if (apiKeys > 1) return bad('There is more than one x-api-key field.');
+  return undefined;
+}
+
+const DIGITS = /^\d{1,16}$/;
+
+function framingFault(fields: HeadFields, minor: number): TollgateError | undefined {
+  if (fields.length !== undefined && !DIGITS.test(fields.length)) return bad('Content-Length is malformed.');
+  if (fields.codings === 0) return undefined;
+  if (fields.length !== undefined) return bad('Content-Length and Transfer-Encoding exclude each other.');
+  if (minor === 0) return bad('HTTP/1.0 has no Transfer-Encoding.');
+  if (fields.codings > 1 || !is(fields.coding, 'chunked')) {
+    return new TollgateError('not_implemented', 'The only transfer coding understood is "chunked".');
+  }
+  return undefined;
+}
+
+function expectationFault(fields: HeadFields, minor: number): TollgateError | undefined {
+  // RFC 9110 section 10.1.1: in an HTTP/1.0 request the expectation is ignored.
+  if (fields.expectation === undefined || minor === 0 || is(fields.expectation, '100-continue'))
+    return undefined;
+  return new TollgateError('expectation_failed', 'The only expectation understood is "100-continue".');
+}
+
+/** `uri-host [":" port]` of RFC 9110 section 7.2, not empty. */
+const AUTHORITY = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+function isAuthority(value: string): boolean {
+  return AUTHORITY.test(value);
+}
+
+/** Whether one of the hops in a Via field is us: `[protocol/]version SP received-by [comment]`. */
+function namesUs(via: string): boolean {
+  return via.split(',').some(
+    (hop) =>
+      hop
+        .trim()
+        .split(/[ \t]+/)[1]
+        ?.toLowerCase() === VIA_NAME,
+  );
+}
+
+function is(text: string, lowerCase: string): boolean {
+  return text === lowerCase || text.toLowerCase() === lowerCase;
+}
+
+/** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
+}
+
+function bad(sentence: string): TollgateError {
+  return new TollgateError('bad_request', sentence);
+}

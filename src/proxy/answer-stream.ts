@@ -1,0 +1,110 @@
+import type { Dispatcher } from 'undici';
+import { closeAfterAnswer, hasMuchToSend } from '../http/answer-error.ts';
+import { lingeringClose } from '../http/lingering-close.ts';
+import type { Exchange } from './exchange.ts';
+import type { ResponseFields } from './response-fields.ts';
+
+/** The status line and the fields of a backend's answer, ready for the client. */
+export interface AnswerHead extends ResponseFields {
+  readonly status: number;
+  readonly reason: string;
+}
+
+const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
+
+/**
+ * The client's side of a backend's answer: streams it with back-pressure. Head and body go in one write when the body comes with the
+ * head; otherwise the head goes at once, so that whoever waits for the first event of a stream is not kept waiting.
+ */
+export class AnswerStream {
+  readonly #exchange: Exchange;
+  readonly #controller: Dispatcher.DispatchController;
+  readonly #head: AnswerHead;
+  #isHeadWritten = false;
+  /** The first piece of the body, until the parser is done with the bytes that it has. */
+  #held: Buffer | undefined;
+  #resume: (() => void) | undefined;
+
+  constructor(exchange: Exchange, controller: Dispatcher.DispatchController, head: AnswerHead) {
+    this.#exchange = exchange;
+    this.#controller = controller;
+    this.#head = head;
+    process.nextTick(flush, this);
+  }
+
+  /** The next piece of the body. Pauses the backend when the client is slower. */
+  push(chunk: Buffer): void {
+    this.#exchange.bodyBytes += chunk.length;
+    if (!this.#isHeadWritten && this.#held === undefined) {
+      this.#held = chunk;
+      return;
+    }
+    this.flush();
+    this.#write(chunk);
+  }
+
+  /** Writes the head and what is held of the body, unless that is done. */
+  flush(): void {
+    if (this.#isHeadWritten || this.#isLost()) return;
+    this.#writeHead();
+    const held = this.#held;
+    this.#held = undefined;
+    if (held === undefined) this.#exchange.res.flushHeaders();
+    else this.#write(held);
+  }
+
+  /** The answer is complete. */
+  end(): void {
+    const { req, res } = this.#exchange;
+    if (this.#isLost()) return;
+    if (hasMuchToSend(req)) {
+      // The backend did not want the rest of the body, so nobody does.
+      if (this.#isHeadWritten) res.once('finish', () => lingeringClose(req.socket));
+      else closeAfterAnswer(res);
+    }
+    if (!this.#isHeadWritten) this.#writeHead();
+    const held = this.#held;
+    this.#held = undefined;
+    if (held === undefined) res.end();
+    else res.end(held);
+  }
+
+  /**
+   * The answer will never be complete: cuts the connection, because an orderly end could be taken for the body's. Where the body ends
+   * with the connection (HTTP/1.0 without a length) only a reset tells the two apart.
+   */
+  cut(): void {
+    const { req, res } = this.#exchange;
+    if (res.destroyed) return;
+    this.#exchange.outcome = 'truncated';
+    this.#isHeadWritten = true;
+    if (req.httpVersionMinor === 0 && this.#head.length === undefined) req.socket.resetAndDestroy();
+    else req.socket.destroy();
+  }
+
+  /** The client has gone, or somebody else has answered it. */
+  #isLost(): boolean {
+    const { isClosed, res } = this.#exchange;
+    return isClosed || res.writableEnded || (res.headersSent && !this.#isHeadWritten);
+  }
+
+  #writeHead(): void {
+    const { status, reason, fields } = this.#head;
+    this.#isHeadWritten = true;
+    if (PLAIN_REASON.test(reason)) this.#exchange.res.writeHead(status, reason, fields);
+    else this.#exchange.res.writeHead(status, fields);
+  }
+
+  #write(chunk: Buffer): void {
+    const { res } = this.#exchange;
+    if (this.#isLost() || res.write(chunk)) return;
+    this.#controller.pause();
+    this.#resume ??= () => this.#controller.resume();
+    res.once('drain', this.#resume);
+  }
+}
+
+/** For `nextTick`: one function for all exchanges. */
+function flush(answer: AnswerStream): void {
+  answer.flush();
+}

@@ -1,0 +1,117 @@
+import type { Socket } from 'node:net';
+import { buildConnector, Client, type Dispatcher } from 'undici';
+import { renameContinue } from './interim-continue.ts';
+
+/** How connections to the backend are made and kept. */
+export interface BackendOptions {
+  /** Scheme and authority; a path in it is put before each request's. */
+  readonly url: URL;
+  /** How long making a connection may take, TLS included. Milliseconds. */
+  readonly connectTimeoutMs: number;
+  /** How long the backend may be silent within a body. Milliseconds. */
+  readonly bodyIdleMs: number;
+  /** Certificates that sign the backend's, besides those that Node knows. PEM. */
+  readonly ca?: string;
+}
+
+/** An unused connection is closed after this time unless the backend's `Keep-Alive` says how long it keeps it: Node's servers, for one, keep 5 s. */
+const IDLE_CONNECTION_MS = 4000;
+/** How much earlier than the backend announces an unused connection is closed. */
+const IDLE_MARGIN_MS = 1000;
+const LONGEST_IDLE_MS = 600_000;
+const HEAD_LIMIT_BYTES = 16 * 1024;
+
+/** Makes connections of one kind; they share the TLS sessions. */
+export type Connect = buildConnector.connector;
+
+/** The connector for `BackendConnection`s of these options. */
+export function backendConnector({ connectTimeoutMs, ca }: BackendOptions): Connect {
+  return buildConnector({ allowH2: false, timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) });
+}
+
+/**
+ * One connection to the backend that carries one request at a time: an undici client with its socket watched, because what undici
+ * tells of a failure does not say whether the connection had served before.
+ */
+export class BackendConnection {
+  readonly #client: Client;
+  /** Answers that the open socket has brought. */
+  #served = 0;
+  /** The socket failed while it was open, so that what ended with it may be cut short. */
+  #isBroken = false;
+  #awaitsHead = false;
+  #pieceOfHead: Buffer | undefined = undefined;
+
+  constructor(options: BackendOptions, connect: Connect) {
+    this.#client = new Client(options.url.origin, {
+      pipelining: 1,
+      maxHeaderSize: HEAD_LIMIT_BYTES,
+      headersTimeout: 0, // the caller's deadline counts from the request's start
+      bodyTimeout: options.bodyIdleMs,
+      keepAliveTimeout: IDLE_CONNECTION_MS,
+      keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
+      keepAliveMaxTimeout: LONGEST_IDLE_MS,
+      connect: (target, connected) =>
+        connect(target, (...result) => {
+          const [, socket] = result;
+          if (socket !== null) this.#watch(socket);
+          connected(...result);
+        }),
+    });
+  }
+
+  /** Whether the request now being sent uses a socket that has brought an answer before. */
+  get isReused(): boolean {
+    return this.#served > 0;
+  }
+
+  /** Whether the socket failed (a reset, for one), as opposed to being closed in order. */
+  get isBroken(): boolean {
+    return this.#isBroken;
+  }
+
+  /** False once `destroy` was called: it takes no more requests. */
+  get isUsable(): boolean {
+    return !this.#client.destroyed;
+  }
+
+  /** Sends one request, on the open socket or a new one. The one before it must be over. */
+  dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
+    this.#awaitsHead = true;
+    this.#pieceOfHead = undefined;
+    this.#client.dispatch(request, handler);
+  }
+
+  /** To be called when an answer is complete. */
+  served(): void {
+    this.#served += 1;
+  }
+
+  /** Closes the socket at once; a request in progress fails. */
+  destroy(reason: Error): void {
+    this.#client.destroy(reason).catch(() => {});
+  }
+
+  #watch(socket: Socket): void {
+    this.#served = 0;
+    this.#isBroken = false;
+    // Registered before undici's own listener, so that it is known when undici reports the end of a body.
+    socket.on('error', () => {
+      this.#isBroken = true;
+    });
+    const read = socket.read;
+    socket.read = (size?: number) => {
+      const chunk: Buffer | null = read.call(socket, size);
+      return this.#awaitsHead && chunk !== null ? this.#headChunk(chunk) : chunk;
+    };
+  }
+
+  /** The first bytes of an answer: an unasked 100 would make undici give the connection up. */
+  #headChunk(chunk: Buffer): Buffer | null {
+    const head = this.#pieceOfHead === undefined ? chunk : Buffer.concat([this.#pieceOfHead, chunk]);
+    const progress = renameContinue(head);
+    this.#pieceOfHead = progress === 'too_short' ? head : undefined;
+    this.#awaitsHead = progress !== 'final_head';
+    return progress === 'too_short' ? null : head;
+  }
+}

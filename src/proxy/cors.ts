@@ -1,0 +1,53 @@
+import type { Exchange, Step } from './exchange.ts';
+import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
+
+/** Any origin is allowed. */
+const ANY = '*';
+const EXPOSED = [...RATE_LIMIT_FIELDS, 'retry-after', 'www-authenticate'].join(', ');
+const PREFLIGHT_AGE_SECONDS = 600;
+
+/**
+ * Lets pages of the listed origins (`*` = any) call the backend from a browser with a consumer key. A preflight of theirs is answered
+ * here, because a browser sends it without the key; every other answer gets the fields that let the page read it, errors included.
+ * With no origins listed nothing is added and nothing of the backend's is changed.
+ */
+export function cors(allowedOrigins: readonly string[]): Step {
+  const origins: ReadonlySet<string> = new Set(allowedOrigins);
+  const any = origins.has(ANY);
+  return (exchange) => {
+    const { origin } = exchange.req.headers;
+    if (origin === undefined || !(any || origins.has(origin))) {
+      exchange.next();
+      return;
+    }
+    exchange.corsFields = [
+      'Access-Control-Allow-Origin',
+      any ? ANY : origin,
+      'Access-Control-Expose-Headers',
+      EXPOSED,
+      'Vary',
+      'Origin',
+    ];
+    if (isPreflight(exchange)) answerPreflight(exchange, exchange.corsFields);
+    else exchange.next();
+  };
+}
+
+function isPreflight({ req }: Exchange): boolean {
+  return req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined;
+}
+
+function answerPreflight(exchange: Exchange, fields: readonly string[]): void {
+  const { req, res } = exchange;
+  exchange.outcome = 'cors_preflight';
+  const granted = [
+    ...fields,
+    'Access-Control-Allow-Methods',
+    req.headers['access-control-request-method'] ?? '',
+  ];
+  const asked = req.headers['access-control-request-headers'];
+  if (asked !== undefined) granted.push('Access-Control-Allow-Headers', asked);
+  granted.push('Access-Control-Max-Age', String(PREFLIGHT_AGE_SECONDS));
+  res.writeHead(204, granted);
+  res.end();
+}

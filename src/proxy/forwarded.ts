@@ -1,0 +1,64 @@
+import { type BlockList, isIP, isIPv6 } from 'node:net';
+import type { Exchange } from './exchange.ts';
+
+/** Fields that tell a backend who asked and how. A client's own are believed only when it is a trusted proxy. Lower case. */
+export const FORWARDED_FIELDS: ReadonlySet<string> = new Set([
+  'forwarded',
+  'x-forwarded-for',
+  'x-forwarded-host',
+  'x-forwarded-proto',
+  'x-forwarded-port',
+  'x-forwarded-prefix',
+  'x-forwarded-server',
+  'x-forwarded-ssl',
+  'x-forwarded-by',
+  'x-real-ip',
+]);
+
+/** Whether the peer of a connection is a proxy whose word counts. */
+export function isTrusted(peer: string, trustedProxies: BlockList): boolean {
+  const address = plainAddress(peer);
+  const family = isIP(address);
+  return family !== 0 && trustedProxies.check(address, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/**
+ * Adds `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop to a flat list of fields. Behind a trusted proxy its
+ * chain is continued and its host and protocol are kept; from anybody else the values are our own alone.
+ */
+export function pushForwardedFields(fields: string[], { req, head }: Exchange, trusted: boolean): void {
+  const peer = plainAddress(req.socket.remoteAddress ?? '');
+  const before = trusted ? req.headers : {};
+  const host = one(before['x-forwarded-host']) ?? head.host;
+  const proto = one(before['x-forwarded-proto']) ?? 'http';
+  fields.push('X-Forwarded-For', continued(before['x-forwarded-for'], peer));
+  if (host !== undefined) fields.push('X-Forwarded-Host', host);
+  fields.push('X-Forwarded-Proto', proto);
+  fields.push('Forwarded', continued(before.forwarded, forwardedElement(peer, head.host)));
+}
+
+/** Our hop as RFC 7239 writes it: IPv6 in brackets, and quotes around what is no token. */
+function forwardedElement(peer: string, host: string | undefined): string {
+  const node = isIPv6(peer) ? `"[${peer}]"` : peer || 'unknown';
+  return host === undefined ? `for=${node};proto=http` : `for=${node};host=${quoted(host)};proto=http`;
+}
+
+const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
+
+function quoted(value: string): string {
+  return TOKEN.test(value) ? value : `"${value}"`;
+}
+
+function continued(before: string | string[] | undefined, own: string): string {
+  const chain = Array.isArray(before) ? before.join(', ') : before;
+  return chain ? `${chain}, ${own}` : own;
+}
+
+function one(value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value;
+}
+
+/** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */
+function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
+}

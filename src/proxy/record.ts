@@ -1,0 +1,53 @@
+import type { Clock } from '../platform/clock.ts';
+import type { UsageRecorder } from '../usage/usage.ts';
+import type { Exchange, Step } from './exchange.ts';
+
+/** Where the statistics of a key go, and who its customer is. */
+export interface RecordOptions {
+  readonly usage: UsageRecorder;
+  /** Name of the request field that names the customer, lower case. */
+  readonly customerIdHeader: string;
+  readonly clock: Clock;
+}
+
+const ENDPOINT_LIMIT_BYTES = 256;
+const CUSTOMER_ID = /^[\x20-\x7e]{1,128}$/;
+const NO_CUSTOMER = 'anonymous';
+
+/**
+ * Sees to it that an authenticated request is recorded exactly once, when its answer is over, however it ended. It subscribes before
+ * anything is forwarded; a request whose client has left already is recorded at once.
+ */
+export function record(options: RecordOptions): Step {
+  return (exchange) => {
+    if (exchange.isClosed) take(exchange, options);
+    else exchange.res.once('close', () => take(exchange, options));
+    exchange.next();
+  };
+}
+
+function take(exchange: Exchange, { usage, customerIdHeader, clock }: RecordOptions): void {
+  if (exchange.entry === undefined) return;
+  const forwarded = exchange.forwardedAtMs !== null;
+  usage.record({
+    keyId: exchange.entry.grant.keyId,
+    endpoint: endpointOf(exchange.head.path),
+    customerId: customerOf(exchange.req.headers[customerIdHeader]),
+    successful: isSuccessful(exchange),
+    forwardedMs: forwarded ? clock.monotonicMs() - exchange.startedAtMs : null,
+  });
+}
+
+/** Below 400 and fully sent; a switched connection has its whole answer. */
+export function isSuccessful({ res, isSwitched }: Exchange): boolean {
+  return isSwitched || (res.statusCode < 400 && res.writableFinished);
+}
+
+/** The parser lets only ASCII into a target, so a character is a byte. */
+function endpointOf(path: string): string {
+  return path.length <= ENDPOINT_LIMIT_BYTES ? path : path.slice(0, ENDPOINT_LIMIT_BYTES);
+}
+
+function customerOf(value: string | string[] | undefined): string {
+  return typeof value === 'string' && CUSTOMER_ID.test(value) ? value : NO_CUSTOMER;
+}

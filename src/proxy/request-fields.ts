@@ -1,0 +1,40 @@
+import type { BlockList } from 'node:net';
+import { VIA_NAME } from '../http/request-head.ts';
+import type { Exchange } from './exchange.ts';
+import { FORWARDED_FIELDS, isTrusted, pushForwardedFields } from './forwarded.ts';
+import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
+
+/** What decides which fields the backend sees. */
+export interface RequestFieldsOptions {
+  /** Whether the backend gets the client's `Authorization` too. */
+  readonly forwardAuthorization: boolean;
+  readonly trustedProxies: BlockList;
+}
+
+/** Never forwarded as they came: they end here, or are ours to write. */
+const REPLACED = new Set<string>([...HOP_BY_HOP_FIELDS, 'host', 'expect', 'x-api-key']);
+for (const name of FORWARDED_FIELDS) REPLACED.add(name);
+
+/**
+ * The fields of the request to the backend, a flat list of names and values, in one pass over the client's: names and values byte for
+ * byte, order and repetition kept. Names with `_` are dropped, because many backends take `X_API_KEY` for `x-api-key`. `Host` is left
+ * to the transport, which names the backend.
+ */
+export function requestFields(exchange: Exchange, options: RequestFieldsOptions): string[] {
+  const { rawHeaders, headers, socket } = exchange.req;
+  const named = fieldsNamedBy(headers.connection);
+  const fields: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] ?? '';
+    if (name.includes('_')) continue;
+    const lower = name.toLowerCase();
+    if (REPLACED.has(lower) || named?.has(lower)) continue;
+    if (lower === 'authorization' && !options.forwardAuthorization) continue;
+    if (lower === 'content-length' && !exchange.head.hasBody) continue;
+    fields.push(name, rawHeaders[i + 1] ?? '');
+  }
+  fields.push('Via', `1.1 ${VIA_NAME}`);
+  pushForwardedFields(fields, exchange, isTrusted(socket.remoteAddress ?? '', options.trustedProxies));
+  fields.push('x-api-key', exchange.secret);
+  return fields;
+}

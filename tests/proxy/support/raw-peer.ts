@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** One end of a connection, without any idea of HTTP. Keeps all bytes that it receives. */
+export class RawPeer {
+  readonly socket: Socket;
+  /** How the connection ended, as seen from here: `fin`, `reset`, or `open` until then. */
+  ending: 'open' | 'fin' | 'reset' = 'open';
+  #chunks: Buffer[] = [];
+  #length = 0;
+  #waiting: (() => void)[] = [];
+  #answered = 0;
+
+  constructor(socket: Socket) {
+    this.socket = socket;
+    socket.on('data', (chunk: Buffer) => {
+      this.#chunks.push(chunk);
+      this.#length += chunk.length;
+      this.#wake();
+    });
+    socket.on('end', () => {
+      if (this.ending === 'open') this.ending = 'fin';
+      this.#wake();
+    });
+    socket.on('error', () => {
+      this.ending = 'reset';
+      this.#wake();
+    });
+    socket.on('close', () => this.#wake());
+  }
+
+  static async connect(port: number): Promise<RawPeer> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+    await once(socket, 'connect');
+    return new RawPeer(socket);
+  }
+
+  /** All bytes received, one character a byte. */
+  get text(): string {
+    return this.bytes.toString('latin1');
+  }
+
+  get bytes(): Buffer {
+    const all = Buffer.concat(this.#chunks);
+    this.#chunks = [all];
+    return all;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
+  send(bytes: string | Buffer): void {
+    if (!this.socket.destroyed)
+      this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
+  }
+
+  /** Resolves with all bytes as soon as they hold the claim. Rejects when the connection ends before, or after 10 s. */
+  async until(claim: (text: string) => boolean): Promise<string> {
+    const deadline = Date.now() + 10_000;
+    while (!claim(this.text)) {
+      if (this.ending !== 'open') throw new Error(`${this.ending} after: ${this.text.slice(0, 2000)}`);
+      if (Date.now() > deadline) throw new Error(`in vain, after: ${this.text.slice(0, 2000)}`);
+      await this.#change();
+    }
+    return this.text;
+  }
+
+  /** Resolves with all bytes once the other side has ended the connection, in whatever way. */
+  async ended(): Promise<string> {
+    const deadline = Date.now() + 15_000;
+    while (this.ending === 'open' && !this.socket.destroyed) {
+      if (Date.now() > deadline) throw new Error(`still open, after: ${this.text.slice(0, 2000)}`);
+      await this.#change();
+    }
+    return this.text;
+  }
+
+  /** Whether the other side still holds the connection after `ms`. */
+  async staysOpen(ms: number): Promise<boolean> {
+    const deadline = Date.now() + ms;
+    while (Date.now() < deadline && this.ending === 'open') await this.#change(deadline - Date.now());
+    return this.ending === 'open';
+  }
+
+  /** Waits for the head of the n-th request or answer received (from 0) and resolves with it. */
+  async head(index = 0): Promise<string> {
+    const text = await this.until((all) => all.split('\r\n\r\n').length > index + 1);
+    return text.split('\r\n\r\n')[index] ?? '';
+  }
+
+  /** Writes these bytes each time that one more head has arrived. */
+  answerEachHead(bytes: string | Buffer): void {
+    const look = () => {
+      const heads = this.text.split('\r\n\r\n').length - 1;
+      while (this.#answered < heads) {
+        this.#answered += 1;
+        this.send(bytes);
+      }
+    };
+    this.socket.on('data', look);
+  }
+
+  end(): void {
+    this.socket.end();
+  }
+
+  reset(): void {
+    this.socket.resetAndDestroy();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  #wake(): void {
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  #change(atMostMs = 1000): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, Math.max(1, atMostMs));
+      this.#waiting.push(() => {
+        clearTimeout(timer);
+        resolve();
+      });
+    });
+  }
+}
