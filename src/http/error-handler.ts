@@ -3,6 +3,7 @@ import { StoreUnavailable, TollgateError } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
 import { answerError } from './answer-error.ts';
 import { errorAnswer } from './error-answers.ts';
+import { bodyTooLarge } from './json-body.ts';
 
 /**
  * Answers every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
@@ -29,7 +30,7 @@ function translated(error: unknown): unknown {
   if (error instanceof TollgateError || !isClientError(error)) return error;
   switch (error.type) {
     case 'entity.too.large':
-      return new TollgateError('body_too_large', 'The request body is larger than 64 KiB.');
+      return bodyTooLarge();
     case 'encoding.unsupported':
       return new TollgateError(
         'unsupported_media_type',

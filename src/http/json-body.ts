@@ -4,7 +4,7 @@ import express, { type Request, type RequestHandler } from 'express';
 import { TollgateError } from '../errors.ts';
 
 /** The longest body that the management interface reads. Far more than any valid one. */
-export const BODY_LIMIT_BYTES = 64 * 1024;
+const BODY_LIMIT_BYTES = 64 * 1024;
 
 /**
  * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `BODY_LIMIT_BYTES`. The value may be
@@ -13,7 +13,12 @@ export const BODY_LIMIT_BYTES = 64 * 1024;
  */
 export function jsonBody(): readonly RequestHandler[] {
   const read = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES, inflate: false });
-  return [requireJson, inviteBody, read, parseJson];
+  return [requireJson, refuseLarge, inviteBody, read, parseJson];
+}
+
+/** The error of a body above the limit. */
+export function bodyTooLarge(): TollgateError {
+  return new TollgateError('body_too_large', `The request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
 }
 
 const requireJson: RequestHandler = (req, _res, next) => {
@@ -23,6 +28,12 @@ const requireJson: RequestHandler = (req, _res, next) => {
       'The body must be JSON in UTF-8: send "Content-Type: application/json".',
     );
   }
+  next();
+};
+
+/** express.raw would refuse it as well, but only after having read it all. */
+const refuseLarge: RequestHandler = (req, _res, next) => {
+  if (Number(req.headers['content-length']) > BODY_LIMIT_BYTES) throw bodyTooLarge();
   next();
 };
 

@@ -19,7 +19,7 @@ export interface ManagementServices {
 }
 
 /** One request, already authenticated; its body has passed the endpoint's schema. */
-export interface Call<Body> {
+interface Call<Body> {
   /** The path's parameter, decoded, empty where the path has none. It may be any text: an id of the wrong form names nothing. */
   readonly id: string;
   readonly query: ParsedUrlQuery;

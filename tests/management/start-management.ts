@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect } from '@jest/globals';
+import type { Express } from 'express';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
 import { KeyService } from '../../src/keys/key-service.ts';
@@ -25,6 +26,7 @@ type Method = 'get' | 'post' | 'patch' | 'delete' | 'put' | 'head' | 'options';
 
 /** The management interface over real services: Postgres, and limits in the process. */
 export interface TestManagement {
+  readonly app: Express;
   /** A request with the root token; `body` is sent as JSON. */
   send(method: Method, path: string, body?: object): Test;
   /** A request with nothing added. */
@@ -88,6 +90,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   };
   let plansMade = 0;
   return {
+    app,
     bare,
     send,
     async createKey(name = 'a key') {

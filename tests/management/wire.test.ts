@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createPublicServer, type PublicServer } from '../../src/http/public-server.ts';
+import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
+
+const BODY = '{"name": "n"}';
+
+let management: TestManagement;
+let server: PublicServer;
+let port: number;
+beforeAll(async () => {
+  management = await startManagement();
+  server = createPublicServer({ management: management.app });
+  port = (await server.listen(0, '127.0.0.1')).port;
+});
+afterAll(async () => {
+  await server.close(1000);
+  await management.stop();
+});
+
+/** Sends a create request up to the end of its head; `more` is sent once something was answered. Resolves with all that was answered. */
+async function exchange(fields: readonly string[], more = ''): Promise<string> {
+  const socket = connect(port, '127.0.0.1').setEncoding('latin1');
+  const head = ['POST /consumer-api-key/create HTTP/1.1', 'Host: gateway', 'Connection: close', ...fields];
+  socket.write(`${head.join('\r\n')}\r\n\r\n`);
+  let answered = '';
+  socket.on('data', (text: string) => {
+    if (answered === '' && more !== '') socket.write(more);
+    answered += text;
+  });
+  await once(socket, 'end');
+  socket.destroy();
+  return answered;
+}
+
+describe('a body that waits for 100 Continue', () => {
+  const json = ['Content-Type: application/json', 'Expect: 100-continue'];
+
+  it('is asked for when the head is all right', async () => {
+    const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, `Content-Length: ${BODY.length}`];
+    const answered = await exchange(fields, BODY);
+    expect(answered).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
+  });
+
+  it('is never asked for without the root token', async () => {
+    const answered = await exchange([...json, `Content-Length: ${BODY.length}`]);
+    expect(answered).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/);
+  });
+
+  it('is never asked for when it is announced too large', async () => {
+    const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, 'Content-Length: 65537'];
+    expect(await exchange(fields)).toMatch(/^HTTP\/1\.1 413 Payload Too Large\r\n/);
+  });
+});
+
+describe('a refusal', () => {
+  it('does not wait for the body to arrive', async () => {
+    expect(await exchange(['Content-Length: 10'])).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await exchange(['Content-Length: 10', `Authorization: Bearer ${ROOT_TOKEN}`])).toMatch(
+      /^HTTP\/1\.1 415 /,
+    );
+  });
+
+  it('of a second Authorization line is a 400', async () => {
+    const line = `Authorization: Bearer ${ROOT_TOKEN}`;
+    expect(await exchange([line, line, 'Content-Length: 0'])).toMatch(/^HTTP\/1\.1 400 Bad Request\r\n/);
+  });
+});
