@@ -7,7 +7,7 @@ const TWO = 0x32;
 const VERSION_START = 'HTTP/1.';
 const END_OF_HEAD = '\r\n\r\n';
 
-/** How far the bytes seen go: to the final answer's head, only into interim ones, or not as far as a status. */
+/** How far the bytes seen go: to the final answer's head (a 101 is final too), only into interim ones, or not as far as a status. */
 export type HeadProgress = 'final_head' | 'interim_only' | 'too_short';
 
 /**
@@ -17,7 +17,9 @@ export type HeadProgress = 'final_head' | 'interim_only' | 'too_short';
 export function renameContinue(bytes: Buffer): HeadProgress {
   let from = 0;
   while (bytes.length - from >= STATUS_LINE_BYTES) {
+    const isSwitch = bytes[from + STATUS_AT + 1] === ZERO && bytes[from + STATUS_AT + 2] === ONE;
     if (
+      isSwitch ||
       bytes[from + STATUS_AT] !== ONE ||
       bytes.toString('latin1', from, from + VERSION_START.length) !== VERSION_START
     ) {

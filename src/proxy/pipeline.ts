@@ -7,13 +7,17 @@ import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import { admit } from './admit.ts';
 import { authenticate, type KeySource } from './authenticate.ts';
+import type { BackendOptions } from './backend-connection.ts';
 import { BackendPool } from './backend-pool.ts';
 import { cors } from './cors.ts';
+import { DedicatedConnections } from './dedicated-connections.ts';
 import { deny } from './deny.ts';
 import { Exchange, type Step } from './exchange.ts';
 import { forward } from './forward.ts';
 import { record } from './record.ts';
 import { type ExchangeSummary, summaryOf } from './summary.ts';
+import { Tunnels } from './tunnels.ts';
+import { forwardUpgrade, responseOn } from './upgrade.ts';
 
 /** All that proxying needs. */
 export interface ProxyOptions {
@@ -28,6 +32,10 @@ export interface ProxyOptions {
   readonly backendWaiting?: number;
   /** How long the backend may be silent within a body; 30 000 unless told. Milliseconds. */
   readonly bodyIdleMs?: number;
+  /** Ends a switched connection that carried no byte for so long; 120 000 unless told. Milliseconds. */
+  readonly upgradeIdleMs?: number;
+  /** Most switched connections, those being made included; 4096 unless told. */
+  readonly maxUpgrades?: number;
   readonly keys: KeySource;
   readonly limiter: RateLimiter;
   readonly usage: UsageRecorder;
@@ -43,21 +51,25 @@ export interface ProxyOptions {
 }
 
 /** The proxied side of the gateway. */
-export interface Proxy extends ProxiedTraffic {
-  /** Requests that have a backend connection, and that wait for one, now. */
-  readonly backendLoad: { readonly busy: number; readonly waiting: number };
+export interface BackendProxy extends ProxiedTraffic {
+  /** Requests that have a backend connection, and that wait for one, and switched connections, now. */
+  readonly load: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
+  /** To be called for each key that changed: closes its switched connections, within a second, if it may not be used any more. */
+  recheckUpgradesOf(keyId: string): void;
   /** Closes the connections to the backend; what is in progress fails. */
   destroy(): void;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_IDLE_MS = 30_000;
+const UPGRADE_IDLE_MS = 120_000;
 const WAITING = 1024;
+const UPGRADES = 4096;
 
-/** Builds the pipeline of a proxied request. */
-export function createProxy(options: ProxyOptions): Proxy {
+/** Builds the pipeline of a proxied request, and the one of an upgrade, which differs in its last step. */
+export function createProxy(options: ProxyOptions): BackendProxy {
   const { backendUrl, backendTimeoutMs, clock, observe = () => {} } = options;
-  const backend = {
+  const backend: BackendOptions = {
     url: backendUrl,
     connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
     bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
@@ -68,34 +80,62 @@ export function createProxy(options: ProxyOptions): Proxy {
     connections: options.backendConnections,
     waiting: options.backendWaiting ?? WAITING,
   });
-  const basePath = backendUrl.pathname.replace(/\/+$/, '');
+  const tunnels = new Tunnels(options.keys, clock);
+  const dedicated = new DedicatedConnections(
+    backend,
+    (pending) => pending + tunnels.size >= (options.maxUpgrades ?? UPGRADES),
+  );
+  const upgrading = new Set<Socket>();
+  const firstBytes = new WeakMap<IncomingMessage, Buffer>();
+  const call = { ...options, basePath: backendUrl.pathname.replace(/\/+$/, ''), timeoutMs: backendTimeoutMs };
 
-  const steps: readonly Step[] = [
+  const judged: readonly Step[] = [
     cors(options.corsAllowedOrigins),
     authenticate(options),
     admit(options),
     record(options),
     deny(),
-    forward({ ...options, connections: pool, basePath, timeoutMs: backendTimeoutMs }),
+  ];
+  const requestSteps: readonly Step[] = [...judged, forward({ ...call, connections: pool })];
+  const upgradeSteps: readonly Step[] = [
+    ...judged,
+    forwardUpgrade({
+      ...call,
+      connections: dedicated,
+      tunnels,
+      idleMs: options.upgradeIdleMs ?? UPGRADE_IDLE_MS,
+      firstBytesOf: ({ req }) => firstBytes.get(req) ?? Buffer.alloc(0),
+    }),
   ];
 
+  function run(steps: readonly Step[], req: IncomingMessage, res: ServerResponse, head: RequestHead): void {
+    const exchange = new Exchange(steps, { req, res, head, startedAtMs: clock.monotonicMs() });
+    res.once('close', () => {
+      exchange.isClosed = true;
+      exchange.backend?.abandon();
+      observe(summaryOf(exchange, clock));
+    });
+    exchange.next();
+  }
+
   return {
-    handle(req: IncomingMessage, res: ServerResponse, head: RequestHead): void {
-      const exchange = new Exchange(steps, { req, res, head, startedAtMs: clock.monotonicMs() });
-      res.once('close', () => {
-        exchange.isClosed = true;
-        exchange.backend?.abandon();
-        observe(summaryOf(exchange, clock));
-      });
-      exchange.next();
+    handle: (req, res, head) => run(requestSteps, req, res, head),
+    upgrade(req, socket, bytes, head) {
+      upgrading.add(socket);
+      socket.once('close', () => upgrading.delete(socket));
+      firstBytes.set(req, bytes);
+      run(upgradeSteps, req, responseOn(socket, req), head);
     },
-    upgrade(_req: IncomingMessage, socket: Socket): void {
-      socket.destroy();
+    closeUpgrades() {
+      for (const socket of upgrading) socket.destroy();
     },
-    closeUpgrades(): void {},
-    get backendLoad() {
-      return { busy: pool.busyCount, waiting: pool.waitingCount };
+    recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
+    get load() {
+      return { busy: pool.busyCount, waiting: pool.waitingCount, tunnels: tunnels.size };
     },
-    destroy: () => pool.destroy(),
+    destroy() {
+      pool.destroy();
+      dedicated.destroy();
+    },
   };
 }

@@ -13,7 +13,7 @@ import { parsePeriod } from '../../../src/limiter/period.ts';
 import { WindowTable } from '../../../src/limiter/window-table.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
-import { createProxy, type Proxy, type ProxyOptions } from '../../../src/proxy/pipeline.ts';
+import { type BackendProxy, createProxy, type ProxyOptions } from '../../../src/proxy/pipeline.ts';
 import type { ExchangeSummary } from '../../../src/proxy/summary.ts';
 import type { CompletedRequest } from '../../../src/usage/usage.ts';
 import { until } from '../../support/until.ts';
@@ -49,7 +49,7 @@ export class TestGateway {
   isStoreDown = false;
   readonly versions: InProcessRecordVersions;
   readonly directory: KeyDirectory;
-  readonly proxy: Proxy;
+  readonly proxy: BackendProxy;
   readonly #server: ReturnType<typeof createPublicServer>;
   #port = 0;
 
@@ -69,7 +69,6 @@ export class TestGateway {
       vault: { lookups: (secret) => [Buffer.from(secret)] },
       clock: systemClock,
     });
-    this.versions.onChange((keyId) => this.directory.drop(keyId));
     this.proxy = createProxy({
       backendUrl: new URL(backendUrl),
       backendTimeoutMs: 10_000,
@@ -84,6 +83,10 @@ export class TestGateway {
       corsAllowedOrigins: [],
       observe: (summary) => this.observed.push(summary),
       ...settings,
+    });
+    this.versions.onChange((keyId) => {
+      this.directory.drop(keyId);
+      this.proxy.recheckUpgradesOf(keyId);
     });
     this.#server = createPublicServer({
       proxied: this.proxy,
@@ -152,7 +155,7 @@ export class TestGateway {
 
   /** Resolves when no request has a backend connection and none waits for one. */
   async settled(): Promise<void> {
-    await until(() => this.proxy.backendLoad.busy === 0 && this.proxy.backendLoad.waiting === 0);
+    await until(() => this.proxy.load.busy === 0 && this.proxy.load.waiting === 0);
   }
 
   /** Closes as a stopping process does. */

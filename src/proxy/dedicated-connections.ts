@@ -1,0 +1,45 @@
+import {
+  BackendConnection,
+  type BackendOptions,
+  backendConnector,
+  type Connect,
+} from './backend-connection.ts';
+import type { BackendConnections, BackendJob } from './backend-pool.ts';
+
+/**
+ * Connections for upgrades: one for each, made for it and never used for anything else, whatever the backend answers. Once a
+ * connection is switched it belongs to its tunnel.
+ */
+export class DedicatedConnections implements BackendConnections {
+  readonly #options: BackendOptions;
+  readonly #connect: Connect;
+  readonly #isFull: (pending: number) => boolean;
+  readonly #pending = new Set<BackendConnection>();
+
+  /** `isFull` is told how many connections have not been switched yet. */
+  constructor(options: BackendOptions, isFull: (pending: number) => boolean) {
+    this.#options = options;
+    this.#connect = backendConnector(options);
+    this.#isFull = isFull;
+  }
+
+  request(job: BackendJob): 'begun' | 'full' {
+    if (this.#isFull(this.#pending.size)) return 'full';
+    const connection = new BackendConnection(this.#options, this.#connect);
+    this.#pending.add(connection);
+    job.begin(connection);
+    return 'begun';
+  }
+
+  /** Nothing ever waits here. */
+  withdraw(): void {}
+
+  release(connection: BackendConnection): void {
+    this.#pending.delete(connection);
+    connection.destroy(new Error('A connection for an upgrade is used once.'));
+  }
+
+  destroy(): void {
+    for (const connection of this.#pending) connection.destroy(new Error('The gateway is stopping.'));
+  }
+}

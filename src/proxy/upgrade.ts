@@ -1,0 +1,96 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { TollgateError } from '../errors.ts';
+import { lingeringClose } from '../http/lingering-close.ts';
+import { BackendCall, type BackendCallOptions } from './backend-call.ts';
+import type { Exchange, Step } from './exchange.ts';
+import { type RequestFieldsOptions, requestFields } from './request-fields.ts';
+import { responseFields } from './response-fields.ts';
+import type { Tunnels } from './tunnels.ts';
+
+/** Where and how upgrades are forwarded. */
+export interface UpgradeOptions extends BackendCallOptions, RequestFieldsOptions {
+  readonly tunnels: Tunnels;
+  /** Ends a switched connection that carried no byte for so long. Milliseconds. */
+  readonly idleMs: number;
+  /** What the client sent behind its head. */
+  readonly firstBytesOf: (exchange: Exchange) => Buffer;
+}
+
+/**
+ * A response on the socket of an upgrade, for which Node makes none: so that an upgrade can be answered like any other request by the
+ * same steps. After an answer the connection is closed.
+ */
+export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
+  const res = new ServerResponse(req);
+  res.shouldKeepAlive = false;
+  res.assignSocket(socket);
+  const onDrain = (): void => {
+    res.emit('drain');
+  };
+  socket.on('drain', onDrain);
+  res.once('close', () => socket.off('drain', onDrain));
+  res.once('finish', () => {
+    res.detachSocket(socket);
+    lingeringClose(socket);
+    res.emit('close');
+  });
+  return res;
+}
+
+/**
+ * The last step of an upgrade: asks the backend on a connection of its own. A 101 to WebSocket makes a tunnel, and ends the exchange
+ * as a request; any other answer is the client's as it is.
+ */
+export function forwardUpgrade(options: UpgradeOptions): Step {
+  return (exchange) => {
+    if (exchange.isClosed) return;
+    const fields = requestFields(exchange, options);
+    new BackendCall(exchange, fields, options, (backend, raw) =>
+      switched(exchange, backend, raw, options),
+    ).start();
+  };
+}
+
+function switched(
+  exchange: Exchange,
+  backend: Duplex,
+  raw: readonly Buffer[],
+  { tunnels, idleMs, firstBytesOf }: UpgradeOptions,
+): void {
+  const { res, entry } = exchange;
+  const client = res.socket;
+  if (exchange.isClosed || client === null || entry === undefined) {
+    backend.destroy();
+    return;
+  }
+  const answer = upgradesToWebSocket(raw) ? responseFields(raw, 101, exchange) : undefined;
+  if (answer === undefined) {
+    backend.destroy();
+    exchange.refuse(new TollgateError('bad_gateway', 'The backend gave no valid answer.'));
+    return;
+  }
+  client.write(switchingHead(answer.fields), 'latin1');
+  exchange.isSwitched = true;
+  res.detachSocket(client);
+  res.emit('close');
+  tunnels.open({ client, backend, firstBytes: firstBytesOf(exchange), entry, idleMs });
+}
+
+function upgradesToWebSocket(raw: readonly Buffer[]): boolean {
+  return raw.some(
+    (name, i) =>
+      i % 2 === 0 &&
+      name.toString('latin1').toLowerCase() === 'upgrade' &&
+      raw[i + 1]?.toString('latin1').toLowerCase() === 'websocket',
+  );
+}
+
+function switchingHead(fields: readonly string[]): string {
+  let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
+  for (let i = 0; i < fields.length; i += 2) {
+    if (fields[i]?.toLowerCase() !== 'content-length') head += `${fields[i]}: ${fields[i + 1]}\r\n`;
+  }
+  return `${head}\r\n`;
+}
