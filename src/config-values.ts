@@ -144,9 +144,9 @@ function addNetwork(blocks: BlockList, entry: string): void {
 }
 
 /** `*`, or the exact origins (scheme, host, port) that browsers may call from. Empty = no CORS at all. */
-export const corsOrigins: Parse<'*' | readonly string[]> = (value) => {
-  if (value === '*') return '*';
+export const corsOrigins: Parse<readonly string[]> = (value) => {
   const origins = list(value);
+  if (origins.length === 1 && origins[0] === '*') return origins;
   for (const origin of origins) {
     if (URL.parse(origin)?.origin !== origin)
       throw new Error('must be * or origins like https://app.example.com, separated by commas');

@@ -86,7 +86,10 @@ export const SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'info', oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace')),
 } as const satisfies Record<string, Setting<unknown>>;
 
-type Values = { readonly [K in keyof typeof SETTINGS]: ReturnType<(typeof SETTINGS)[K]['parse']> };
+type ValuesOf<T extends Readonly<Record<string, Setting<unknown>>>> = {
+  readonly [K in keyof T]: ReturnType<T[K]['parse']>;
+};
+type Values = ValuesOf<typeof SETTINGS>;
 
 /** All settings, read once, checked whole and frozen. Durations are milliseconds. */
 export interface Settings extends Omit<Values, 'autoMigrate'> {
@@ -109,21 +112,31 @@ export class InvalidSettings extends Error {
 /** The environment variables as a process has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
+/** The settings that say where the records are. */
+export type RecordSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'defaultPlanId' | 'logLevel'>;
+
 /** Reads every setting. Throws `InvalidSettings` with all faults at once. */
 export function readSettings(environment: Environment): Settings {
   const faults: string[] = [];
-  const entries = Object.entries(SETTINGS).map(([name, row]) => [
-    name,
-    readSetting(row, environment, faults),
-  ]);
-  // The rows of the table decide the types; a row with a fault leaves undefined here, and then this object is thrown away.
-  const values = Object.fromEntries(entries) as Values;
+  const values = readTable(SETTINGS, environment, faults);
   faults.push(...faultsBetween(values, environment));
   if (faults.length > 0) throw new InvalidSettings(faults);
   return Object.freeze({
     ...values,
     autoMigrate: values.autoMigrate ?? environment.NODE_ENV !== 'production',
   });
+}
+
+/** Reads only what migrating needs, so that a migration needs no secret but the store's. Throws as `readSettings` does. */
+export function readRecordSettings(environment: Environment): RecordSettings {
+  const { databaseUrl, dataDir, defaultPlanId, logLevel } = SETTINGS;
+  const faults: string[] = [];
+  const values = readTable({ databaseUrl, dataDir, defaultPlanId, logLevel }, environment, faults);
+  if (environment.NODE_ENV === 'production' && values.databaseUrl === null) {
+    faults.push('DATABASE_URL: is required with NODE_ENV=production');
+  }
+  if (faults.length > 0) throw new InvalidSettings(faults);
+  return Object.freeze(values);
 }
 
 /** The settings as they may be shown: by variable, secrets as `***` or `not set`. */
@@ -153,6 +166,16 @@ function required<T>(variable: string, parse: Parse<T>): Setting<T> {
 
 function secret<T>(variable: string, parse: Parse<T>): Setting<T> {
   return { variable, byDefault: '', parse, secret: true, emptyCounts: false };
+}
+
+function readTable<T extends Readonly<Record<string, Setting<unknown>>>>(
+  table: T,
+  environment: Environment,
+  faults: string[],
+): ValuesOf<T> {
+  const entries = Object.entries(table).map(([name, row]) => [name, readSetting(row, environment, faults)]);
+  // The rows of the table decide the types; a row with a fault leaves undefined here, and then the object is thrown away.
+  return Object.fromEntries(entries) as ValuesOf<T>;
 }
 
 function readSetting(row: Setting<unknown>, environment: Environment, faults: string[]): unknown {

@@ -1,0 +1,111 @@
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import type { RequestMetrics } from './request-metrics.ts';
+
+type LabelledValue = readonly [labels: Readonly<Record<string, string>>, value: number];
+
+/** A number that exists elsewhere and is read when Prometheus asks. */
+export interface Reading {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'gauge' | 'counter';
+  readonly read: () => number | readonly LabelledValue[];
+}
+
+/** A histogram that exists elsewhere as plain counts per bucket, not cumulated; the last bucket has no upper bound. */
+export interface BucketReading {
+  readonly name: string;
+  readonly help: string;
+  readonly boundsSeconds: readonly number[];
+  readonly read: () => { readonly counts: readonly number[]; readonly sumSeconds: number };
+}
+
+/** What the metrics are made of. */
+export interface MetricSources {
+  readonly requests: RequestMetrics;
+  readonly readings: readonly Reading[];
+  readonly buckets: readonly BucketReading[];
+}
+
+const NANOSECONDS = 1e9;
+
+/**
+ * The registry behind `/metrics`: requests, what the parts of the gateway count, the event loop and the process. Every label has a
+ * closed set of values; none of them comes from a client.
+ */
+export function createMetrics(sources: MetricSources): Registry {
+  const registry = new Registry();
+  const register = (metric: Scrapable) => registry.registerMetric(metric as unknown as Metric);
+  register(sources.requests.total);
+  register(sources.requests.duration);
+  register(sources.requests.overhead);
+  for (const reading of [...sources.readings, eventLoopDelay()]) register(scrapeReading(reading));
+  for (const buckets of sources.buckets) register(scrapeBuckets(buckets));
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
+
+/** The part of prom-client's metrics that its registry uses. */
+interface Scrapable {
+  readonly name: string;
+  get(): Promise<unknown>;
+}
+
+function scrapeReading({ name, help, type, read }: Reading): Scrapable {
+  return {
+    name,
+    get: () => {
+      const value = read();
+      const values =
+        typeof value === 'number'
+          ? [{ labels: {}, value }]
+          : value.map(([labels, each]) => ({ labels, value: each }));
+      return Promise.resolve({ name, help, type, values, aggregator: 'sum' });
+    },
+  };
+}
+
+function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scrapable {
+  return {
+    name,
+    get: () => {
+      const { counts, sumSeconds } = read();
+      let seen = 0;
+      const values = [...boundsSeconds, '+Inf'].map((le, index) => {
+        seen += counts[index] ?? 0;
+        return { metricName: `${name}_bucket`, labels: { le }, value: seen };
+      });
+      return Promise.resolve({
+        name,
+        help,
+        type: 'histogram',
+        values: [
+          ...values,
+          { metricName: `${name}_sum`, labels: {}, value: sumSeconds },
+          { metricName: `${name}_count`, labels: {}, value: seen },
+        ],
+        aggregator: 'sum',
+      });
+    },
+  };
+}
+
+/** Since the last scrape, so that a stall shows in the scrape after it and not for ever. */
+function eventLoopDelay(): Reading {
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  return {
+    name: 'tollgate_event_loop_delay_seconds',
+    help: 'How late the event loop was since the last scrape.',
+    type: 'gauge',
+    read: () => {
+      const values: readonly LabelledValue[] = [
+        [{ quantile: '0.5' }, delay.percentile(50) / NANOSECONDS],
+        [{ quantile: '0.99' }, delay.percentile(99) / NANOSECONDS],
+        [{ quantile: 'max' }, delay.max / NANOSECONDS],
+      ];
+      delay.reset();
+      return values;
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import { join } from 'node:path';
+import type { RecordSettings, Settings } from './config.ts';
+import type { CallTimes } from './limiter/call-times.ts';
+import { type GuardedRateLimiter, guardRateLimiter } from './limiter/guarded-rate-limiter.ts';
+import { InProcessRateLimiter } from './limiter/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from './limiter/in-process-record-versions.ts';
+import type { RateLimiter } from './limiter/rate-limiter.ts';
+import type { ChangeFeed, RecordVersions } from './limiter/record-versions.ts';
+import { WindowTable } from './limiter/window-table.ts';
+import type { Component } from './observability/readiness.ts';
+import { ReadinessFault } from './observability/readiness.ts';
+import type { Platform } from './platform/platform.ts';
+import { InProcessLiveUsage } from './storage/embedded/in-process-live-usage.ts';
+import { openEmbeddedRecords } from './storage/embedded/open-embedded-records.ts';
+import { openRecords, type Records } from './storage/postgres/open-records.ts';
+import { type OpenRedis, openRedis } from './storage/redis/open-redis.ts';
+import { RedisLiveUsage } from './storage/redis/redis-live-usage.ts';
+import type { LiveUsage } from './usage/live-usage.ts';
+
+/** Milliseconds between a key's first live count and its move to the history. */
+const FLUSH_DELAY_MS = 2000;
+/** Postgres connections of one process: look-ups, management, the usage flusher. */
+const POSTGRES_CONNECTIONS = 14;
+
+/** Where requests are counted, shared over Redis or alone in the process. */
+export interface Counting {
+  /** The one to ask. */
+  readonly limiter: RateLimiter;
+  readonly versions: RecordVersions;
+  readonly changes: ChangeFeed;
+  readonly liveUsage: LiveUsage;
+  /** What only a shared limiter has, for its numbers; undefined in the process. */
+  readonly shared:
+    | (GuardedRateLimiter & { readonly redisCalls: CallTimes; readonly liveReplicas: () => number })
+    | undefined;
+  /** What readiness asks; undefined where nothing can be away. */
+  readonly component: Component | undefined;
+  close(): Promise<void>;
+}
+
+/** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Only the embedded one is waited for. */
+export async function openRecordStore(settings: RecordSettings, { log }: Platform): Promise<Records> {
+  const options = {
+    migrationsDirectory: join(import.meta.dirname, '../sql'),
+    defaultPlanId: settings.defaultPlanId,
+  };
+  if (settings.databaseUrl === null) {
+    return openEmbeddedRecords({ ...options, directory: join(settings.dataDir, 'postgres') });
+  }
+  return openRecords({
+    ...options,
+    url: settings.databaseUrl,
+    maxConnections: POSTGRES_CONNECTIONS,
+    onIdleError: (error) => log.warn({ err: error }, 'an idle Postgres connection broke'),
+  });
+}
+
+/** Opens what counts requests. Connects to Redis in the background: a server that is away is no reason not to start. */
+export function openCounting(settings: Settings, platform: Platform): Counting {
+  const { redisUrl } = settings;
+  return redisUrl === null ? countInProcess(platform) : countInRedis(redisUrl, settings, platform);
+}
+
+function countInProcess({ clock }: Platform): Counting {
+  const table = new WindowTable();
+  const versions = new InProcessRecordVersions(table, clock);
+  return {
+    limiter: new InProcessRateLimiter(table, clock),
+    versions,
+    changes: versions,
+    liveUsage: new InProcessLiveUsage(clock),
+    shared: undefined,
+    component: undefined,
+    close: () => Promise.resolve(),
+  };
+}
+
+function countInRedis(url: string, settings: Settings, platform: Platform): Counting {
+  const { clock, random, log } = platform;
+  const redis = openRedis(
+    { url, mode: settings.redisMode, timeoutMs: settings.redisTimeoutMs },
+    { ...platform, replicaId: random.bytes(12).toString('base64url') },
+  );
+  const liveReplicas = () => redis.replicas.liveReplicas;
+  const guarded = guardRateLimiter(redis.limiter, {
+    clock,
+    changes: redis.changes,
+    mode: settings.limiterFailureMode,
+    liveReplicas,
+    countRestorer: redis.countRestorer,
+    onCircuitChange: (state) => log.warn({ state }, 'the circuit to Redis changed'),
+  });
+  return {
+    limiter: guarded.limiter,
+    versions: redis.versions,
+    changes: redis.changes,
+    liveUsage: new RedisLiveUsage({
+      redis: redis.usageConnection,
+      clock,
+      random,
+      flushDelayMs: FLUSH_DELAY_MS,
+    }),
+    shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas },
+    component: { name: 'redis', check: () => checkRedis(redis) },
+    close: () => redis.close(),
+  };
+}
+
+async function checkRedis(redis: OpenRedis): Promise<void> {
+  await redis.ping();
+  const { faults } = await redis.checkHealth();
+  if (faults.length > 0) throw new ReadinessFault(faults.map((fault) => fault.message).join('; '));
+}

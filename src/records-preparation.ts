@@ -1,0 +1,79 @@
+import { type Component, ReadinessFault } from './observability/readiness.ts';
+import type { Logger } from './platform/logger.ts';
+import type { Records } from './storage/postgres/open-records.ts';
+
+const RETRY_MS = 1000;
+
+/**
+ * Brings the record store to what this version of the program needs, however long the store is away: applies the migrations, or waits for
+ * somebody else to. It is also what readiness asks about the store.
+ */
+export class RecordsPreparation implements Component {
+  readonly name = 'postgres';
+  readonly #records: Records;
+  readonly #migrates: boolean;
+  readonly #log: Logger;
+  #state: 'preparing' | 'pending' | 'prepared' = 'preparing';
+  #isStopped = false;
+  #running: Promise<void> = Promise.resolve();
+  #endPause: () => void = () => {};
+  #isFailing = false;
+
+  constructor(records: Records, migrates: boolean, log: Logger) {
+    this.#records = records;
+    this.#migrates = migrates;
+    this.#log = log;
+  }
+
+  start(): void {
+    this.#running = this.#prepare();
+  }
+
+  /** Gives up. Resolves when no attempt is under way. */
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    this.#endPause();
+    await this.#running;
+  }
+
+  async check(): Promise<void> {
+    await this.#records.ping();
+    if (this.#state === 'pending') throw new ReadinessFault('migrations are pending: run npm run migrate');
+    if (this.#state === 'preparing') throw new ReadinessFault('migrations are being applied');
+  }
+
+  async #prepare(): Promise<void> {
+    while (!this.#isStopped && !(await this.#attempt())) await this.#pause();
+  }
+
+  /** Resolves with whether the store is prepared. */
+  async #attempt(): Promise<boolean> {
+    try {
+      const applied = this.#migrates ? await this.#records.migrate() : [];
+      if (applied.length > 0) this.#log.info({ migrations: applied }, 'migrations applied');
+      const pending = this.#migrates ? [] : await this.#records.pendingMigrations();
+      if (pending.length > 0) {
+        this.#state = 'pending';
+        return false;
+      }
+      this.#state = 'prepared';
+      return true;
+    } catch (error) {
+      if (!this.#isFailing)
+        this.#log.error({ err: error }, 'the record store could not be prepared; it is tried again');
+      this.#isFailing = true;
+      return false;
+    }
+  }
+
+  #pause(): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, RETRY_MS);
+      this.#endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+      if (this.#isStopped) this.#endPause();
+    });
+  }
+}

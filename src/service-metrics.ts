@@ -1,0 +1,171 @@
+import type { ErrorCode } from './errors.ts';
+import type { KeyDirectory } from './keys/key-directory.ts';
+import { CALL_TIME_BOUNDS_MS } from './limiter/call-times.ts';
+import type { BucketReading, Reading } from './observability/metrics.ts';
+import type { Readiness } from './observability/readiness.ts';
+import type { RequestResult } from './observability/request-metrics.ts';
+import type { Counting } from './open-stores.ts';
+import type { Outcome } from './proxy/exchange.ts';
+import type { Proxy as ProxiedSide } from './proxy/pipeline.ts';
+import type { Usage } from './usage/create-usage.ts';
+
+/** The parts whose numbers are shown. */
+export interface MeasuredParts {
+  readonly counting: Counting;
+  readonly keys: KeyDirectory;
+  readonly usage: Usage;
+  readonly proxy: ProxiedSide;
+  readonly readiness: Readiness;
+}
+
+/** Every number of the gateway besides those of its requests. `docs/metrics.md` describes them. */
+export function gatewayReadings({
+  counting,
+  keys,
+  usage,
+  proxy,
+  readiness,
+}: MeasuredParts): readonly Reading[] {
+  return [
+    ...(counting.shared === undefined ? [] : sharedLimiterReadings(counting.shared)),
+    counter('tollgate_key_directory_lookups_total', 'Look-ups of presented secrets in memory.', () => [
+      [{ result: 'hit' }, keys.hits],
+      [{ result: 'miss' }, keys.misses],
+    ]),
+    gauge('tollgate_key_directory_entries', 'Keys held in memory.', () => keys.size),
+    gauge(
+      'tollgate_usage_flush_lag_seconds',
+      'How late the most overdue move of usage to Postgres was.',
+      () => usage.stats.flusher.lagMs / 1000,
+    ),
+    gauge(
+      'tollgate_usage_batches_pending',
+      'Batches of usage taken and not yet in Postgres.',
+      () => usage.stats.flusher.batchesPending,
+    ),
+    gauge(
+      'tollgate_usage_keys_tallied',
+      'Keys with usage that is still in this process.',
+      () => usage.stats.keysTallied,
+    ),
+    counter(
+      'tollgate_usage_records_dropped_total',
+      'Recorded requests of keys that were deleted meanwhile.',
+      () => usage.stats.writer.recordsDropped + usage.stats.flusher.recordsDropped,
+    ),
+    counter(
+      'tollgate_usage_write_failures_total',
+      'Writes of usage whose outcome was unknown, and that were made again.',
+      () => usage.stats.writer.writesUnknown,
+    ),
+    counter(
+      'tollgate_usage_flush_failures_total',
+      'Moves of usage to Postgres that failed and were tried again.',
+      () => usage.stats.flusher.failures,
+    ),
+    gauge(
+      'tollgate_backend_requests_in_use',
+      'Requests that are with the backend.',
+      () => proxy.backendLoad.busy,
+    ),
+    gauge(
+      'tollgate_backend_requests_queued',
+      'Requests that wait for a backend connection.',
+      () => proxy.backendLoad.waiting,
+    ),
+    gauge('tollgate_ready', 'Whether the replica wants traffic.', () => Number(readiness.last().ready)),
+    gauge('tollgate_component_up', 'Whether a component answered its last check.', () =>
+      Object.entries(readiness.last().components).map(
+        ([component, state]) => [{ component }, Number(state === 'ok')] as const,
+      ),
+    ),
+    gauge('tollgate_build_info', 'What runs here.', () => [[{ node: process.version }, 1]]),
+  ];
+}
+
+/** How long decisions waited for Redis. */
+export function redisCallBuckets({ shared }: Counting): readonly BucketReading[] {
+  if (shared === undefined) return [];
+  const { redisCalls } = shared;
+  return [
+    {
+      name: 'tollgate_redis_call_duration_seconds',
+      help: 'How long decisions waited for Redis.',
+      boundsSeconds: CALL_TIME_BOUNDS_MS.map((bound) => bound / 1000),
+      read: () => ({ counts: redisCalls.buckets, sumSeconds: redisCalls.sumMs / 1000 }),
+    },
+  ];
+}
+
+const BACKEND_ERRORS: ReadonlySet<Outcome> = new Set<ErrorCode>(['bad_gateway', 'gateway_timeout']);
+const UNAVAILABLE: ReadonlySet<Outcome> = new Set<ErrorCode>([
+  'overloaded',
+  'store_unavailable',
+  'shutting_down',
+  'internal_error',
+]);
+const UNAUTHENTICATED: ReadonlySet<Outcome> = new Set<ErrorCode>([
+  'missing_api_key',
+  'invalid_api_key',
+  'key_disabled',
+  'key_expired',
+]);
+
+/** The result under which a request's outcome is counted. */
+export function resultOf(outcome: Outcome): RequestResult {
+  if (outcome === 'forwarded' || outcome === 'cors_preflight') return 'admitted';
+  if (outcome === 'rate_limited') return 'limited';
+  if (outcome === 'client_gone') return 'aborted';
+  if (outcome === 'truncated' || BACKEND_ERRORS.has(outcome)) return 'backend_error';
+  if (UNAUTHENTICATED.has(outcome)) return 'unauthenticated';
+  return UNAVAILABLE.has(outcome) ? 'unavailable' : 'bad_request';
+}
+
+type Shared = NonNullable<Counting['shared']>;
+
+function sharedLimiterReadings({
+  failureMode,
+  localDenials,
+  breaker,
+  uncounted,
+  liveReplicas,
+}: Shared): readonly Reading[] {
+  return [
+    counter('tollgate_limiter_decisions_total', 'Decisions about requests, by who made them.', () => [
+      ...Object.entries(failureMode.shared).map(
+        ([kind, value]) => [{ kind, mode: 'shared' }, value] as const,
+      ),
+      ...Object.entries(failureMode.degraded).map(
+        ([kind, value]) => [{ kind, mode: 'degraded' }, value] as const,
+      ),
+      [{ kind: 'denied', mode: 'local_denial' }, localDenials.answered],
+    ]),
+    gauge('tollgate_limiter_degraded', 'Whether this replica decides without Redis.', () =>
+      Number(breaker.state !== 'closed'),
+    ),
+    gauge('tollgate_limiter_breaker_state', 'State of the circuit to Redis.', () =>
+      (['closed', 'open', 'half-open'] as const).map(
+        (state) => [{ state }, Number(breaker.state === state)] as const,
+      ),
+    ),
+    counter(
+      'tollgate_limiter_breaker_openings_total',
+      'How often the circuit to Redis opened.',
+      () => breaker.openings,
+    ),
+    gauge(
+      'tollgate_limiter_uncounted_windows',
+      'Windows with requests admitted during an outage that Redis does not know of yet.',
+      () => uncounted.size,
+    ),
+    gauge('tollgate_replicas_live', 'Replicas that gave a sign of life within ten seconds.', liveReplicas),
+  ];
+}
+
+function gauge(name: string, help: string, read: Reading['read']): Reading {
+  return { name, help, type: 'gauge', read };
+}
+
+function counter(name: string, help: string, read: Reading['read']): Reading {
+  return { name, help, type: 'counter', read };
+}

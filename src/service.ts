@@ -1,0 +1,190 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Settings } from './config.ts';
+import { maskedSettings } from './config.ts';
+import { createOpsServer } from './http/ops-server.ts';
+import { createPublicServer } from './http/public-server.ts';
+import { KeyDirectory } from './keys/key-directory.ts';
+import { KeyService } from './keys/key-service.ts';
+import { SecretVault } from './keys/secret-vault.ts';
+import { createManagementApp } from './management/management-app.ts';
+import { createMetrics } from './observability/metrics.ts';
+import { Readiness } from './observability/readiness.ts';
+import { RequestMetrics } from './observability/request-metrics.ts';
+import { openCounting, openRecordStore } from './open-stores.ts';
+import { PlanService } from './plans/plan-service.ts';
+import { Lifecycle } from './platform/lifecycle.ts';
+import { readOrMakeLocalSecrets } from './platform/local-secrets.ts';
+import type { Platform } from './platform/platform.ts';
+import { createProxy } from './proxy/pipeline.ts';
+import { RecordsPreparation } from './records-preparation.ts';
+import { gatewayReadings, redisCallBuckets, resultOf } from './service-metrics.ts';
+import { PostgresUsageHistory } from './storage/postgres/postgres-usage-history.ts';
+import { createUsage } from './usage/create-usage.ts';
+
+/** A running replica. */
+export interface Service {
+  /** The ports that it listens on. */
+  readonly port: number;
+  readonly adminPort: number | null;
+  readonly opsPort: number;
+  /** Resolves when every component answers. */
+  ready(): Promise<void>;
+  /**
+   * Not ready any more, then, after `SHUTDOWN_DELAY_MS`, no new connections; requests in flight end within `SHUTDOWN_DRAIN_MS`; usage is
+   * written; everything is closed. Resolves with whether all went well. Never rejects.
+   */
+  stop(): Promise<boolean>;
+}
+
+/** Longest that usage may take to be written, and each store to be closed, at the stop. Milliseconds. */
+const CLOSE_DEADLINE_MS = 5000;
+/** Longest that a component may take to answer readiness. Milliseconds. */
+const CHECK_DEADLINE_MS = 2000;
+/** Postgres look-ups of keys that run together, for new and for changed keys each. */
+const LOOK_UPS = 4;
+
+/** Builds a replica and starts it. Stores that are away do not keep it from starting: it is ready once they answer. Rejects when a port can't be had. */
+export async function startService(settings: Settings, platform: Platform): Promise<Service> {
+  const { clock, random, log } = platform;
+  log.info({ settings: maskedSettings(settings) }, 'starting');
+  const lifecycle = new Lifecycle(log);
+  try {
+    const records = await openRecordStore(settings, platform);
+    lifecycle.add('records', CLOSE_DEADLINE_MS, () => records.close());
+    const counting = openCounting(settings, platform);
+    lifecycle.add('counting', CLOSE_DEADLINE_MS, () => counting.close());
+    const { limiter, versions, changes } = counting;
+
+    const preparation = new RecordsPreparation(records, settings.autoMigrate, log);
+    lifecycle.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
+    preparation.start();
+    const readiness = new Readiness(
+      [preparation, ...(counting.component ? [counting.component] : [])],
+      CHECK_DEADLINE_MS,
+    );
+
+    const usage = createUsage({
+      live: counting.liveUsage,
+      history: new PostgresUsageHistory(records.db),
+      retentionDays: settings.usageRetentionDays,
+      ...platform,
+    });
+    lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => void (await usage.stop(CLOSE_DEADLINE_MS)));
+    usage.start();
+
+    const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
+    const vault = new SecretVault(encryptionKeys, random);
+    const directory = new KeyDirectory({ repository: records.keys, vault, clock, maxLookups: LOOK_UPS });
+    changes.onChange((keyId) => directory.drop(keyId));
+
+    const management = createManagementApp({
+      keys: new KeyService({
+        repository: records.keys,
+        versions,
+        vault,
+        clock,
+        random,
+        keyPrefix: settings.keyPrefix,
+        reveal: settings.secretReveal,
+        eraseUsage: (keyId) => usage.eraser.erase(keyId),
+      }),
+      plans: new PlanService({
+        repository: records.plans,
+        versions,
+        clock,
+        defaultPlanId: settings.defaultPlanId,
+      }),
+      limiter,
+      usage: usage.reader,
+      rootTokens,
+      clock,
+      log,
+    });
+
+    const requests = new RequestMetrics();
+    const proxy = createProxy({
+      ...settings,
+      keys: directory,
+      limiter,
+      usage: usage.recorder,
+      clock,
+      observe: (summary) => requests.observe({ ...summary, result: resultOf(summary.outcome) }),
+    });
+    lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
+
+    const parts = { counting, keys: directory, usage, proxy, readiness };
+    const registry = createMetrics({
+      requests,
+      readings: gatewayReadings(parts),
+      buckets: redisCallBuckets(counting),
+    });
+    const ops = createOpsServer({
+      readiness: () => readiness.report(),
+      metrics: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+    });
+    lifecycle.add('ops port', CLOSE_DEADLINE_MS, () => closeServer(ops));
+    const opsPort = await listen(ops, settings.opsPort, settings.host);
+
+    const { shutdownDrainMs, adminPort } = settings;
+    const drainDeadlineMs = shutdownDrainMs + CLOSE_DEADLINE_MS;
+    const admin = adminPort === null ? null : createPublicServer({ management });
+    const adminAddress =
+      admin === null || adminPort === null ? null : await admin.listen(adminPort, settings.host);
+    if (admin !== null) lifecycle.add('admin port', drainDeadlineMs, () => admin.close(shutdownDrainMs));
+    const open = createPublicServer({ proxied: proxy, ...(adminPort === null && { management }) });
+    const address = await open.listen(settings.port, settings.host);
+    lifecycle.add('public port', drainDeadlineMs, () => open.close(shutdownDrainMs));
+
+    const ports = { port: address.port, adminPort: adminAddress?.port ?? null, opsPort };
+    log.info(ports, 'listening');
+    return {
+      ...ports,
+      ready: async () => {
+        while (!(await readiness.report()).ready) await pause(20);
+      },
+      stop: async () => {
+        readiness.drain();
+        await pause(settings.shutdownDelayMs);
+        return lifecycle.stop();
+      },
+    };
+  } catch (error) {
+    await lifecycle.stop();
+    throw error;
+  }
+}
+
+function secretsOf(
+  settings: Settings,
+  { random, log }: Platform,
+): Pick<Settings, 'rootTokens' | 'encryptionKeys'> {
+  const { rootTokens, encryptionKeys } = settings;
+  if (rootTokens.length > 0 && encryptionKeys.length > 0) return settings;
+  const local = readOrMakeLocalSecrets(settings.dataDir, random);
+  log.warn({ file: local.file }, 'the root token and the encryption key that were not set are in this file');
+  return {
+    rootTokens: rootTokens.length > 0 ? rootTokens : [local.rootToken],
+    encryptionKeys: encryptionKeys.length > 0 ? encryptionKeys : [local.encryptionKey],
+  };
+}
+
+async function listen(server: Server, port: number, host: string): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  server.once('error', reject);
+  server.listen(port, host, resolve);
+  await promise;
+  server.off('error', reject);
+  return (server.address() as AddressInfo).port;
+}
+
+async function closeServer(server: Server): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeAllConnections();
+  await promise;
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
