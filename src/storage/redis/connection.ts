@@ -55,7 +55,7 @@ export function connectRedis(
 ): RedisConnection {
   const address = parseRedisUrl(settings.url);
   const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(address) };
-  const redis = open(settings.mode, address, options);
+  const redis = open(settings, address, options);
   logStateChanges(redis, purpose, platform.log);
   return redis;
 }
@@ -73,8 +73,8 @@ export async function closeRedis(redis: RedisConnection): Promise<void> {
   redis.disconnect();
 }
 
-function open(mode: RedisMode, address: RedisAddress, options: ClientOptions): RedisConnection {
-  switch (mode) {
+function open(settings: RedisSettings, address: RedisAddress, options: ClientOptions): RedisConnection {
+  switch (settings.mode) {
     case 'single':
       return new Redis({
         ...options,
@@ -87,6 +87,7 @@ function open(mode: RedisMode, address: RedisAddress, options: ClientOptions): R
         ...options,
         sentinels: [...address.nodes],
         name: address.masterName,
+        sentinelCommandTimeout: patienceMs(settings),
         db: address.database,
         disconnectTimeout: DISCONNECT_TIMEOUT_MS,
         ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
@@ -108,7 +109,7 @@ function open(mode: RedisMode, address: RedisAddress, options: ClientOptions): R
 
 function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: Random): ClientOptions {
   const retryStrategy = (attempt: number) => retryDelayMs(attempt, random);
-  const patientMs = Math.max(10 * settings.timeoutMs, 2000);
+  const patientMs = patienceMs(settings);
   const common: ClientOptions = {
     retryStrategy,
     autoResendUnfulfilledCommands: false,
@@ -130,6 +131,11 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
     // A server that went without a word leaves a socket that looks open: it is given up when nothing comes back on it.
     socketTimeout: 2 * patientMs,
   };
+}
+
+/** For everything that is not a decision. */
+function patienceMs({ timeoutMs }: RedisSettings): number {
+  return Math.max(10 * timeoutMs, 2000);
 }
 
 function credentials(address: RedisAddress): ClientOptions & { tls?: object } {

@@ -16,26 +16,30 @@ export interface RedisAddress {
 const REDIS_PORT = 6379;
 
 /**
- * Reads `redis://user:password@host:port/database`, or `rediss://` for TLS. Several nodes are separated by commas; the first one's
- * scheme, credentials and path hold for all, and the later ones may be `host:port` alone. For sentinels the nodes are the sentinels,
- * the credentials are the master's, the path is the master's name (default `mymaster`), and `?db=` and `?sentinelPassword=` give
- * the rest. Throws a `TypeError` that does not quote the URL, which holds a password.
+ * Reads `redis://user:password@host:port/database`, or `rediss://` for TLS. Several nodes are separated by commas, as
+ * `redis://:password@a:7000,b:7000` or each with its scheme: the first one's scheme and credentials hold for all. For sentinels the
+ * nodes are the sentinels, the credentials are the master's, the path after the last node is the master's name (default
+ * `mymaster`), and `?db=` and `?sentinelPassword=` give the rest. Throws a `TypeError` that does not quote the URL, which holds
+ * a password.
  */
 export function parseRedisUrl(text: string): RedisAddress {
-  const [first = '', ...others] = text.split(',').map((part) => part.trim());
-  const url = readUrl(first);
-  const path = decodeURIComponent(url.pathname.slice(1));
+  const parts = text.split(',').map((part) => part.trim());
+  const urls = parts.map((part, index) =>
+    readUrl(index === 0 || part.includes('://') ? part : `redis://${part}`),
+  );
+  const [first] = urls;
+  const last = urls.at(-1);
+  if (first === undefined || last === undefined) throw new TypeError('a Redis URL must not be empty');
+  const path = decodeURIComponent(last.pathname.slice(1));
   const isNumber = /^\d{1,5}$/.test(path);
   return {
-    nodes: [url, ...others.map((other) => readUrl(other.includes('://') ? other : `redis://${other}`))].map(
-      nodeOf,
-    ),
-    isTls: url.protocol === 'rediss:',
-    username: decodeURIComponent(url.username) || undefined,
-    password: decodeURIComponent(url.password) || undefined,
-    database: Number(url.searchParams.get('db') ?? (isNumber ? path : 0)),
+    nodes: urls.map(nodeOf),
+    isTls: first.protocol === 'rediss:',
+    username: decodeURIComponent(first.username) || undefined,
+    password: decodeURIComponent(first.password) || undefined,
+    database: Number(last.searchParams.get('db') ?? (isNumber ? path : 0)),
     masterName: path === '' || isNumber ? 'mymaster' : path,
-    sentinelPassword: url.searchParams.get('sentinelPassword') ?? undefined,
+    sentinelPassword: last.searchParams.get('sentinelPassword') ?? undefined,
   };
 }
 
