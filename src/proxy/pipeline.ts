@@ -51,9 +51,9 @@ export interface ProxyOptions {
 }
 
 /** The proxied side of the gateway. */
-export interface BackendProxy extends ProxiedTraffic {
+export interface Proxy extends ProxiedTraffic {
   /** Requests that have a backend connection, and that wait for one, and switched connections, now. */
-  readonly load: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
+  readonly backendLoad: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
   /** To be called for each key that changed: closes its switched connections, within a second, if it may not be used any more. */
   recheckUpgradesOf(keyId: string): void;
   /** Closes the connections to the backend; what is in progress fails. */
@@ -67,7 +67,7 @@ const WAITING = 1024;
 const UPGRADES = 4096;
 
 /** Builds the pipeline of a proxied request, and the one of an upgrade, which differs in its last step. */
-export function createProxy(options: ProxyOptions): BackendProxy {
+export function createProxy(options: ProxyOptions): Proxy {
   const { backendUrl, backendTimeoutMs, clock, observe = () => {} } = options;
   const backend: BackendOptions = {
     url: backendUrl,
@@ -130,7 +130,7 @@ export function createProxy(options: ProxyOptions): BackendProxy {
       for (const socket of upgrading) socket.destroy();
     },
     recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
-    get load() {
+    get backendLoad() {
       return { busy: pool.busyCount, waiting: pool.waitingCount, tunnels: tunnels.size };
     },
     destroy() {

@@ -13,7 +13,7 @@ import { parsePeriod } from '../../../src/limiter/period.ts';
 import { WindowTable } from '../../../src/limiter/window-table.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
-import { type BackendProxy, createProxy, type ProxyOptions } from '../../../src/proxy/pipeline.ts';
+import { createProxy, type Proxy as ProxiedSide, type ProxyOptions } from '../../../src/proxy/pipeline.ts';
 import type { ExchangeSummary } from '../../../src/proxy/summary.ts';
 import type { CompletedRequest } from '../../../src/usage/usage.ts';
 import { until } from '../../support/until.ts';
@@ -49,7 +49,7 @@ export class TestGateway {
   isStoreDown = false;
   readonly versions: InProcessRecordVersions;
   readonly directory: KeyDirectory;
-  readonly proxy: BackendProxy;
+  readonly proxy: ProxiedSide;
   readonly #server: ReturnType<typeof createPublicServer>;
   #port = 0;
 
@@ -155,7 +155,7 @@ export class TestGateway {
 
   /** Resolves when no request has a backend connection and none waits for one. */
   async settled(): Promise<void> {
-    await until(() => this.proxy.load.busy === 0 && this.proxy.load.waiting === 0);
+    await until(() => this.proxy.backendLoad.busy === 0 && this.proxy.backendLoad.waiting === 0);
   }
 
   /** Closes as a stopping process does. */
