@@ -5,8 +5,7 @@ import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './
  * What happens while the shared count can't be asked. `local`: each replica admits its share; `open`: everything is
  * admitted; `closed`: nothing is decided, the request gets a 503.
  */
-export const FAILURE_MODES = ['local', 'open', 'closed'] as const;
-export type FailureMode = (typeof FAILURE_MODES)[number];
+export type FailureMode = 'local' | 'open' | 'closed';
 
 /** Decisions by kind, counted from the start of the process. */
 export interface DecisionCounts {

@@ -8,8 +8,7 @@ import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
 export type RedisConnection = Redis | Cluster;
 
 /** How Redis is run: one server, Redis Cluster, or a master and replicas watched by sentinels. */
-export const REDIS_MODES = ['single', 'cluster', 'sentinel'] as const;
-export type RedisMode = (typeof REDIS_MODES)[number];
+export type RedisMode = 'single' | 'cluster' | 'sentinel';
 
 /** Where Redis is and how long it may take. */
 export interface RedisSettings {

@@ -2,7 +2,7 @@ import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
 /** What is wrong with a Redis server: `refuse` when the gateway can't work with it, `warn` when it may lose counts. */
-export interface RedisFault {
+interface RedisFault {
   readonly severity: 'refuse' | 'warn';
   readonly message: string;
 }
