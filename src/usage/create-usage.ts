@@ -55,7 +55,7 @@ const ROWS_PRUNED_AT_ONCE = 5000;
 export function createUsage(options: UsageOptions): Usage {
   const { live, history, clock, random, log } = options;
   const tally = new Tally(clock);
-  const writer = new TallyWriter(tally, live, log);
+  const writer = new TallyWriter({ tally, live, log, random });
   const flusher = new UsageFlusher({ live, history, log });
   const stored = new StoredUsage(live, history);
   const writing = new Repeater(() => writer.write(), random, options.writeEveryMs ?? 250, 2000);
@@ -74,7 +74,7 @@ export function createUsage(options: UsageOptions): Usage {
     start: () => {
       writing.start();
       flushing.start();
-      pruning.start();
+      pruning.startAtOnce();
     },
     stop: async (deadlineMs) => {
       const deadline = AbortSignal.timeout(deadlineMs);

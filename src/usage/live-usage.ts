@@ -3,8 +3,10 @@ import type { UsageSums } from './usage-sums.ts';
 /** What one replica adds to the live counts of a key. */
 export interface UsageWrite {
   readonly keyId: string;
+  /** Who writes: a name that nobody else has or had, not even an earlier run of the same replica. */
+  readonly writer: string;
   /**
-   * Grows with every write of this replica to the key. A write whose outcome is unknown is made again with the number that it had and the
+   * Grows with every write of this writer to the key. A write whose outcome is unknown is made again with the number that it had and the
    * same sums: the store takes it once.
    */
   readonly sequence: number;

@@ -13,7 +13,7 @@ export class Repeater {
   #running: Promise<void> | undefined;
   #isStopped = true;
 
-  /** The task resolves with whether it succeeded, and never rejects. The first pause comes before its first run. */
+  /** The task resolves with whether it succeeded, and never rejects. */
   constructor(task: () => Promise<boolean>, random: Random, pauseMs: number, longestPauseMs: number) {
     this.#task = task;
     this.#random = random;
@@ -21,10 +21,18 @@ export class Repeater {
     this.#longestPauseMs = longestPauseMs;
   }
 
+  /** The first run comes after a pause. */
   start(): void {
     if (!this.#isStopped) return;
     this.#isStopped = false;
     this.#schedule(this.#pauseMs);
+  }
+
+  /** The first run comes now. */
+  startAtOnce(): void {
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
+    this.#running = this.#run(this.#pauseMs);
   }
 
   /** Resolves when the run under way has ended; none begins after. */

@@ -1,4 +1,5 @@
 import type { Logger } from '../platform/logger.ts';
+import type { Random } from '../platform/random.ts';
 import type { LiveUsage, UsageWrite } from './live-usage.ts';
 import type { Tally } from './tally.ts';
 
@@ -12,6 +13,14 @@ export interface WriterStats {
   readonly keysUnsettled: number;
 }
 
+/** What the writer needs. */
+export interface TallyWriterOptions {
+  readonly tally: Tally;
+  readonly live: LiveUsage;
+  readonly log: Logger;
+  readonly random: Random;
+}
+
 /**
  * Writes the tally to the live usage, one write a key. A write whose outcome is unknown is kept as it is and made again, before anything
  * newer of its key, until its outcome is known: so each record is counted exactly once, although the store may be away or slow.
@@ -20,16 +29,18 @@ export class TallyWriter {
   readonly #tally: Tally;
   readonly #live: LiveUsage;
   readonly #log: Logger;
+  readonly #name: string;
   readonly #unsettled = new Map<string, UsageWrite>();
   #sequence = 0;
   #recordsDropped = 0;
   #writesUnknown = 0;
   #writing: Promise<boolean> | undefined;
 
-  constructor(tally: Tally, live: LiveUsage, log: Logger) {
+  constructor({ tally, live, log, random }: TallyWriterOptions) {
     this.#tally = tally;
     this.#live = live;
     this.#log = log;
+    this.#name = random.bytes(12).toString('base64url');
   }
 
   get stats(): WriterStats {
@@ -66,7 +77,8 @@ export class TallyWriter {
     this.#sequence += 1;
     const taken = this.#tally.take(this.#unsettled);
     const writes = [...this.#unsettled.values()];
-    for (const [keyId, sums] of taken) writes.push({ keyId, sequence: this.#sequence, sums });
+    for (const [keyId, sums] of taken)
+      writes.push({ keyId, writer: this.#name, sequence: this.#sequence, sums });
     if (writes.length === 0) return true;
     const wasSettled = this.#unsettled.size === 0;
     const outcomes = await this.#live.write(writes);

@@ -15,7 +15,7 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
   afterAll(() => store.close());
 
   const write = (live: LiveUsage, keyId: string, sequence: number, sums: UsageSums) =>
-    live.write([{ keyId, sequence, sums }]);
+    live.write([{ keyId, writer: 'test', sequence, sums }]);
 
   async function take(keyId: string): Promise<UsageBatch> {
     const [batch] = await store.second.takeBatches([keyId]);
@@ -53,6 +53,15 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
     expect(await store.first.read(keyId)).toEqual([]);
     await write(store.first, keyId, 8, usageOf({ times: 5 }));
     expect((await store.first.read(keyId))[0]?.sums.totals.requests).toBe(5);
+  });
+
+  it('tells writers apart, whose numbers mean nothing to each other', async () => {
+    const keyId = newKeyId();
+    for (const writer of ['one', 'two']) {
+      await store.first.write([{ keyId, writer, sequence: 5, sums: usageOf({}) }]);
+      await store.second.write([{ keyId, writer, sequence: 4, sums: usageOf({}) }]);
+    }
+    expect((await store.first.read(keyId))[0]?.sums.totals.requests).toBe(2);
   });
 
   it('holds 500 endpoints and 1000 customers of a key and sums the rest, so that lists and totals agree', async () => {
@@ -124,7 +133,9 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
 
   it('lends a key that was written to, to one flusher only', async () => {
     const keyIds = Array.from({ length: 40 }, newKeyId);
-    await store.first.write(keyIds.map((keyId) => ({ keyId, sequence: 1, sums: usageOf({}) })));
+    await store.first.write(
+      keyIds.map((keyId) => ({ keyId, writer: 'test', sequence: 1, sums: usageOf({}) })),
+    );
     const lent: string[] = [];
     const borrow = async (live: LiveUsage): Promise<void> => {
       const claims = await live.claim(10);
@@ -143,7 +154,7 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
     const claim = await claimed();
     if (claim === undefined) throw new Error('not lent');
     await store.first.dropBatches([await take(keyId)]);
-    await write(store.second, keyId, 100, usageOf({}));
+    await store.second.write([{ keyId, writer: 'another', sequence: 1, sums: usageOf({}) }]);
     await store.first.settle([[claim, 'moved']]);
     expect(await claimed()).toBeDefined();
   });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import type { UsageWrite, WriteOutcome } from '../../src/usage/live-usage.ts';
 import { Tally } from '../../src/usage/tally.ts';
@@ -24,7 +25,7 @@ class UnreliableLiveUsage extends InProcessLiveUsage {
 function setUp() {
   const live = new UnreliableLiveUsage(systemClock);
   const tally = new Tally(systemClock);
-  const writer = new TallyWriter(tally, live, silent);
+  const writer = new TallyWriter({ tally, live, log: silent, random: systemRandom });
   const record = (keyId: string) =>
     tally.record({ keyId, endpoint: '/', customerId: 'c', successful: true, forwardedMs: null });
   const stored = async (keyId: string) => (await live.read(keyId))[0]?.sums.totals.requests ?? 0;

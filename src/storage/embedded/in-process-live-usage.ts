@@ -16,7 +16,7 @@ const TOMBSTONE_MS = 3_600_000;
 interface LiveKey {
   live: UsageBatch | undefined;
   batch: UsageBatch | undefined;
-  lastSequence: number;
+  readonly lastSequences: Map<string, number>;
   isClaimed: boolean;
 }
 
@@ -101,15 +101,15 @@ export class InProcessLiveUsage implements LiveUsage {
     this.#erased.set(keyId, nowMs + TOMBSTONE_MS);
   }
 
-  #write({ keyId, sequence, sums }: UsageWrite): WriteOutcome {
+  #write({ keyId, writer, sequence, sums }: UsageWrite): WriteOutcome {
     if ((this.#erased.get(keyId) ?? 0) > this.#clock.monotonicMs()) return 'dropped';
     let key = this.#keys.get(keyId);
     if (key === undefined) {
-      key = { live: undefined, batch: undefined, lastSequence: 0, isClaimed: false };
+      key = { live: undefined, batch: undefined, lastSequences: new Map(), isClaimed: false };
       this.#keys.set(keyId, key);
     }
-    if (sequence <= key.lastSequence) return 'written';
-    key.lastSequence = sequence;
+    if (sequence <= (key.lastSequences.get(writer) ?? 0)) return 'written';
+    key.lastSequences.set(writer, sequence);
     key.live ??= { keyId, id: this.#nextId(), sums: noUsage() };
     addSums(key.live.sums, sums);
     return 'written';

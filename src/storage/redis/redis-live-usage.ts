@@ -1,5 +1,4 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { Random } from '../../platform/random.ts';
 import type {
   ClaimOutcome,
   LiveUsage,
@@ -27,7 +26,6 @@ const MARK_HOLDS_MS = 2500;
 export interface RedisLiveUsageOptions {
   readonly redis: RedisConnection;
   readonly clock: Clock;
-  readonly random: Random;
   /** Milliseconds between a key's first write and the moment that a flusher looks at it. */
   readonly flushDelayMs: number;
 }
@@ -38,8 +36,6 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #redis: RedisConnection;
   readonly #clock: Clock;
   readonly #marks: UsageMarks;
-  /** New with every process, because the sequences start again. */
-  readonly #replica: string;
   readonly #record = new LuaScript('recordUsage-4');
   readonly #take = new LuaScript('takeUsageBatch-2');
   readonly #drop = new LuaScript('dropUsageBatch-1');
@@ -47,11 +43,10 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #read = new LuaScript('readUsage-2');
   readonly #erase = new LuaScript('eraseUsage-4');
 
-  constructor({ redis, clock, random, flushDelayMs }: RedisLiveUsageOptions) {
+  constructor({ redis, clock, flushDelayMs }: RedisLiveUsageOptions) {
     this.#redis = redis;
     this.#clock = clock;
     this.#marks = new UsageMarks(redis, flushDelayMs);
-    this.#replica = random.bytes(12).toString('base64url');
   }
 
   async write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]> {
@@ -59,7 +54,7 @@ export class RedisLiveUsage implements LiveUsage {
     const markedAtMs = this.#clock.monotonicMs();
     const keyIds = writes.map((write) => write.keyId);
     if (!(await this.#marks.mark(keyIds))) return writes.map(() => 'unknown');
-    const replies = await callScript(this.#redis, this.#record, writes.map(this.#recordCall));
+    const replies = await callScript(this.#redis, this.#record, writes.map(recordCall));
     const tookMs = this.#clock.monotonicMs() - markedAtMs;
     if (tookMs > MARK_HOLDS_MS && !(await this.#marks.mark(keyIds))) return writes.map(() => 'unknown');
     return replies.map(outcomeOf);
@@ -99,11 +94,13 @@ export class RedisLiveUsage implements LiveUsage {
     const keys = [...countKeys(keyId), versionKey(keyId)];
     await this.#erase.run(this.#redis, [...keys, TOMBSTONE_MS]);
   }
+}
 
-  readonly #recordCall = ({ keyId, sequence, sums }: UsageWrite): string[] => [
+function recordCall({ keyId, writer, sequence, sums }: UsageWrite): string[] {
+  return [
     ...countKeys(keyId),
     versionKey(keyId),
-    this.#replica,
+    writer,
     String(sequence),
     String(MAX_ENDPOINTS),
     String(MAX_CUSTOMERS),

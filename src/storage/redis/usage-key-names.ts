@@ -11,7 +11,7 @@ export function usageBatchKey(keyId: string): string {
   return `tg:{${keyId}}:usage:batch`;
 }
 
-/** The last write of each replica to a key. */
+/** The last write of each writer to a key. */
 export function usageWritesKey(keyId: string): string {
   return `tg:{${keyId}}:usage:writes`;
 }

@@ -37,7 +37,7 @@ export async function openRedisUsage(
 ): Promise<{ readonly live: RedisLiveUsage; close(): Promise<void> }> {
   const redis = connectRedis('usage', { url, mode, timeoutMs: 500 }, { log: silent, random: systemRandom });
   await until(() => redis.status === 'ready', { timeoutMs: 15_000 });
-  const live = new RedisLiveUsage({ redis, clock: systemClock, random: systemRandom, flushDelayMs: 0 });
+  const live = new RedisLiveUsage({ redis, clock: systemClock, flushDelayMs: 0 });
   return { live, close: () => closeRedis(redis) };
 }
 
@@ -45,7 +45,7 @@ export async function openRedisUsage(
 export async function expireLeases(url: string): Promise<void> {
   const redis = new Redis(url);
   for (const set of await redis.keys('tg:usage:marks:*')) {
-    for (const keyId of await redis.zrange(set, 0, -1)) await redis.zadd(set, 'XX', 0, keyId);
+    for (const keyId of await redis.zrange(set, '0', '-1')) await redis.zadd(set, 'XX', '0', keyId);
   }
   redis.disconnect();
 }

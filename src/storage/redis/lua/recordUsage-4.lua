@@ -1,5 +1,5 @@
 --[[
-  Adds what one replica recorded to a key's live counts, once, however often the same write is sent.
+  Adds what one writer recorded to a key's live counts, once, however often the same write is sent.
 
   The live counts are a hash: "id" (the id that the counts will have as a batch), "#e" and "#c" (names in either list, without
   __other__), "t" (totals), "h<hours since 1970>", "e<endpoint>", "c<customer>". Each of the last four holds
@@ -7,11 +7,11 @@
 
   KEYS[1]  live counts
   KEYS[2]  the batch that waits, another hash of this kind
-  KEYS[3]  writes: hash of replica to "<sequence of its last write> <seconds since 1970>", and "#id", the last id given
+  KEYS[3]  writes: hash of writer to "<sequence of its last write> <seconds since 1970>", and "#id", the last id given
   KEYS[4]  version of the key's record; "-" once the key is deleted
 
-  ARGV[1]  replica
-  ARGV[2]  sequence of the write: grows from one write of the replica to the next
+  ARGV[1]  writer: one run of a replica
+  ARGV[2]  sequence of the write: grows from one write of the writer to the next
   ARGV[3]  most endpoints with a name of their own
   ARGV[4]  most customers with a name of their own
   ARGV[5…] field, what to add to it, field, what to add to it, …; each field once
@@ -19,13 +19,13 @@
   Answer: 1 written, now or earlier; 0 dropped, because the key is deleted
 ]]
 local DAY_S = 86400
-local MANY_REPLICAS = 64
+local MANY_WRITERS = 64
 local OTHER = '__other__'
 
 if redis.call('GET', KEYS[4]) == '-' then return 0 end
 
-local replica, sequence = ARGV[1], tonumber(ARGV[2])
-local last = redis.call('HGET', KEYS[3], replica)
+local writer, sequence = ARGV[1], tonumber(ARGV[2])
+local last = redis.call('HGET', KEYS[3], writer)
 if last and tonumber(string.match(last, '^%d+')) >= sequence then return 1 end
 
 -- Large numbers would reach Redis in exponent form.
@@ -88,9 +88,9 @@ for field, sum in pairs(sums) do
 end
 redis.call('HSET', KEYS[1], unpack(set))
 
-local isNewReplica = redis.call('HSET', KEYS[3], replica, ARGV[2] .. ' ' .. time[1]) == 1
-if isNewReplica and redis.call('HLEN', KEYS[3]) > MANY_REPLICAS then
-  -- Every start of a process is a new replica: those that have been silent for a day will not repeat a write.
+local isNewWriter = redis.call('HSET', KEYS[3], writer, ARGV[2] .. ' ' .. time[1]) == 1
+if isNewWriter and redis.call('HLEN', KEYS[3]) > MANY_WRITERS then
+  -- Every start of a replica is a new writer: those that have been silent for a day will not repeat a write.
   local entries = redis.call('HGETALL', KEYS[3])
   for index = 1, #entries, 2 do
     local seconds = string.match(entries[index + 1], ' (%d+)$')

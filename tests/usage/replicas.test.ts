@@ -1,0 +1,83 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
+import { expectedUsage, mix } from './support/expected-usage.ts';
+import type { ReplicaTask } from './support/replica.ts';
+import { startReplica } from './support/replica-process.ts';
+import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+describe('replicas in processes of their own', () => {
+  let world: UsageWorld;
+  beforeAll(async () => {
+    world = await createUsageWorld();
+  }, 30_000);
+  afterAll(() => world.close());
+
+  function start(keyIds: readonly string[], task: Partial<ReplicaTask> = {}) {
+    const { databaseUrl, redis } = world;
+    return startReplica({ redisUrl: redis.url, databaseUrl, do: 'record-until-told', keyIds, ...task });
+  }
+
+  async function requestsOf(keyIds: readonly string[]): Promise<number> {
+    const usages = await Promise.all(keyIds.map((keyId) => world.stored.read(keyId)));
+    return usages.reduce((sum, { requests }) => sum + requests, 0);
+  }
+
+  it('record 20 000 mixed requests and show exactly those in every list, before and after all is in Postgres', async () => {
+    const keyIds = await world.newKeys(3);
+    const shares = [0, 6667, 13_334, 20_000];
+    const replicas = [0, 1, 2].map((index) =>
+      start(keyIds, { do: 'record', from: shares[index] ?? 0, to: shares[index + 1] ?? 0 }),
+    );
+    let seen = 0;
+    let isRunning = true;
+    const ended = Promise.all(replicas.map((replica) => replica.ended)).finally(() => {
+      isRunning = false;
+    });
+    while (isRunning) {
+      const now = await requestsOf(keyIds);
+      expect(now).toBeGreaterThanOrEqual(seen);
+      expect(now).toBeLessThanOrEqual(20_000);
+      seen = now;
+    }
+    expect(await ended).toEqual([0, 0, 0]);
+    const truth = mix(0, 20_000, keyIds);
+    const expected = keyIds.map((keyId) => expectedUsage(keyId, truth));
+    expect(await Promise.all(keyIds.map((keyId) => world.stored.read(keyId)))).toEqual(expected);
+    await world.flushAll();
+    expect(await Promise.all(keyIds.map((keyId) => world.stored.read(keyId)))).toEqual(expected);
+    for (const [index, keyId] of keyIds.entries()) {
+      const { hours } = await world.history.readHours(keyId, 0);
+      const inHours = [...hours.values()].reduce((sum, { requests }) => sum + requests, 0);
+      expect(inHours).toBe(expected[index]?.requests);
+    }
+  });
+
+  it('lose nothing at SIGTERM under load', async () => {
+    const keyIds = await world.newKeys(10);
+    const replicas = [start(keyIds), start(keyIds)];
+    await until(() => replicas.every(({ reports }) => reports.length > 100), { timeoutMs: 15_000 });
+    for (const replica of replicas) replica.kill('SIGTERM');
+    expect(await Promise.all(replicas.map(({ ended }) => ended))).toEqual([0, 0]);
+    const recorded = replicas.reduce((sum, { reports }) => sum + (reports.at(-1)?.[0] ?? 0), 0);
+    expect(await requestsOf(keyIds)).toBe(recorded);
+  });
+
+  it('lose at SIGKILL at most what they held for 250 ms', async () => {
+    for (let round = 0; round < 3; round += 1) {
+      const keyIds = await world.newKeys(10);
+      const replica = start(keyIds);
+      await until(() => replica.reports.length > 150 + 20 * round, { timeoutMs: 15_000 });
+      replica.kill('SIGKILL');
+      expect(await replica.ended).toBe('SIGKILL');
+      const [recorded, diedAtMs] = replica.reports.at(-1) ?? [0, 0];
+      // The time that a write takes on a busy test machine comes on top.
+      const mustBeSafe = replica.reports.findLast(([, atMs]) => atMs < diedAtMs - 250 - 100)?.[0] ?? 0;
+      const kept = await requestsOf(keyIds);
+      expect(mustBeSafe).toBeGreaterThan(0);
+      expect(kept).toBeGreaterThanOrEqual(mustBeSafe);
+      expect(kept).toBeLessThanOrEqual(recorded + 40);
+      await world.flushAll();
+      expect(await requestsOf(keyIds)).toBe(kept);
+    }
+  });
+});

@@ -1,0 +1,41 @@
+import type { CompletedRequest, KeyUsage } from '../../../src/usage/usage.ts';
+import { requestOfMix } from './request-mix.ts';
+
+/** What the detail answer must say of a key after these requests and no others, counted by other means than ours. */
+export function expectedUsage(keyId: string, requests: readonly CompletedRequest[]): KeyUsage {
+  const own = requests.filter((request) => request.keyId === keyId);
+  const tally = (names: readonly CompletedRequest[]) => ({
+    requests: names.length,
+    successful: names.filter(({ successful }) => successful).length,
+    failed: names.filter(({ successful }) => !successful).length,
+  });
+  const groups = (nameOf: (request: CompletedRequest) => string) =>
+    [...Map.groupBy(own, nameOf)].toSorted(
+      ([nameA, a], [nameB, b]) => b.length - a.length || (nameA < nameB ? -1 : 1),
+    );
+  return {
+    ...tally(own),
+    endpoints: groups(({ endpoint }) => endpoint).map(([endpoint, all]) => ({
+      endpoint,
+      ...tally(all),
+      averageResponseTimeMs: meanMs(all),
+    })),
+    customers: groups(({ customerId }) => customerId).map(([customerId, all]) => ({
+      customerId,
+      ...tally(all),
+    })),
+  };
+}
+
+/** The requests with these numbers of the mix. */
+export function mix(from: number, to: number, keyIds: readonly string[]): readonly CompletedRequest[] {
+  return Array.from({ length: to - from }, (_, index) => requestOfMix(from + index, keyIds));
+}
+
+function meanMs(requests: readonly CompletedRequest[]): number {
+  const times = requests.flatMap(({ forwardedMs }) =>
+    forwardedMs === null ? [] : [Math.round(forwardedMs * 1000)],
+  );
+  const sum = times.reduce((total, us) => total + us, 0);
+  return times.length === 0 ? 0 : Math.round(sum / times.length / 10) / 100;
+}

@@ -1,0 +1,85 @@
+import { writeSync } from 'node:fs';
+import { pino } from 'pino';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+import { connectPostgres } from '../../../src/storage/postgres/postgres-connection.ts';
+import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usage-history.ts';
+import { closeRedis, connectRedis } from '../../../src/storage/redis/connection.ts';
+import { RedisLiveUsage } from '../../../src/storage/redis/redis-live-usage.ts';
+import { createUsage } from '../../../src/usage/create-usage.ts';
+import type { FlushStep } from '../../../src/usage/flush-steps.ts';
+import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
+import { requestOfMix } from './request-mix.ts';
+
+/** What a process of a test is to do; its only argument, as JSON. */
+export interface ReplicaTask {
+  readonly redisUrl: string;
+  readonly databaseUrl: string;
+  /**
+   * - `flush`: moves what is due, ends itself with SIGKILL after the step where one is given.
+   * - `record`: records these requests of the mix, then stops as a gateway does.
+   * - `record-until-told`: records the mix until SIGTERM, then stops as a gateway does.
+   */
+  readonly do: 'flush' | 'record' | 'record-until-told';
+  readonly keyIds: readonly string[];
+  readonly dieAt?: FlushStep;
+  readonly from?: number;
+  readonly to?: number;
+}
+
+const log = pino({ level: 'silent' });
+const task = JSON.parse(process.argv[2] ?? '') as ReplicaTask;
+const redis = connectRedis(
+  'usage',
+  { url: task.redisUrl, mode: 'single', timeoutMs: 1000 },
+  { log, random: systemRandom },
+);
+const db = connectPostgres({ url: task.databaseUrl, maxConnections: 4, onIdleError: () => {} });
+await new Promise<void>((resolve) => {
+  redis.once('ready', () => resolve());
+});
+const live = new RedisLiveUsage({ redis, clock: systemClock, flushDelayMs: 100 });
+
+const onStep = (step: FlushStep) => {
+  if (step === task.dieAt) process.kill(process.pid, 'SIGKILL');
+};
+const history = new PostgresUsageHistory(db, onStep);
+
+if (task.do === 'flush') {
+  const isDone = await new UsageFlusher({ live, history, log, onStep }).flush();
+  await end(isDone);
+}
+
+const usage = createUsage({
+  live,
+  history,
+  clock: systemClock,
+  random: systemRandom,
+  log,
+  retentionDays: 90,
+  flushEveryMs: 100,
+});
+usage.start();
+
+let recorded = task.from ?? 0;
+let isTold = task.do === 'record';
+process.once('SIGTERM', () => {
+  isTold = true;
+});
+while (task.do === 'record' ? recorded < (task.to ?? 0) : !isTold) {
+  for (let index = 0; index < 40; index += 1) {
+    usage.recorder.record(requestOfMix(recorded, task.keyIds));
+    recorded += 1;
+    if (recorded === task.to) break;
+  }
+  // Synchronously, so that a process that is killed has said how far it got.
+  writeSync(1, `${recorded} ${Date.now()}\n`);
+  await new Promise((resolve) => setTimeout(resolve, 2));
+}
+await end(await usage.stop(10_000));
+
+async function end(isDone: boolean): Promise<never> {
+  await closeRedis(redis);
+  await db.destroy();
+  process.exit(isDone ? 0 : 1);
+}

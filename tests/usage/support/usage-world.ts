@@ -1,0 +1,73 @@
+import { sql } from 'kysely';
+import { openRecords, type Records } from '../../../src/storage/postgres/open-records.ts';
+import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usage-history.ts';
+import type { RedisLiveUsage } from '../../../src/storage/redis/redis-live-usage.ts';
+import { StoredUsage } from '../../../src/usage/stored-usage.ts';
+import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
+import { MIGRATIONS } from '../../support/records.ts';
+import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
+import { sampleKey } from '../../support/sample-records.ts';
+import { createTestDatabase } from '../../support/stores.ts';
+import { expireLeases, openRedisUsage, silent } from './usage-stores.ts';
+
+/** A Redis server and a Postgres database of a test's own, with what this process needs to look into them. */
+export interface UsageWorld {
+  readonly redis: RedisServer;
+  readonly databaseUrl: string;
+  readonly records: Records;
+  readonly live: RedisLiveUsage;
+  readonly history: PostgresUsageHistory;
+  readonly stored: StoredUsage;
+  newKeys(count: number): Promise<readonly string[]>;
+  /** Lets every lease run out, and moves everything to Postgres. */
+  flushAll(): Promise<void>;
+  /** Requests that Postgres alone knows of, all keys together. */
+  requestsInPostgres(): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function createUsageWorld(): Promise<UsageWorld> {
+  const [redis, database] = await Promise.all([startRedisServer(), createTestDatabase()]);
+  const records = openRecords({
+    url: database.url,
+    maxConnections: 10,
+    migrationsDirectory: MIGRATIONS,
+    defaultPlanId: 'default',
+    onIdleError: () => {},
+  });
+  await records.migrate();
+  const { live, close } = await openRedisUsage(redis.url);
+  const history = new PostgresUsageHistory(records.db);
+  const flusher = new UsageFlusher({ live, history, log: silent });
+  return {
+    redis,
+    databaseUrl: database.url,
+    records,
+    live,
+    history,
+    stored: new StoredUsage(live, history),
+    newKeys: async (count) => {
+      const keys = Array.from({ length: count }, () => sampleKey());
+      for (const key of keys) await records.keys.insert(key);
+      return keys.map(({ id }) => id);
+    },
+    flushAll: async () => {
+      // Twice: first the batch that somebody left behind, then what came after it.
+      for (const _ of ['batches', 'live counts']) {
+        await expireLeases(redis.url);
+        if (!(await flusher.flush())) throw new Error('could not flush');
+      }
+    },
+    requestsInPostgres: async () => {
+      const { rows } = await sql<{ requests: number }>`
+        SELECT coalesce(sum(requests), 0)::bigint AS requests FROM usage_totals`.execute(records.db);
+      return rows[0]?.requests ?? 0;
+    },
+    close: async () => {
+      await close();
+      await records.close();
+      await database.drop();
+      await redis.stop();
+    },
+  };
+}
