@@ -20,7 +20,7 @@ COPY src ./src
 # file system: run with a read-only root (`docker run --read-only`, `readOnlyRootFilesystem: true`).
 USER 1000:1000
 EXPOSE 8080 9090
-# SIGTERM starts the drain (SHUTDOWN_DELAY_MS + SHUTDOWN_DRAIN_MS) and then the last writes: `docker stop --timeout 60`.
+# SIGTERM starts the drain (SHUTDOWN_DELAY_MS + SHUTDOWN_DRAIN_MS) and then the last writes: `docker stop --timeout 75`.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9090}/livez`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
