@@ -54,7 +54,8 @@ export class BackendConnection {
       connect: (target, connected) =>
         connect(target, (...result) => {
           const [, socket] = result;
-          if (socket !== null) this.#watch(socket);
+          // undici's types say null, but it leaves the argument out when the connection fails.
+          if (socket) this.#watch(socket);
           connected(...result);
         }),
     });

@@ -1,0 +1,99 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+
+let fleet: Fleet;
+let secrets: readonly string[];
+
+beforeAll(async () => {
+  fleet = await startFleet(1, { LOG_LEVEL: 'trace', BACKEND_TIMEOUT_MS: '300' }, (req, res) => {
+    if (req.url === '/hang') return;
+    if (req.url === '/reset') req.socket.destroy();
+    else res.end('ok');
+  });
+  const [replica] = fleet.replicas;
+  const { id, secret } = await fleet.admin.makeKey('well kept');
+  const url = replica?.url ?? '';
+  const wrong = `${secret.slice(0, -1)}${secret.endsWith('0') ? '1' : '0'}`;
+  const call = (path: string, credential: string) =>
+    fetch(`${url}${path}`, {
+      headers: { authorization: `Bearer ${credential}`, cookie: 'session=private-cookie' },
+    }).then((answer) => answer.text());
+  // Every way for a request to end, with credentials of every kind in every place.
+  const bodies = await Promise.all([
+    call('/fine?token=private-query', secret),
+    call('/hang', secret),
+    call('/reset', secret),
+    call('/fine', wrong),
+    call('/fine', ROOT_TOKEN),
+    call('/consumer-api-key', secret),
+    call(`/consumer-api-key/${secret}`, ROOT_TOKEN),
+    call('/rate-limit/create', ROOT_TOKEN),
+  ]);
+  for (const body of bodies) expect(body).not.toContain(secret);
+  await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 3);
+  secrets = [
+    secret,
+    secret.slice(3, 33),
+    wrong,
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+    'private-query',
+    'private-cookie',
+  ];
+});
+afterAll(() => fleet?.stop());
+
+describe('no secret', () => {
+  it('is in the log, not even at level trace', async () => {
+    const output = fleet.replicas.map((replica) => replica.output()).join('');
+    expect(output.length).toBeGreaterThan(500);
+    for (const secret of secrets) expect(output).not.toContain(secret);
+  });
+
+  it('is in the metrics', async () => {
+    const metrics = await (await fetch(`${fleet.replicas[0]?.opsUrl}/metrics`)).text();
+    expect(metrics).toContain('tollgate_requests_total');
+    for (const secret of secrets) expect(metrics).not.toContain(secret);
+  });
+
+  it('can be read in a dump of Postgres', async () => {
+    const client = new Client({ connectionString: fleet.databaseUrl });
+    await client.connect();
+    try {
+      const tables = await client.query<{ name: string }>(
+        `SELECT quote_ident(table_name) AS name FROM information_schema.tables WHERE table_schema = 'public'`,
+      );
+      let dump = '';
+      for (const { name } of tables.rows) {
+        const { rows } = await client.query<{ row: string }>(`SELECT t::text AS row FROM ${name} t`);
+        dump += rows.map(({ row }) => row).join('\n');
+      }
+      // Columns of bytes are shown as hex: there, too, nothing may be readable.
+      dump += [...dump.matchAll(/\\x([0-9a-f]+)/g)]
+        .map((match) => Buffer.from(match[1] ?? '', 'hex').toString('latin1'))
+        .join('\n');
+      expect(dump).toContain('well kept');
+      for (const secret of secrets) expect(dump).not.toContain(secret);
+    } finally {
+      await client.end();
+    }
+  });
+
+  it('can be read in a dump of Redis', async () => {
+    const redis = new Redis(fleet.redisUrl);
+    try {
+      const keys = await redis.keys('*');
+      expect(keys.length).toBeGreaterThan(0);
+      const dumps = await Promise.all(
+        keys.map(async (key) => `${key} ${(await redis.dumpBuffer(key))?.toString('latin1')}`),
+      );
+      for (const secret of secrets) expect(dumps.join('\n')).not.toContain(secret);
+    } finally {
+      redis.disconnect();
+    }
+  });
+});

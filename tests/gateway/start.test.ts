@@ -1,0 +1,104 @@
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { statusOf } from '../support/burst.ts';
+import { type GatewayProcess, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
+
+let directory: string;
+let gateway: GatewayProcess | undefined;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-start-'));
+});
+afterEach(async () => {
+  await gateway?.stop();
+  gateway = undefined;
+  await rm(directory, { recursive: true, force: true });
+});
+
+describe('a start', () => {
+  it('with bad settings ends with code 78 and one list of all faults', async () => {
+    const { code, output } = await runGateway({
+      BACKEND_URL: 'backend',
+      PORT: 'http',
+      LIMITER_FAILURE_MODE: 'sometimes',
+      WORKERS: '0',
+      ROOT_TOKEN: 'too-short-to-be-shown',
+    });
+    expect(code).toBe(78);
+    for (const variable of ['BACKEND_URL', 'PORT', 'LIMITER_FAILURE_MODE', 'WORKERS', 'ROOT_TOKEN']) {
+      expect(output).toMatch(new RegExp(`^ {2}- ${variable}: `, 'm'));
+    }
+    expect(output).not.toContain('too-short-to-be-shown');
+  });
+
+  it('in production without shared stores and secrets ends with code 78', async () => {
+    const { code, output } = await runGateway({ BACKEND_URL: 'http://127.0.0.1:1', NODE_ENV: 'production' });
+    expect(code).toBe(78);
+    for (const variable of ['DATABASE_URL', 'REDIS_URL', 'ROOT_TOKEN', 'ENCRYPTION_KEY'])
+      expect(output).toContain(`${variable}: is required`);
+  });
+
+  it('on a port that is taken ends with code 1 and says so', async () => {
+    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
+    gateway = await startGateway(settings);
+    const { code, output } = await runGateway({
+      ...settings,
+      DATA_DIR: join(directory, 'other'),
+      PORT: new URL(gateway.url).port,
+    });
+    expect(code).toBe(1);
+    expect(output).toContain('EADDRINUSE');
+  });
+
+  it('on one machine makes its secrets once, for its owner alone, and keeps keys and plans over a restart', async () => {
+    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
+    gateway = await startGateway(settings);
+    const file = join(directory, 'secrets.json');
+    expect(gateway.output()).toContain(file);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const { rootToken } = JSON.parse(await readFile(file, 'utf8'));
+    const headers = { authorization: `Bearer ${rootToken}`, 'content-type': 'application/json' };
+    const made = await fetch(`${gateway.url}/consumer-api-key/create`, {
+      method: 'POST',
+      headers,
+      body: '{"name":"kept"}',
+    });
+    const { id, secret } = (await made.json()) as { id: string; secret: string };
+    expect(await statusOf(gateway.url, secret)).toBe(502);
+    expect(await gateway.stop()).toBe(0);
+
+    gateway = await startGateway(settings);
+    const detail = await fetch(`${gateway.url}/consumer-api-key/${id}`, { headers });
+    expect(await detail.json()).toMatchObject({
+      name: 'kept',
+      secret,
+      usage: { totalRequests: 1, failedRequests: 1 },
+    });
+    expect(gateway.output()).not.toContain(rootToken);
+  });
+
+  it('by a second process on the same data directory is refused', async () => {
+    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory, ROOT_TOKEN };
+    gateway = await startGateway(settings);
+    const { code, output } = await runGateway(settings);
+    expect(code).toBe(1);
+    expect(output).toContain('is in use by process');
+  });
+
+  it('with ADMIN_PORT answers management there and only there', async () => {
+    gateway = await startGateway({
+      BACKEND_URL: 'http://127.0.0.1:1',
+      DATA_DIR: directory,
+      ROOT_TOKEN,
+      ADMIN_PORT: '0',
+    });
+    const adminPort = /"adminPort":(\d+)/.exec(gateway.output())?.[1];
+    const headers = { authorization: `Bearer ${ROOT_TOKEN}` };
+    expect((await fetch(`http://127.0.0.1:${adminPort}/consumer-api-key`, { headers })).status).toBe(200);
+    expect((await fetch(`http://127.0.0.1:${adminPort}/anything`, { headers })).status).toBe(404);
+    const open = await fetch(`${gateway.url}/consumer-api-key`, { headers });
+    expect([open.status, ((await open.json()) as { code: string }).code]).toEqual([401, 'invalid_api_key']);
+  });
+});

@@ -1,0 +1,48 @@
+import { Pool } from 'undici';
+
+/** How often each status was answered. */
+export type StatusCounts = Readonly<Record<number, number>>;
+
+/**
+ * Sends `requests` requests with a key, spread over the URLs in turn, with at most `inFlight` unanswered at any time. Resolves with the
+ * statuses once all are answered; rejects when one is not.
+ */
+export async function burst(
+  urls: readonly string[],
+  {
+    secret,
+    requests,
+    inFlight,
+  }: { readonly secret: string; readonly requests: number; readonly inFlight: number },
+): Promise<StatusCounts> {
+  const pools = urls.map((url) => new Pool(url, { connections: Math.ceil(inFlight / urls.length) }));
+  const counts: Record<number, number> = {};
+  let sent = 0;
+  const sender = async (): Promise<void> => {
+    while (sent < requests) {
+      const pool = pools[sent % pools.length];
+      sent += 1;
+      const answer = await pool?.request({
+        method: 'GET',
+        path: '/',
+        headers: { authorization: `Bearer ${secret}` },
+      });
+      if (answer === undefined) throw new Error('burst needs a URL');
+      await answer.body.dump();
+      counts[answer.statusCode] = (counts[answer.statusCode] ?? 0) + 1;
+    }
+  };
+  try {
+    await Promise.all(Array.from({ length: inFlight }, sender));
+    return counts;
+  } finally {
+    await Promise.all(pools.map((pool) => pool.destroy()));
+  }
+}
+
+/** The status of one request with a key. */
+export async function statusOf(url: string, secret: string): Promise<number> {
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+  await answer.arrayBuffer();
+  return answer.status;
+}

@@ -1,0 +1,83 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { until } from './until.ts';
+
+const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
+
+/** A management credential for tests. */
+export const ROOT_TOKEN = 'the-root-token-of-the-tests-0123456789';
+export const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
+
+/** A replica in a process of its own. */
+export interface GatewayProcess {
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly pid: number;
+  /** All that it wrote, standard output and error together. */
+  output(): string;
+  /** Sends SIGTERM and resolves with the exit code. */
+  stop(): Promise<number | null>;
+  /** Ends it without notice. */
+  kill(): Promise<void>;
+}
+
+/** A process whose end is waited for, with all that it wrote. */
+export interface EndedProcess {
+  readonly code: number | null;
+  readonly output: string;
+}
+
+/** Starts `src/main.ts` on ports of the system's choice and resolves once it is ready, or at least listens where `isReady` is false. */
+export async function startGateway(
+  environment: Readonly<Record<string, string>>,
+  { isReady = true }: { readonly isReady?: boolean } = {},
+): Promise<GatewayProcess> {
+  const { child, output } = spawnNode(MAIN, environment);
+  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
+  await until(() => child.exitCode !== null || listening() !== null, { timeoutMs: 20_000 });
+  const ports = listening();
+  if (ports === null) throw new Error(`the gateway ended with code ${child.exitCode}:\n${output()}`);
+  const gateway: GatewayProcess = {
+    url: `http://127.0.0.1:${ports[1]}`,
+    opsUrl: `http://127.0.0.1:${ports[2]}`,
+    pid: child.pid ?? 0,
+    output,
+    stop: () => {
+      child.kill('SIGTERM');
+      return exited;
+    },
+    kill: async () => {
+      child.kill('SIGKILL');
+      await exited;
+    },
+  };
+  if (isReady) await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok, { timeoutMs: 20_000 });
+  return gateway;
+}
+
+/** Runs `src/main.ts` until it ends by itself. */
+export async function runGateway(environment: Readonly<Record<string, string>>): Promise<EndedProcess> {
+  const { child, output } = spawnNode(MAIN, environment);
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return { code, output: output() };
+}
+
+/** Runs a file of ours with nothing in its environment but what is given (and the PATH). */
+export function spawnNode(
+  file: string,
+  environment: Readonly<Record<string, string>>,
+): { readonly child: ChildProcess; readonly output: () => string } {
+  const child = spawn(process.execPath, [file], {
+    env: { PATH: process.env.PATH ?? '', HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      written += chunk;
+    });
+  }
+  return { child, output: () => written };
+}
