@@ -94,12 +94,7 @@ function countInRedis(url: string, settings: Settings, platform: Platform): Coun
     limiter: guarded.limiter,
     versions: redis.versions,
     changes: redis.changes,
-    liveUsage: new RedisLiveUsage({
-      redis: redis.usageConnection,
-      clock,
-      random,
-      flushDelayMs: FLUSH_DELAY_MS,
-    }),
+    liveUsage: new RedisLiveUsage({ redis: redis.usageConnection, clock, flushDelayMs: FLUSH_DELAY_MS }),
     shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas },
     component: { name: 'redis', check: () => checkRedis(redis) },
     close: () => redis.close(),

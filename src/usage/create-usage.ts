@@ -21,7 +21,9 @@ export interface UsageOptions {
   readonly retentionDays: number;
   /** Milliseconds that a record stays in this process at most, when the store answers. 250 unless told. */
   readonly writeEveryMs?: number;
-  /** Milliseconds between two rounds of the flusher. 2000 unless told. */
+  /**
+   * Milliseconds between two rounds of the flusher. Unless told 2000, or 250 where live counts end with the process and only the history is safe.
+   */
   readonly flushEveryMs?: number;
 }
 
@@ -59,7 +61,12 @@ export function createUsage(options: UsageOptions): Usage {
   const flusher = new UsageFlusher({ live, history, log });
   const stored = new StoredUsage(live, history);
   const writing = new Repeater(() => writer.write(), random, options.writeEveryMs ?? 250, 2000);
-  const flushing = new Repeater(() => flusher.flush(), random, options.flushEveryMs ?? 2000, 30_000);
+  const flushing = new Repeater(
+    () => flusher.flush(),
+    random,
+    options.flushEveryMs ?? (live.isShared ? 2000 : 250),
+    30_000,
+  );
   const prune = () =>
     pruneHours(history, Math.floor(clock.nowMs() / HOUR_MS) - options.retentionDays * HOURS_A_DAY, log);
   const pruning = new Repeater(prune, random, HOUR_MS, HOUR_MS);

@@ -45,7 +45,11 @@ export async function openRedisUsage(
 export async function expireLeases(url: string): Promise<void> {
   const redis = new Redis(url);
   for (const set of await redis.keys('tg:usage:marks:*')) {
-    for (const keyId of await redis.zrange(set, '0', '-1')) await redis.zadd(set, 'XX', '0', keyId);
+    const marks = await redis.zrange(set, '0', '-1', 'WITHSCORES');
+    for (let index = 0; index < marks.length; index += 2) {
+      const fraction = Number(marks[index + 1]) % 1;
+      await redis.zadd(set, 'XX', String(fraction), marks[index] ?? '');
+    }
   }
   redis.disconnect();
 }

@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { Tally } from '../../src/usage/tally.ts';
+import { TallyWriter } from '../../src/usage/tally-writer.ts';
+import { customerOfHeader } from '../../src/usage/usage-names.ts';
+import { silent } from './support/usage-stores.ts';
+import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+const REQUESTS = 100_000;
+const EMOJI = Buffer.from('👩‍🚀🚀').toString('latin1');
+
+/** What somebody sends who wants the gateway to fall over: every path is new, and long. */
+function hostilePath(number: number): string {
+  return `/${number}/${'p'.repeat(number % 2 === 0 ? 8000 : 20)}/${number}`;
+}
+
+function hostileCustomer(number: number): string {
+  const kinds = [
+    '__proto__',
+    `${number}${'x'.repeat(4096)}`,
+    `\u0001\u0000${number}`,
+    `${number}${EMOJI.repeat(50)}`,
+  ];
+  return kinds[number % kinds.length] ?? '';
+}
+
+describe('a key whose clients invent names', () => {
+  let world: UsageWorld;
+  let direct: Redis;
+  beforeAll(async () => {
+    world = await createUsageWorld();
+    direct = new Redis(world.redis.url);
+  }, 30_000);
+  afterAll(async () => {
+    direct.disconnect();
+    await world.close();
+  });
+
+  async function bytesInRedis(keyId: string): Promise<number> {
+    let bytes = 0;
+    for (const key of await direct.keys(`tg:{${keyId}}:*`)) {
+      bytes += Number(await direct.memory('USAGE', key, 'SAMPLES', 0));
+    }
+    return bytes;
+  }
+
+  it('takes less than a megabyte of Redis, with exact totals, also while a batch waits', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const tally = new Tally(systemClock);
+    const writer = new TallyWriter({ tally, live: world.live, log: silent, random: systemRandom });
+    let most = 0;
+    for (let number = 0; number < REQUESTS; number += 1) {
+      tally.record({
+        keyId,
+        endpoint: hostilePath(number),
+        customerId: customerOfHeader(hostileCustomer(number)),
+        successful: number % 3 !== 0,
+        forwardedMs: 1,
+      });
+      if (number % 5000 !== 4999) continue;
+      expect(await writer.write()).toBe(true);
+      // From half of the way on Postgres is away: a batch waits, and the live counts fill up behind it.
+      if (number < REQUESTS / 2) await world.flushAll();
+      else await world.live.takeBatches([keyId]);
+      most = Math.max(most, await bytesInRedis(keyId));
+    }
+    expect(most).toBeGreaterThan(100_000);
+    expect(most).toBeLessThan(1_000_000);
+    for (const moment of ['before the flush', 'after it']) {
+      const usage = await world.stored.read(keyId);
+      expect([moment, usage.requests, usage.failed]).toEqual([moment, REQUESTS, Math.ceil(REQUESTS / 3)]);
+      for (const list of [usage.endpoints, usage.customers]) {
+        expect(list.reduce((sum, { requests }) => sum + requests, 0)).toBe(REQUESTS);
+      }
+      expect([usage.endpoints.length, usage.customers.length]).toEqual([501, 1001]);
+      expect(usage.customers.find(({ customerId }) => customerId === '__proto__')?.requests).toBe(
+        REQUESTS / 4,
+      );
+      await world.flushAll();
+    }
+  });
+
+  it('leaves nothing in Redis when it is erased, and little when it is idle', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const tally = new Tally(systemClock);
+    const writer = new TallyWriter({ tally, live: world.live, log: silent, random: systemRandom });
+    tally.record({ keyId, endpoint: '/', customerId: 'c', successful: true, forwardedMs: 1 });
+    await writer.write();
+    await world.flushAll();
+    expect(await direct.keys(`tg:{${keyId}}:*`)).toEqual([`tg:{${keyId}}:usage:writes`]);
+    expect(await direct.ttl(`tg:{${keyId}}:usage:writes`)).toBeGreaterThan(0);
+    // Two looks that find nothing take the mark off.
+    await world.flushAll();
+    for (const set of await direct.keys('tg:usage:marks:*')) {
+      expect(await direct.zscore(set, keyId)).toBeNull();
+    }
+    await world.stored.erase(keyId);
+    expect(await direct.keys(`tg:{${keyId}}:*`)).toEqual([`tg:{${keyId}}:version`]);
+  });
+});

@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { Tally } from '../../src/usage/tally.ts';
+import { TallyWriter } from '../../src/usage/tally-writer.ts';
+import { expectedUsage, mix } from './support/expected-usage.ts';
+import { silent } from './support/usage-stores.ts';
+import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+describe('a replica whose Redis fails', () => {
+  let world: UsageWorld;
+  beforeAll(async () => {
+    world = await createUsageWorld();
+  }, 30_000);
+  afterAll(() => world.close());
+
+  function replica() {
+    const tally = new Tally(systemClock);
+    const writer = new TallyWriter({ tally, live: world.live, log: silent, random: systemRandom });
+    return { tally, writer };
+  }
+
+  it('counts each request once although Redis carries out writes that were given up as unanswered', async () => {
+    const keyIds = await world.newKeys(3);
+    const { tally, writer } = replica();
+    const requests = mix(0, 3000, keyIds);
+    for (const request of requests.slice(0, 1000)) tally.record(request);
+    await writer.write();
+    for (const request of requests.slice(1000, 2000)) tally.record(request);
+    world.redis.pause();
+    const writing = writer.write();
+    expect(await writing).toBe(false);
+    for (const request of requests.slice(2000)) tally.record(request);
+    world.redis.resume();
+    expect(await writer.drain(AbortSignal.timeout(20_000))).toBe(true);
+    expect(writer.stats.writesUnknown).toBeGreaterThan(0);
+    for (const keyId of keyIds) {
+      expect(await world.stored.read(keyId)).toEqual(expectedUsage(keyId, requests));
+    }
+    await world.flushAll();
+    for (const keyId of keyIds) {
+      expect(await world.stored.read(keyId)).toEqual(expectedUsage(keyId, requests));
+    }
+  });
+
+  it('counts each request once although connections are cut again and again', async () => {
+    const keyIds = await world.newKeys(3);
+    const { tally, writer } = replica();
+    const requests = mix(0, 5000, keyIds);
+    const direct = new Redis(world.redis.url);
+    for (const [index, request] of requests.entries()) {
+      tally.record(request);
+      if (index % 50 !== 0) continue;
+      const writing = writer.write();
+      if (index % 250 === 0) await direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+      await writing;
+    }
+    direct.disconnect();
+    expect(await writer.drain(AbortSignal.timeout(20_000))).toBe(true);
+    expect(writer.stats.writesUnknown).toBeGreaterThan(0);
+    for (const keyId of keyIds) {
+      expect(await world.stored.read(keyId)).toEqual(expectedUsage(keyId, requests));
+    }
+  });
+
+  it('goes on when Redis has forgotten the scripts', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const { tally, writer } = replica();
+    const direct = new Redis(world.redis.url);
+    for (const request of mix(0, 100, [keyId])) {
+      tally.record(request);
+      await direct.script('FLUSH');
+      expect(await writer.write()).toBe(true);
+    }
+    direct.disconnect();
+    await world.flushAll();
+    expect((await world.stored.read(keyId)).requests).toBe(100);
+  });
+});
