@@ -1,4 +1,5 @@
 import { TollgateError } from '../errors.ts';
+import { headTooLarge } from './request-head.ts';
 
 /**
  * What to tell a client whose bytes Node's parser refused. Undefined when there is nobody left to tell: the connection failed, or was
@@ -8,7 +9,7 @@ export function parserFault(error: Error): TollgateError | undefined {
   const code = 'code' in error ? String(error.code) : '';
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new TollgateError('head_too_large', 'The head of the request is larger than 16 KiB.', error);
+      return headTooLarge(error);
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
       return new TollgateError('body_too_large', 'The chunk extensions of the body are too large.', error);
     case 'ERR_HTTP_REQUEST_TIMEOUT':

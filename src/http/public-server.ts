@@ -11,7 +11,7 @@ import { TollgateError } from '../errors.ts';
 import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
 import { errorAnswer } from './error-answers.ts';
 import { parserFault } from './parser-faults.ts';
-import { type RequestHead, readRequestHead } from './request-head.ts';
+import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-head.ts';
 import { isReserved } from './reserved-paths.ts';
 
 /** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
@@ -62,9 +62,6 @@ export interface PublicServer {
 }
 
 type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
-
-/** Longest head, in bytes: request line and all fields. */
-const HEAD_LIMIT_BYTES = 16 * 1024;
 
 /**
  * The server of the public port: refuses ambiguous HTTP before anything else, then sends reserved paths to management and all others

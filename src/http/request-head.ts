@@ -30,6 +30,8 @@ export function readRequestHead(req: IncomingMessage): RequestHead | TollgateErr
     return new TollgateError('method_not_allowed', `The method ${method} is not allowed.`);
   }
   const fields = readFields(req.rawHeaders);
+  // The parser counts names and values only, so that many empty fields come out longer than they may.
+  if (fields.bytes + (req.url ?? '').length > HEAD_LIMIT_BYTES) return headTooLarge();
   const fault =
     framingFault(fields, httpVersionMinor) ??
     repetitionFault(fields) ??
@@ -67,7 +69,14 @@ interface HeadFields {
   credentials: number;
   apiKeys: number;
   isLoop: boolean;
+  /** Of all field lines. */
+  bytes: number;
 }
+
+/** Longest head, in bytes: request line and all fields. */
+export const HEAD_LIMIT_BYTES = 16 * 1024;
+/** Of a field line besides name and value: colon, space, CR and LF. */
+const LINE_BYTES = 4;
 
 /** One pass over all fields. */
 function readFields(raw: readonly string[]): HeadFields {
@@ -81,11 +90,14 @@ function readFields(raw: readonly string[]): HeadFields {
     credentials: 0,
     apiKeys: 0,
     isLoop: false,
+    bytes: 0,
   };
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    fields.bytes += name.length + value.length + LINE_BYTES;
     // Most fields are told by their length alone not to be one of these.
-    if (DECISIVE_LENGTHS[name.length] === true) readField(fields, name.toLowerCase(), raw[i + 1] ?? '');
+    if (DECISIVE_LENGTHS[name.length] === true) readField(fields, name.toLowerCase(), value);
   }
   return fields;
 }
@@ -181,6 +193,11 @@ function is(text: string, lowerCase: string): boolean {
 /** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
 function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
+}
+
+/** For heads of more than `HEAD_LIMIT_BYTES`. */
+export function headTooLarge(cause?: Error): TollgateError {
+  return new TollgateError('head_too_large', 'The head of the request is larger than 16 KiB.', cause);
 }
 
 function bad(sentence: string): TollgateError {

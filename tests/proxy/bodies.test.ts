@@ -1,0 +1,267 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const TEN_MB = 10 * 1024 * 1024;
+
+const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
+
+/** The bytes of a chunked body, its framing taken away. */
+function unchunk(bytes: Buffer): Buffer {
+  const pieces: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const lineEnd = bytes.indexOf('\r\n', at);
+    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
+    if (size === 0) return Buffer.concat(pieces);
+    pieces.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
+    at = lineEnd + 2 + size + 2;
+  }
+}
+
+const bodyOf = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf('\r\n\r\n') + 4);
+
+describe('bodies', () => {
+  const stage = withGateway();
+
+  it('of 10 MB arrive unchanged at the client, with a length', async () => {
+    const body = randomBytes(TEN_MB);
+    stage.backend.answer(
+      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${TEN_MB}\r\n\r\n`), body]),
+    );
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await until(() => client.length > TEN_MB && bodyOf(client.bytes).length === TEN_MB);
+    expect(digest(bodyOf(client.bytes))).toBe(digest(body));
+  });
+
+  it('of 10 MB arrive unchanged at the client, in chunks', async () => {
+    const body = randomBytes(TEN_MB);
+    const framed = Buffer.concat([
+      Buffer.from('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'),
+      ...Array.from({ length: 10 }, (_, i) =>
+        Buffer.concat([
+          Buffer.from(`${(TEN_MB / 10).toString(16)}\r\n`),
+          body.subarray((i * TEN_MB) / 10, ((i + 1) * TEN_MB) / 10),
+          Buffer.from('\r\n'),
+        ]),
+      ),
+      Buffer.from('0\r\n\r\n'),
+    ]);
+    stage.backend.answer(framed);
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await until(() => client.length > TEN_MB && client.bytes.subarray(-5).toString() === '0\r\n\r\n');
+    expect(digest(unchunk(bodyOf(client.bytes)))).toBe(digest(body));
+  });
+
+  it('of 10 MB arrive unchanged at the backend, with a length and in chunks', async () => {
+    const body = randomBytes(TEN_MB);
+    stage.backend.onConnection((connection) => {
+      connection.socket.on('data', () => {
+        if (connection.length < TEN_MB) return;
+        if (
+          bodyOf(connection.bytes).length === TEN_MB ||
+          connection.bytes.subarray(-5).toString() === '0\r\n\r\n'
+        )
+          connection.send(`${OK.replace('200 OK\r\n', '200 OK\r\nConnection: close\r\n')}`);
+      });
+    });
+    const lengthy = await stage.gateway.send(stage.gateway.head('POST /', `Content-Length: ${TEN_MB}`));
+    lengthy.send(body);
+    await lengthy.until((text) => text.endsWith('ok'));
+    expect(digest(bodyOf((await stage.backend.connection(0)).bytes))).toBe(digest(body));
+
+    const chunked = await stage.gateway.send(stage.gateway.head('POST /', 'Transfer-Encoding: chunked'));
+    chunked.send(`${TEN_MB.toString(16)}\r\n`);
+    chunked.send(body);
+    chunked.send('\r\n0\r\n\r\n');
+    await chunked.until((text) => text.endsWith('ok'));
+    expect(digest(unchunk(bodyOf((await stage.backend.connection(1)).bytes)))).toBe(digest(body));
+  });
+
+  it('are held back at the sender when the receiver is slow, both ways', async () => {
+    const big = Buffer.alloc(64 * 1024 * 1024, 'x');
+    stage.backend.onConnection((connection) => connection.socket.pause());
+    const sender = await stage.gateway.send(stage.gateway.head('POST /', `Content-Length: ${big.length}`));
+    sender.send(big);
+    let left = -1;
+    await until(async () => {
+      const before = left;
+      left = sender.socket.writableLength;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return before === left;
+    });
+    expect(left).toBeGreaterThan(big.length / 2);
+    sender.destroy();
+    (await stage.backend.connection(0)).destroy();
+    await stage.gateway.settled();
+
+    stage.backend.answer(
+      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n`), big]),
+    );
+    const reader = await stage.gateway.connect();
+    reader.socket.pause();
+    reader.send(stage.gateway.head('GET /'));
+    const source = await stage.backend.connection(1);
+    left = -1;
+    await until(async () => {
+      const before = left;
+      left = source.socket.writableLength;
+      await new Promise((resolve) => setTimeout(resolve, 100));
+      return before === left && left > 0;
+    });
+    expect(left).toBeGreaterThan(big.length / 2);
+    reader.socket.resume();
+    await until(() => reader.length > big.length, { timeoutMs: 15_000 });
+  });
+
+  it('are streamed: the first event of a stream arrives while the backend goes on, and the head without any', async () => {
+    stage.backend.answer(
+      'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n',
+    );
+    const client = await stage.gateway.send(stage.gateway.head('GET /events'));
+    await client.until((text) => text.includes('\r\n\r\n'));
+    const backend = await stage.backend.connection();
+    backend.send('9\r\ndata: 1\n\n\r\n');
+    await client.until((text) => text.endsWith('\r\n\r\n9\r\ndata: 1\n\n\r\n'));
+    backend.send('9\r\ndata: 2\n\n\r\n');
+    await client.until((text) => text.endsWith('9\r\ndata: 2\n\n\r\n'));
+    backend.send('0\r\n\r\n');
+    await client.until((text) => text.endsWith('0\r\n\r\n'));
+  });
+
+  it('go up and down at the same time', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('POST /', 'Transfer-Encoding: chunked'));
+    client.send('3\r\none\r\n');
+    const backend = await stage.backend.connection();
+    await backend.until((text) => text.includes('one'));
+    backend.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nuno\r\n');
+    await client.until((text) => text.includes('uno'));
+    client.send('3\r\ntwo\r\n');
+    await backend.until((text) => text.includes('two'));
+    client.send('0\r\n\r\n');
+    await backend.until((text) => text.endsWith('0\r\n\r\n'));
+    backend.send('3\r\ndos\r\n0\r\n\r\n');
+    await client.until((text) => text.endsWith('dos\r\n0\r\n\r\n'));
+  });
+
+  it('of requests without one are not invented', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.connect();
+    for (const [i, method] of ['GET', 'DELETE', 'OPTIONS'].entries()) {
+      client.send(stage.gateway.head(`${method} /`));
+      await client.until((text) => text.split('ok').length === i + 2);
+    }
+    expect(stage.backend.received).not.toMatch(/content-length|transfer-encoding/i);
+    client.send(stage.gateway.head('POST /', 'Content-Length: 0'));
+    await client.until((text) => text.split('ok').length === 5);
+    expect(stage.backend.received).toMatch(/\r\ncontent-length: 0\r\n/i);
+  });
+
+  it('of GET and DELETE are forwarded too', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.connect();
+    client.send(`${stage.gateway.head('DELETE /', 'Content-Length: 3')}abc`);
+    await client.until((text) => text.endsWith('ok'));
+    client.send(`${stage.gateway.head('GET /', 'Content-Length: 3')}def`);
+    await client.until((text) => text.split('ok').length === 3);
+    expect(stage.backend.received).toMatch(
+      /^DELETE .*content-length: 3\r\n\r\nabcGET .*content-length: 3\r\n\r\ndef$/s,
+    );
+    expect(stage.backend.connections).toHaveLength(1);
+  });
+
+  it('compressed ones stay as they are', async () => {
+    stage.backend.answer(
+      'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00',
+    );
+    const client = await stage.gateway.send(stage.gateway.head('GET /', 'Accept-Encoding: gzip'));
+    expect(await client.until((text) => text.endsWith('\x1f\x8b\x08\x00'))).toContain(
+      '\r\nContent-Encoding: gzip\r\n',
+    );
+    expect(stage.backend.received).toContain('\r\nAccept-Encoding: gzip\r\n');
+  });
+});
+
+describe('rule 5: Expect', () => {
+  const stage = withGateway();
+
+  it('100 is sent once authentication and limit have passed, and Expect is not forwarded', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send(
+      stage.gateway.head('POST /', 'Expect: 100-Continue', 'Content-Length: 5'),
+    );
+    await client.until((text) => text === 'HTTP/1.1 100 Continue\r\n\r\n');
+    client.send('hello');
+    const answer = await client.until((text) => text.endsWith('ok'));
+    expect(answer.match(/HTTP\/1\.1 100/g)).toHaveLength(1);
+    expect(stage.backend.received).not.toMatch(/expect/i);
+    expect(stage.backend.received).toMatch(/\r\n\r\nhello$/);
+  });
+
+  it('without a valid key there is no 100, only the refusal', async () => {
+    const client = await stage.gateway.send(
+      'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n',
+    );
+    const answer = await client.ended();
+    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
+    expect(answer).not.toContain('100 Continue');
+  });
+
+  it('over the limit there is no 100 either', async () => {
+    await stage.gateway.change({ plan: null });
+    stage.backend.answer(OK);
+    const { plan } = await import('./support/gateway.ts');
+    await stage.gateway.change({ plan: plan(1) });
+    const first = await stage.gateway.send(stage.gateway.head('GET /'));
+    await first.until((text) => text.endsWith('ok'));
+    const client = await stage.gateway.send(
+      stage.gateway.head('POST /', 'Expect: 100-continue', 'Content-Length: 5'),
+    );
+    const answer = await client.ended();
+    expect(answer).toMatch(/^HTTP\/1\.1 429 /);
+    expect(answer).not.toContain('100 Continue');
+  });
+
+  it.each(['Expect: 200-ok', 'Expect: 100-continue, x', 'Expect: 100-continue\r\nExpect: x'])(
+    '%j is 417',
+    async (line) => {
+      const client = await stage.gateway.send(stage.gateway.head('POST /', line, 'Content-Length: 5'));
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 417 /);
+      expect(stage.backend.received).toBe('');
+    },
+  );
+});
+
+describe('an error while the body is still arriving', () => {
+  const stage = withGateway();
+  it('reaches a client that goes on sending', async () => {
+    const client = await stage.gateway.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n\r\n');
+    client.send(Buffer.alloc(1_000_000, 'x'));
+    const answer = await client.ended();
+    expect(client.ending).toBe('fin');
+    expect(answer).toMatch(/^HTTP\/1\.1 401 .*"missing_api_key"\}$/s);
+    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+  });
+
+  it('keeps the connection when only little is to come', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
+    await client.until((text) => text.endsWith('}'));
+    client.send(stage.gateway.head('GET /'));
+    expect(await client.until((text) => text.endsWith('ok'))).toMatch(/^HTTP\/1\.1 401 .*HTTP\/1\.1 200 /s);
+  });
+
+  it('of the backend ends the upload and is the answer', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('POST /', 'Content-Length: 20000000'));
+    client.send(Buffer.alloc(100_000, 'x'));
+    const backend = await stage.backend.connection();
+    await backend.until((text) => text.includes('xxx'));
+    backend.send('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig');
+    const answer = await client.ended();
+    expect(client.ending).toBe('fin');
+    expect(answer).toMatch(/^HTTP\/1\.1 413 .*big$/s);
+    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    await backend.ended();
+  });
+});

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect } from '@jest/globals';
+import { until } from '../../support/until.ts';
+import { type GatewaySettings, TestGateway } from './gateway.ts';
+import { RawBackend } from './raw-backend.ts';
+
+/** The gateway and the backend of the running test. */
+export interface Stage {
+  readonly gateway: TestGateway;
+  readonly backend: RawBackend;
+}
+
+/**
+ * Gives every test of the calling block a gateway and a backend of its own, and sees to it that none of them leaves anything behind: no
+ * request at the backend, no connection, no listening port.
+ */
+export function withGateway(settings: GatewaySettings = {}): Stage {
+  const stage: { gateway?: TestGateway; backend?: RawBackend } = {};
+  let before = 0;
+  beforeEach(async () => {
+    before = openHandles();
+    stage.backend = await RawBackend.start();
+    stage.gateway = await TestGateway.start(stage.backend.url, settings);
+  });
+  afterEach(async () => {
+    const { gateway, backend } = stage;
+    for (const client of gateway?.clients ?? []) client.destroy();
+    await gateway?.settled();
+    await gateway?.stop();
+    await backend?.stop();
+    await until(() => openHandles() <= before);
+    expect(openHandles()).toBeLessThanOrEqual(before);
+  });
+  return stage as Stage;
+}
+
+function openHandles(): number {
+  return process.getActiveResourcesInfo().filter((name) => name.startsWith('TCP')).length;
+}
