@@ -1,0 +1,174 @@
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
+import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
+import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import type { IConfigMap } from 'kubernetes-models/v1/ConfigMap';
+import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
+import type { ISecret } from 'kubernetes-models/v1/Secret';
+import type { IService } from 'kubernetes-models/v1/Service';
+import { readRecordSettings, readSettings, SETTINGS } from '../../src/config.ts';
+import { type Manifest, OVERLAYS, renderOverlay } from './kustomize.ts';
+
+/** Longest that `src/service.ts` takes after the drain to write the last usage and to close everything, one deadline after another. */
+const CLOSING_MS = 40_000;
+
+const rendered = new Map<string, readonly Manifest[]>();
+
+/** The only object of this kind whose name is this one, or starts with it and a hash. The check against the schemas makes its type true. */
+function find<T>(overlay: string, kind: string, name: string): T {
+  const pattern = new RegExp(`^${name}(-[a-z0-9]{10})?$`);
+  const found = (rendered.get(overlay) ?? []).filter(
+    (manifest) => manifest.kind === kind && pattern.test(manifest.metadata.name),
+  );
+  expect(found).toHaveLength(1);
+  return found[0] as unknown as T;
+}
+
+function settingsOf(overlay: string): Record<string, string> {
+  return { ...find<IConfigMap>(overlay, 'ConfigMap', 'tollgate-settings').data };
+}
+
+function podOf(overlay: string): IPodSpec {
+  const { spec } = find<IDeployment>(overlay, 'Deployment', 'tollgate');
+  if (spec?.template.spec === undefined) throw new Error('the Deployment has no pod');
+  return spec.template.spec;
+}
+
+function podsOf(overlay: string): readonly (readonly [name: string, pod: IPodSpec])[] {
+  return (rendered.get(overlay) ?? []).flatMap((manifest) => {
+    const { template } = (manifest.spec ?? {}) as { template?: { spec: IPodSpec } };
+    return template === undefined ? [] : [[manifest.metadata.name, template.spec] as const];
+  });
+}
+
+beforeAll(async () => {
+  for (const overlay of OVERLAYS) rendered.set(overlay, await renderOverlay(overlay));
+}, 300_000);
+
+describe.each(OVERLAYS)('the overlay %s', (overlay) => {
+  it('sets nothing that the gateway does not know', () => {
+    const known = Object.values(SETTINGS).flatMap(({ variable, secret }) =>
+      secret ? [variable, `${variable}_FILE`] : [variable],
+    );
+    expect(Object.keys(settingsOf(overlay)).filter((variable) => !known.includes(variable))).toEqual([]);
+  });
+
+  it('gives every secret as a file that is mounted, and in no other way', () => {
+    const secrets = Object.values(SETTINGS)
+      .filter(({ secret }) => secret)
+      .map(({ variable }) => variable);
+    const settings = settingsOf(overlay);
+    const [container] = podOf(overlay).containers;
+    const mount = container?.volumeMounts?.find(({ name }) => name === 'secrets');
+    for (const variable of secrets) {
+      expect(settings[variable]).toBeUndefined();
+      expect(settings[`${variable}_FILE`]).toBe(`${mount?.mountPath}/${variable}`);
+    }
+    expect(container?.env).toBeUndefined();
+    expect(podOf(overlay).volumes).toEqual([
+      { name: 'secrets', secret: { secretName: 'tollgate', defaultMode: 0o440 } },
+    ]);
+  });
+
+  it('has ports and probes where the gateway listens', () => {
+    const { PORT, OPS_PORT } = settingsOf(overlay);
+    const [container] = podOf(overlay).containers;
+    expect([PORT, OPS_PORT]).toEqual([SETTINGS.port.byDefault, SETTINGS.opsPort.byDefault]);
+    expect(container?.ports).toEqual([
+      { name: 'http', containerPort: Number(PORT) },
+      { name: 'ops', containerPort: Number(OPS_PORT) },
+    ]);
+    expect(container?.startupProbe?.httpGet).toEqual({ path: '/livez', port: 'ops' });
+    expect(container?.livenessProbe?.httpGet).toEqual({ path: '/livez', port: 'ops' });
+    expect(container?.readinessProbe?.httpGet).toEqual({ path: '/readyz', port: 'ops' });
+    const targets = (name: string) =>
+      find<IService>(overlay, 'Service', name).spec?.ports?.map((port) => port.targetPort);
+    expect(targets('tollgate')).toEqual(['http']);
+    expect(targets('tollgate-ops')).toEqual(['ops']);
+  });
+
+  it('gives the gateway the time that it takes to stop', () => {
+    const { SHUTDOWN_DELAY_MS, SHUTDOWN_DRAIN_MS } = settingsOf(overlay);
+    const graceMs = Number(podOf(overlay).terminationGracePeriodSeconds) * 1000;
+    expect(graceMs).toBeGreaterThanOrEqual(
+      Number(SHUTDOWN_DELAY_MS) + Number(SHUTDOWN_DRAIN_MS) + CLOSING_MS,
+    );
+  });
+
+  it('turns readiness off for longer than it takes to be noticed', () => {
+    const probe = podOf(overlay).containers[0]?.readinessProbe;
+    const noticedMs = Number(probe?.periodSeconds) * Number(probe?.failureThreshold) * 1000;
+    expect(Number(settingsOf(overlay).SHUTDOWN_DELAY_MS)).toBeGreaterThan(noticedMs);
+  });
+
+  it('runs at least two gateways, spread out, and never fewer during an upgrade', () => {
+    const { spec } = find<IDeployment>(overlay, 'Deployment', 'tollgate');
+    const replicas =
+      spec?.replicas ??
+      find<IHorizontalPodAutoscaler>(overlay, 'HorizontalPodAutoscaler', 'tollgate').spec?.minReplicas;
+    expect(replicas).toBeGreaterThanOrEqual(2);
+    expect(spec?.strategy?.rollingUpdate?.maxUnavailable).toBe(0);
+    for (const { labelSelector } of podOf(overlay).topologySpreadConstraints ?? []) {
+      expect(labelSelector).toEqual(spec?.selector);
+    }
+    expect(podOf(overlay).topologySpreadConstraints).toHaveLength(2);
+  });
+
+  it('gives no pod more rights than it needs', () => {
+    for (const [name, pod] of podsOf(overlay)) {
+      expect([name, pod.automountServiceAccountToken]).toEqual([name, false]);
+      expect([name, pod.enableServiceLinks]).toEqual([name, false]);
+      expect(pod.securityContext).toMatchObject({
+        runAsNonRoot: true,
+        seccompProfile: { type: 'RuntimeDefault' },
+      });
+      for (const container of pod.containers) {
+        expect(container.securityContext).toEqual({
+          allowPrivilegeEscalation: false,
+          readOnlyRootFilesystem: true,
+          capabilities: { drop: ['ALL'] },
+        });
+        expect(container.resources).toMatchObject({ requests: { cpu: expect.anything() } });
+        expect(container.resources).toMatchObject({ limits: { memory: expect.anything() } });
+      }
+    }
+  });
+
+  it('migrates with no other secret than the address of the store', () => {
+    const pod = find<IJob>(overlay, 'Job', 'tollgate-migrate').spec?.template.spec;
+    expect(pod?.volumes).toEqual([
+      {
+        name: 'secrets',
+        secret: {
+          secretName: 'tollgate',
+          defaultMode: 0o440,
+          items: [{ key: 'DATABASE_URL', path: 'DATABASE_URL' }],
+        },
+      },
+    ]);
+    expect(pod?.containers[0]?.envFrom).toEqual(podOf(overlay).containers[0]?.envFrom);
+    const { DATABASE_URL_FILE: _, ...settings } = settingsOf(overlay);
+    expect(
+      readRecordSettings({ ...settings, NODE_ENV: 'production', DATABASE_URL: 'postgres://db/tollgate' }),
+    ).toMatchObject({ databaseUrl: 'postgres://db/tollgate' });
+  });
+
+  it('starts: the settings and a Secret like the sample are accepted in production', () => {
+    const sample = find<ISecret>('dev', 'Secret', 'tollgate').stringData;
+    const settings = Object.fromEntries(
+      Object.entries(settingsOf(overlay)).filter(([variable]) => !variable.endsWith('_FILE')),
+    );
+    const read = readSettings({ ...settings, ...sample, NODE_ENV: 'production' });
+    expect(read.autoMigrate).toBe(false);
+    expect(read.shutdownDelayMs).toBe(5000);
+  });
+});
+
+describe('autoscaling', () => {
+  it('adds replicas before one has more requests in flight than backend connections', () => {
+    const { spec } = find<IHorizontalPodAutoscaler>('production', 'HorizontalPodAutoscaler', 'tollgate');
+    const pods = spec?.metrics?.find(({ type }) => type === 'Pods')?.pods;
+    expect(Number(pods?.target.averageValue)).toBeLessThan(Number(SETTINGS.backendConnections.byDefault));
+    expect(find<IDeployment>('production', 'Deployment', 'tollgate').spec?.replicas).toBeUndefined();
+  });
+});
