@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../platform/clock.ts';
 import type { KeyGrant } from './consumer-key.ts';
+import { GrantLookUps } from './grant-look-ups.ts';
 import type { KeyRepository } from './key-repository.ts';
 import { LookUpGate } from './look-up-gate.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from './secret-format.ts';
@@ -10,6 +11,8 @@ import { SharedReads } from './shared-reads.ts';
 import { UnknownSecrets } from './unknown-secrets.ts';
 
 const WAITING_PER_LOOKUP = 100;
+/** Secrets being looked up, or waiting for it, at a time. */
+const SECRETS_LOOKED_UP = 2000;
 
 /** What a replica remembers of a key. A change makes a new entry; this one stays as it is. */
 export interface KeyEntry {
@@ -27,7 +30,7 @@ export type Reloaded = (error: Error | null, entry: KeyEntry | undefined) => voi
 
 /** What the directory works with, and its bounds. */
 export interface KeyDirectoryOptions {
-  readonly repository: Pick<KeyRepository, 'findGrantByLookup' | 'findGrantById'>;
+  readonly repository: Pick<KeyRepository, 'findGrantsByLookup' | 'findGrantById'>;
   readonly vault: Pick<SecretVault, 'lookups'>;
   readonly clock: Clock;
   /** Keys remembered; the least recently used one is forgotten first. 100 000 unless told. */
@@ -38,7 +41,8 @@ export interface KeyDirectoryOptions {
   readonly unknownTtlMs?: number;
   /**
    * Reads of the record store that run together: so many for unknown secrets, and so many for known keys, so that a flood of
-   * wrong secrets does not hold up the others. A hundred times as many may wait. 8 unless told.
+   * wrong secrets does not hold up the others. A read of secrets is for up to a hundred of them; 2000 may wait. Of known keys, a
+   * hundred times as many as may be read. 8 unless told.
    */
   readonly maxLookups?: number;
 }
@@ -61,12 +65,14 @@ export class KeyDirectory {
   readonly #entries: LRUCache<string, KeyEntry>;
   /** The digest of each key that has an entry. */
   readonly #digests = new Map<string, string>();
+  readonly #lookUps: GrantLookUps;
   readonly #loads: SharedReads<KeyEntry>;
   readonly #reloads: SharedReads<KeyEntry>;
 
   constructor(options: KeyDirectoryOptions) {
     const { maxEntries = 100_000, maxUnknown = 100_000, unknownTtlMs = 5000, maxLookups = 8 } = options;
     this.#repository = options.repository;
+    this.#lookUps = new GrantLookUps({ repository: options.repository, maxRunning: maxLookups });
     this.#vault = options.vault;
     this.#unknown = new UnknownSecrets(maxUnknown, unknownTtlMs, options.clock);
     this.#entries = new LRUCache({
@@ -77,7 +83,7 @@ export class KeyDirectory {
         }
       },
     });
-    this.#loads = new SharedReads(new LookUpGate(maxLookups, maxLookups * WAITING_PER_LOOKUP));
+    this.#loads = new SharedReads(new LookUpGate(SECRETS_LOOKED_UP, 0));
     this.#reloads = new SharedReads(new LookUpGate(maxLookups, maxLookups * WAITING_PER_LOOKUP));
   }
 
@@ -115,8 +121,7 @@ export class KeyDirectory {
     }
     this.#loads.join(
       digest,
-      async () =>
-        this.#remember(digest, await this.#repository.findGrantByLookup(this.#vault.lookups(secret))),
+      async () => this.#remember(digest, await this.#lookUps.find(this.#vault.lookups(secret))),
       loaded,
     );
   }

@@ -15,6 +15,13 @@ export interface StoredKey {
   readonly grant: KeyGrant;
 }
 
+/** A grant that was found by a look-up value. */
+export interface FoundGrant {
+  readonly lookup: Buffer;
+  /** The error with which `findGrantById` would reject for this key: what is wrong with one must not keep the others from being found. */
+  readonly grant: KeyGrant | Error;
+}
+
 /** The fields of a key that an edit may change; a missing one stays as it is. */
 export interface KeyChanges {
   readonly name?: string;
@@ -28,8 +35,8 @@ export interface KeyRepository {
   /** At most `limit` keys, newest first, older than the key `beforeId` where one is given. */
   list(limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
   find(keyId: string): Promise<StoredKey | undefined>;
-  /** The grant of the key whose look-up value is one of `lookups` (one for each encryption key). */
-  findGrantByLookup(lookups: readonly Buffer[]): Promise<KeyGrant | undefined>;
+  /** The grants of the keys whose look-up value is one of `lookups`, in any order; none for a value that no key has. */
+  findGrantsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundGrant[]>;
   findGrantById(keyId: string): Promise<KeyGrant | undefined>;
   /** Writes the changes, sets `updatedAtMs` and raises the version. Undefined when there is no such key. */
   update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<StoredKey | undefined>;

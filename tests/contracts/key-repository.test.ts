@@ -64,12 +64,19 @@ describe.each([
     expect([...first, ...second].map(({ id }) => id)).toEqual(ids);
   });
 
-  it('finds a grant by any of the look-up values, and by none of others', async () => {
+  it('finds the grants that have one of the look-up values, each with its value', async () => {
     const { id, lookup } = await inserted();
     const other = sampleKey().lookup;
-    expect((await store.records.keys.findGrantByLookup([other, lookup]))?.keyId).toBe(id);
-    expect((await store.records.keys.findGrantByLookup([lookup]))?.keyId).toBe(id);
-    expect(await store.records.keys.findGrantByLookup([other])).toBeUndefined();
+    const second = await inserted();
+    const grants = await store.records.keys.findGrantsByLookup([other, second.lookup, lookup]);
+    expect(new Map(grants.map((found) => [found.lookup.toString('hex'), found.grant]))).toEqual(
+      new Map([
+        [lookup.toString('hex'), await store.records.keys.findGrantById(id)],
+        [second.lookup.toString('hex'), await store.records.keys.findGrantById(second.id)],
+      ]),
+    );
+    expect(await store.records.keys.findGrantsByLookup([other])).toEqual([]);
+    expect(await store.records.keys.findGrantsByLookup([])).toEqual([]);
   });
 
   it('refuses a second key with the same look-up value', async () => {
@@ -132,7 +139,7 @@ describe.each([
     expect(await store.records.keys.delete(id)).toBe(false);
     expect(await store.records.keys.find(id)).toBeUndefined();
     expect(await store.records.keys.findGrantById(id)).toBeUndefined();
-    expect(await store.records.keys.findGrantByLookup([lookup])).toBeUndefined();
+    expect(await store.records.keys.findGrantsByLookup([lookup])).toEqual([]);
     expect(await store.records.keys.update(id, { name: 'gone' }, LATER_MS)).toBeUndefined();
   });
 
@@ -156,7 +163,14 @@ describe.each([
     const { id, lookup } = await inserted();
     const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
     await expect(keys.findGrantById(id)).rejects.toThrow('The default plan "gone" does not exist');
-    await expect(keys.findGrantByLookup([lookup])).rejects.toThrow('does not exist');
+    expect(await keys.findGrantsByLookup([lookup])).toEqual([
+      {
+        lookup,
+        grant: new Error(
+          'The default plan "gone" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.',
+        ),
+      },
+    ]);
     expect(await keys.bind(id, 'default', LATER_MS)).toMatchObject({ plan: { id: 'default' } });
   });
 

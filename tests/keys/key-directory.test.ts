@@ -14,15 +14,17 @@ const vault = new SecretVault([Buffer.alloc(32, 1), Buffer.alloc(32, 2)], system
 class HeldStore implements Pick<KeyDirectoryOptions, 'repository'> {
   readonly grants = new Map<string, KeyGrant>();
   readonly secrets = new Map<string, string>();
-  readonly reads: (PromiseWithResolvers<KeyGrant | undefined> & { answer(): void })[] = [];
+  readonly reads: { answer(): void; reject(error: Error): void; readonly lookups: number }[] = [];
   readonly repository = {
-    findGrantByLookup: (lookups: readonly Buffer[]) =>
-      this.#read(() => {
-        const found = lookups
-          .map((lookup) => this.secrets.get(lookup.toString('hex')))
-          .find((id) => id !== undefined);
-        return found === undefined ? undefined : this.grants.get(found);
-      }),
+    findGrantsByLookup: (lookups: readonly Buffer[]) =>
+      this.#read(
+        () =>
+          lookups.flatMap((lookup) => {
+            const grant = this.grants.get(this.secrets.get(lookup.toString('hex')) ?? '');
+            return grant === undefined ? [] : [{ lookup, grant }];
+          }),
+        lookups.length,
+      ),
     findGrantById: (keyId: string) => this.#read(() => this.grants.get(keyId)),
   };
 
@@ -44,10 +46,10 @@ class HeldStore implements Pick<KeyDirectoryOptions, 'repository'> {
     this.reads.shift()?.answer();
   }
 
-  #read(value: () => KeyGrant | undefined): Promise<KeyGrant | undefined> {
+  #read<Found>(value: () => Found, lookups = 0): Promise<Found> {
     const snapshot = value();
-    const read = Promise.withResolvers<KeyGrant | undefined>();
-    this.reads.push({ ...read, answer: () => read.resolve(snapshot) });
+    const read = Promise.withResolvers<Found>();
+    this.reads.push({ reject: read.reject, answer: () => read.resolve(snapshot), lookups });
     return read.promise;
   }
 }
@@ -247,17 +249,23 @@ describe('the directory of keys', () => {
     await until(() => store.reads.length === 1);
   });
 
-  it('bounds the reads that run and that wait, and refuses the rest as overloaded', async () => {
+  it('bounds the reads that run, reads up to a hundred secrets with one, and refuses what is too much as overloaded', async () => {
     const keys = directory({ maxLookups: 2 });
-    const answers = Array.from({ length: 203 }, () => load(keys, createSecret('tg', systemRandom)));
-    expect((await answers.at(-1))?.error).toMatchObject({ code: 'overloaded' });
-    expect(store.reads).toHaveLength(2);
-    for (let answered = 0; answered < 202; answered += 1) {
-      await store.answer();
+    const known = store.add('key_a');
+    const answers = Array.from({ length: 1999 }, () => load(keys, createSecret('tg', systemRandom)));
+    const found = load(keys, known);
+    expect((await load(keys, createSecret('tg', systemRandom))).error).toMatchObject({ code: 'overloaded' });
+    // Each secret has a look-up value for each of the two encryption keys.
+    expect(store.reads.map(({ lookups }) => lookups)).toEqual([2, 2]);
+    for (let read = 0; read < 22; read += 1) {
+      await until(() => store.reads.length > 0);
       expect(store.reads.length).toBeLessThanOrEqual(2);
+      expect(store.reads[0]?.lookups).toBeLessThanOrEqual(200);
+      await store.answer();
     }
     const outcomes = await Promise.all(answers);
-    expect(outcomes.filter(({ error }) => error === null)).toHaveLength(202);
+    expect(outcomes.filter(({ error, entry }) => error === null && entry === undefined)).toHaveLength(1999);
+    expect((await found).entry?.grant.keyId).toBe('key_a');
   });
 
   it('reloads known keys while unknown secrets take all of their own reads', async () => {

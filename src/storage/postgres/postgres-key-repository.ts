@@ -1,7 +1,13 @@
 import type { ConsumerKey, KeyGrant } from '../../keys/consumer-key.ts';
-import type { KeyChanges, KeyRepository, NewConsumerKey, StoredKey } from '../../keys/key-repository.ts';
+import type {
+  FoundGrant,
+  KeyChanges,
+  KeyRepository,
+  NewConsumerKey,
+  StoredKey,
+} from '../../keys/key-repository.ts';
 import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
-import { grantOfRow, selectGrants } from './key-grants.ts';
+import { type GrantRow, grantOfRow, selectGrants } from './key-grants.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** Keys in Postgres. A key without a plan of its own has the one that `defaultPlanId` names; null = unlimited. */
@@ -45,11 +51,16 @@ export class PostgresKeyRepository implements KeyRepository {
     return this.#find(this.#db, keyId);
   }
 
-  async findGrantByLookup(lookups: readonly Buffer[]): Promise<KeyGrant | undefined> {
-    const row = await selectGrants(this.#db, this.#defaultPlanId)
+  async findGrantsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundGrant[]> {
+    if (lookups.length === 0) return [];
+    const rows = await selectGrants(this.#db, this.#defaultPlanId)
+      .select('consumer_keys.lookup')
       .where('consumer_keys.lookup', 'in', lookups)
-      .executeTakeFirst();
-    return row && grantOfRow(row, this.#defaultPlanId);
+      .execute();
+    return rows.map((row) => ({
+      lookup: Buffer.from(row.lookup),
+      grant: grantOrError(row, this.#defaultPlanId),
+    }));
   }
 
   findGrantById(keyId: string): Promise<KeyGrant | undefined> {
@@ -135,6 +146,14 @@ export class PostgresKeyRepository implements KeyRepository {
       .where('consumer_keys.id', '=', keyId)
       .executeTakeFirst();
     return row && grantOfRow(row, this.#defaultPlanId);
+  }
+}
+
+function grantOrError(row: GrantRow, defaultPlanId: string | null): KeyGrant | Error {
+  try {
+    return grantOfRow(row, defaultPlanId);
+  } catch (error) {
+    return error instanceof Error ? error : new Error('The grant can not be read.', { cause: error });
   }
 }
 

@@ -56,13 +56,19 @@ export class TestGateway {
   private constructor(backendUrl: string, { timeouts, management, ...settings }: GatewaySettings) {
     const table = new WindowTable();
     this.versions = new InProcessRecordVersions(table, systemClock);
-    const read = async (find: () => KeyGrant | undefined): Promise<KeyGrant | undefined> => {
+    const read = async <Found>(find: () => Found): Promise<Found> => {
       if (this.isStoreDown) throw new Error('the record store is down');
       return find();
     };
     this.directory = new KeyDirectory({
       repository: {
-        findGrantByLookup: (lookups) => read(() => this.grants.get(lookups[0]?.toString() ?? '')),
+        findGrantsByLookup: (lookups) =>
+          read(() =>
+            lookups.flatMap((lookup) => {
+              const grant = this.grants.get(lookup.toString());
+              return grant === undefined ? [] : [{ lookup, grant }];
+            }),
+          ),
         findGrantById: (keyId) =>
           read(() => [...this.grants.values()].find((grant) => grant.keyId === keyId)),
       },
