@@ -1,0 +1,94 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TLSSocket } from 'node:tls';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Admin } from '../support/admin.ts';
+import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+
+const certificate = (name: string) => join(import.meta.dirname, '../support/tls', name);
+
+interface Seen {
+  readonly serverName: string | false | null;
+  readonly host: string | undefined;
+  readonly forwardedHost: unknown;
+  readonly url: string | undefined;
+}
+
+let backend: Server;
+let directory: string;
+let port: number;
+const seen: Seen[] = [];
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-https-'));
+  const options = {
+    cert: readFileSync(certificate('localhost.pem')),
+    key: readFileSync(certificate('localhost-key.pem')),
+  };
+  backend = createServer(options, (req, res) => {
+    const { servername } = req.socket as TLSSocket & { servername: string | false | null };
+    seen.push({
+      serverName: servername,
+      host: req.headers.host,
+      forwardedHost: req.headers['x-forwarded-host'],
+      url: req.url,
+    });
+    res.end('over TLS');
+  });
+  backend.listen(0, '127.0.0.1');
+  await once(backend, 'listening');
+  port = (backend.address() as AddressInfo).port;
+});
+afterAll(async () => {
+  backend.closeAllConnections();
+  backend.close();
+  await rm(directory, { recursive: true, force: true });
+});
+
+async function ask(
+  settings: Readonly<Record<string, string>>,
+): Promise<{ readonly status: number; readonly text: string; readonly url: string }> {
+  const gateway: GatewayProcess = await startGateway({
+    BACKEND_URL: `https://localhost:${port}/base/`,
+    DATA_DIR: directory,
+    ROOT_TOKEN,
+    ...settings,
+  });
+  try {
+    const { secret } = await new Admin(gateway.url).makeKey('over TLS');
+    const answer = await fetch(`${gateway.url}/a//b?c=%20d`, {
+      headers: { authorization: `Bearer ${secret}` },
+    });
+    return { status: answer.status, text: await answer.text(), url: gateway.url };
+  } finally {
+    await gateway.stop();
+  }
+}
+
+describe('an HTTPS backend', () => {
+  it('gets its own name in SNI and Host, and the base path before the path as it came', async () => {
+    const answer = await ask({ NODE_EXTRA_CA_CERTS: certificate('ca.pem') });
+    expect(answer).toMatchObject({ status: 200, text: 'over TLS' });
+    expect(seen).toEqual([
+      {
+        serverName: 'localhost',
+        host: `localhost:${port}`,
+        forwardedHost: new URL(answer.url).host,
+        url: '/base/a//b?c=%20d',
+      },
+    ]);
+  });
+
+  it('whose certificate nobody vouches for is a 502 that does not tell the URL', async () => {
+    const before = seen.length;
+    const { status, text } = await ask({});
+    expect([status, JSON.parse(text).code]).toEqual([502, 'bad_gateway']);
+    expect(text).not.toContain(String(port));
+    expect(seen.length).toBe(before);
+  });
+});
