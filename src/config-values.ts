@@ -21,9 +21,6 @@ export function optional<T>(parse: Parse<T>): Parse<T | null> {
   return (value) => (value === '' ? null : parse(value));
 }
 
-/** `null` for a value that was given and is empty. */
-export const orEmpty = optional;
-
 /** One word of a closed set. */
 export function oneOf<const W extends string>(...words: readonly W[]): Parse<W> {
   return (value) => {

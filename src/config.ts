@@ -11,7 +11,6 @@ import {
   networks,
   oneOf,
   optional,
-  orEmpty,
   type Parse,
   pattern,
   port,
@@ -61,7 +60,7 @@ export const SETTINGS = {
     ...setting(
       'DEFAULT_PLAN_ID',
       'default',
-      orEmpty(pattern(PLAN_ID, 'the rateLimitId of a plan, or empty for no limit')),
+      optional(pattern(PLAN_ID, 'the rateLimitId of a plan, or empty for no limit')),
     ),
     emptyCounts: true,
   },

@@ -1,7 +1,7 @@
 import { TalliedCounter, TalliedHistogram } from './tallied-metrics.ts';
 
 /** How requests end, as the metrics tell them apart. */
-export const REQUEST_RESULTS = [
+const REQUEST_RESULTS = [
   'admitted',
   'limited',
   'unauthenticated',
