@@ -1,5 +1,6 @@
 import { TollgateError } from '../errors.ts';
 import { readBearer } from '../http/bearer.ts';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { KeyGrant } from '../keys/consumer-key.ts';
 import type { KeyDirectory, KeyEntry } from '../keys/key-directory.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -11,14 +12,31 @@ export type KeySource = Pick<KeyDirectory, 'find' | 'load' | 'reload'>;
 /** What it takes to know who is asking. */
 export interface AuthenticateOptions {
   readonly keys: KeySource;
+  /** Bounds how often an address is told that its key is wrong; undefined = not at all. */
+  readonly failedCredentials?: FailedCredentials;
   readonly clock: Clock;
 }
 
 /**
  * Finds the key whose secret the request presents, from memory or from the record store. A request without a valid, enabled,
  * unexpired key is answered 401 here and touches nothing of any key; a record store that does not answer is a 503, never a 401.
+ * An address that goes on with wrong keys is answered 429 instead, but each key is judged first: a valid one is always let through.
  */
-export function authenticate({ keys, clock }: AuthenticateOptions): Step {
+export function authenticate({ keys, clock, failedCredentials }: AuthenticateOptions): Step {
+  function refuse(exchange: Exchange, failure: TollgateError): void {
+    exchange.refuse(failedCredentials?.answerTo(exchange.req, failure) ?? failure);
+  }
+
+  function accept(exchange: Exchange, entry: KeyEntry): void {
+    const fault = grantFault(entry.grant, clock);
+    if (fault !== undefined) {
+      refuse(exchange, fault);
+      return;
+    }
+    exchange.entry = entry;
+    exchange.next();
+  }
+
   return (exchange) => {
     const credential = readBearer(exchange.req.headers.authorization);
     if (credential.kind === 'missing') {
@@ -28,32 +46,22 @@ export function authenticate({ keys, clock }: AuthenticateOptions): Step {
       return;
     }
     if (credential.kind === 'malformed') {
-      exchange.refuse(invalidKey());
+      refuse(exchange, invalidKey());
       return;
     }
     exchange.secret = credential.token;
     const entry = keys.find(credential.token);
     if (entry !== undefined) {
-      accept(exchange, entry, clock);
+      accept(exchange, entry);
       return;
     }
     keys.load(credential.token, (error, loaded, fresh) => {
       exchange.isFresh = fresh;
       if (error) exchange.refuse(unavailable(error));
-      else if (loaded === undefined) exchange.refuse(invalidKey());
-      else accept(exchange, loaded, clock);
+      else if (loaded === undefined) refuse(exchange, invalidKey());
+      else accept(exchange, loaded);
     });
   };
-}
-
-function accept(exchange: Exchange, entry: KeyEntry, clock: Clock): void {
-  const fault = grantFault(entry.grant, clock);
-  if (fault !== undefined) {
-    exchange.refuse(fault);
-    return;
-  }
-  exchange.entry = entry;
-  exchange.next();
 }
 
 /** Why a key that exists may not be used now; undefined = it may. */

@@ -41,8 +41,6 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
   #answer: AnswerStream | undefined;
   #isReused = false;
   #isRepeated = false;
-  /** A byte of an answer was seen. */
-  #hasBytes = false;
   #isOver = false;
 
   /** With `switched` the request asks for an upgrade to WebSocket. */
@@ -109,10 +107,6 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
     this.#isReused = this.#connection?.isReused ?? false;
   }
 
-  onResponseStarted(): void {
-    this.#hasBytes = true;
-  }
-
   onRequestUpgrade(
     controller: Dispatcher.DispatchController,
     _status: number,
@@ -162,7 +156,7 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
   onResponseError(_controller: unknown, error: Error): void {
     if (this.#isOver) return;
     const connection = this.#connection;
-    if (connection !== undefined && this.#mayRepeat()) {
+    if (connection !== undefined && this.#mayRepeat(connection)) {
       this.#isRepeated = true;
       this.#controller = undefined;
       this.#dispatch(connection);
@@ -188,11 +182,11 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
   }
 
   /** A connection that closed while it was unused costs nobody an error, if what was sent on it can't have had an effect. */
-  #mayRepeat(): boolean {
+  #mayRepeat(connection: BackendConnection): boolean {
     return (
       this.#isReused &&
       !this.#isRepeated &&
-      !this.#hasBytes &&
+      !connection.hasBytes &&
       this.#controller?.aborted === false &&
       this.#body === null &&
       this.#switched === undefined &&

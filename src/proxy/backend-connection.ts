@@ -40,6 +40,7 @@ export class BackendConnection {
   /** The socket failed while it was open, so that what ended with it may be cut short. */
   #isBroken = false;
   #awaitsHead = false;
+  #hasBytes = false;
   #pieceOfHead: Buffer | undefined = undefined;
 
   constructor(options: BackendOptions, connect: Connect) {
@@ -66,6 +67,11 @@ export class BackendConnection {
     return this.#served > 0;
   }
 
+  /** Whether a byte came since the last request was sent. */
+  get hasBytes(): boolean {
+    return this.#hasBytes;
+  }
+
   /** Whether the socket failed (a reset, for one), as opposed to being closed in order. */
   get isBroken(): boolean {
     return this.#isBroken;
@@ -79,6 +85,7 @@ export class BackendConnection {
   /** Sends one request, on the open socket or a new one. The one before it must be over. */
   dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
     this.#awaitsHead = true;
+    this.#hasBytes = false;
     this.#pieceOfHead = undefined;
     this.#client.dispatch(request, handler);
   }
@@ -109,6 +116,7 @@ export class BackendConnection {
 
   /** The first bytes of an answer: an unasked 100 would make undici give the connection up. */
   #headChunk(chunk: Buffer): Buffer | null {
+    this.#hasBytes = true;
     const head = this.#pieceOfHead === undefined ? chunk : Buffer.concat([this.#pieceOfHead, chunk]);
     const progress = renameContinue(head);
     this.#pieceOfHead = progress === 'too_short' ? head : undefined;

@@ -1,4 +1,5 @@
-import { type BlockList, isIP, isIPv6 } from 'node:net';
+import { isIPv6 } from 'node:net';
+import { plainAddress } from '../http/client-address.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Fields that tell a backend who asked and how. A client's own are believed only when it is a trusted proxy. Lower case. */
@@ -14,13 +15,6 @@ export const FORWARDED_FIELDS: ReadonlySet<string> = new Set([
   'x-forwarded-by',
   'x-real-ip',
 ]);
-
-/** Whether the peer of a connection is a proxy whose word counts. */
-export function isTrusted(peer: string, trustedProxies: BlockList): boolean {
-  const address = plainAddress(peer);
-  const family = isIP(address);
-  return family !== 0 && trustedProxies.check(address, family === 6 ? 'ipv6' : 'ipv4');
-}
 
 /**
  * Adds `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop to a flat list of fields. Behind a trusted proxy its
@@ -56,9 +50,4 @@ function continued(before: string | string[] | undefined, own: string): string {
 
 function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
-}
-
-/** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */
-function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { BlockList, Socket } from 'node:net';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { ProxiedTraffic } from '../http/public-server.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
@@ -28,7 +29,7 @@ export interface ProxyOptions {
   readonly backendTimeoutMs: number;
   /** Most requests that are with the backend at a time. */
   readonly backendConnections: number;
-  /** Most requests that wait for a connection; 1024 unless told. */
+  /** Most requests that wait for a connection; four for each connection, but at least 64, unless told: what waits is served soon. */
   readonly backendWaiting?: number;
   /** How long the backend may be silent within a body; 30 000 unless told. Milliseconds. */
   readonly bodyIdleMs?: number;
@@ -37,6 +38,8 @@ export interface ProxyOptions {
   /** Most switched connections, those being made included; 4096 unless told. */
   readonly maxUpgrades?: number;
   readonly keys: KeySource;
+  /** Bounds how often an address is told that its key is wrong; undefined = not at all. */
+  readonly failedCredentials?: FailedCredentials;
   readonly limiter: RateLimiter;
   readonly usage: UsageRecorder;
   readonly clock: Clock;
@@ -63,7 +66,8 @@ export interface Proxy extends ProxiedTraffic {
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_IDLE_MS = 30_000;
 const UPGRADE_IDLE_MS = 120_000;
-const WAITING = 1024;
+const WAITING_PER_CONNECTION = 4;
+const LEAST_WAITING = 64;
 const UPGRADES = 4096;
 
 /** Builds the pipeline of a proxied request, and the one of an upgrade, which differs in its last step. */
@@ -78,7 +82,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   const pool = new BackendPool({
     ...backend,
     connections: options.backendConnections,
-    waiting: options.backendWaiting ?? WAITING,
+    waiting: options.backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * options.backendConnections),
   });
   const tunnels = new Tunnels(options.keys, clock);
   const dedicated = new DedicatedConnections(

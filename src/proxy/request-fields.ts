@@ -1,7 +1,8 @@
 import type { BlockList } from 'node:net';
+import { isTrusted } from '../http/client-address.ts';
 import { VIA_NAME } from '../http/request-head.ts';
 import type { Exchange } from './exchange.ts';
-import { FORWARDED_FIELDS, isTrusted, pushForwardedFields } from './forwarded.ts';
+import { FORWARDED_FIELDS, pushForwardedFields } from './forwarded.ts';
 import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
 
 /** What decides which fields the backend sees. */

@@ -41,8 +41,9 @@ export class RawBackend {
     this.#accept = accept;
   }
 
-  /** Answers every request head with these bytes; a body is read and ignored. Fitting where requests have no or small bodies. */
+  /** Answers every request head from now on with these bytes, on open connections too; a body is read and ignored. Fitting where requests have no or small bodies. */
   answer(bytes: string | Buffer): void {
+    for (const connection of this.connections) connection.answerEachHead(bytes);
     this.onConnection((connection) => connection.answerEachHead(bytes));
   }
 

@@ -10,6 +10,7 @@ export class RawPeer {
   #length = 0;
   #waiting: (() => void)[] = [];
   #answered = 0;
+  #answer: string | Buffer | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
@@ -89,13 +90,16 @@ export class RawPeer {
     return text.split('\r\n\r\n')[index] ?? '';
   }
 
-  /** Writes these bytes each time that one more head has arrived. */
+  /** Writes these bytes each time that one more head has arrived. A later call changes the bytes. */
   answerEachHead(bytes: string | Buffer): void {
+    const isAnswering = this.#answer !== undefined;
+    this.#answer = bytes;
+    if (isAnswering) return;
     const look = () => {
       const heads = this.text.split('\r\n\r\n').length - 1;
       while (this.#answered < heads) {
         this.#answered += 1;
-        this.send(bytes);
+        this.send(this.#answer ?? '');
       }
     };
     this.socket.on('data', look);

@@ -1,0 +1,278 @@
+import { describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+describe("the backend's answer", () => {
+  const stage = withGateway({ backendTimeoutMs: 1000, bodyIdleMs: 500 });
+
+  async function answerTo(line: string, bytes: string): Promise<string> {
+    stage.backend.answer(bytes);
+    const client = await stage.gateway.send(stage.gateway.head(line, 'Connection: close'));
+    return client.ended();
+  }
+
+  describe('rule 10: interim answers', () => {
+    it('103 is forwarded, other 1xx are dropped, an unasked 100 among them', async () => {
+      const answer = await answerTo(
+        'GET /',
+        `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nKeep-Alive: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${OK}`,
+      );
+      expect(answer).toMatch(
+        /^HTTP\/1\.1 103 Early Hints\r\nLink: <\/a>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n.*ok$/s,
+      );
+    });
+
+    it('a 100 that comes in pieces is dropped too', async () => {
+      stage.backend.onConnection(async (connection) => {
+        await connection.head();
+        for (const piece of [
+          'HTTP/1.',
+          '1 100 Con',
+          'tinue\r\n\r',
+          '\nHTT',
+          `P/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHTTP/1.1 100 `,
+        ]) {
+          connection.send(piece);
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      });
+      const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\nHTTP\/1\.1 100 $/s);
+    });
+
+    it('an HTTP/1.0 client gets none of them', async () => {
+      stage.backend.answer(`HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${OK}`);
+      const client = await stage.gateway.send(stage.gateway.head('GET /').replace('HTTP/1.1', 'HTTP/1.0'));
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    });
+
+    it.each([
+      'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
+      `HTTP/1.1 101 Switching Protocols\r\n\r\n${OK}`,
+    ])('an unasked 101 is 502: %j', async (bytes) => {
+      expect(await answerTo('GET /', bytes)).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"\}$/s);
+    });
+  });
+
+  describe('rule 10: answers without a body', () => {
+    it('HEAD has none, whatever the backend sends, and keeps its length', async () => {
+      const answer = await answerTo('HEAD /', 'HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello');
+      expect(answer).toMatch(/\r\nContent-Length: 5\r\n/);
+      expect(answer).toMatch(/\r\n\r\n$/);
+      expect(answer).not.toContain('hello');
+    });
+
+    it('HEAD of a chunked answer has none either', async () => {
+      const answer = await answerTo('HEAD /', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+      expect(answer).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\n\r\n$/s);
+    });
+
+    it('204 has none and no length', async () => {
+      const answer = await answerTo('GET /', 'HTTP/1.1 204 No Content\r\nContent-Length: 5\r\n\r\nhello');
+      expect(answer).toMatch(/^HTTP\/1\.1 204 No Content\r\n/);
+      expect(answer).not.toMatch(/content-length|transfer-encoding|hello/i);
+    });
+
+    it('304 has none', async () => {
+      const answer = await answerTo(
+        'GET /',
+        'HTTP/1.1 304 Not Modified\r\nETag: "x"\r\nContent-Length: 5\r\n\r\nhello',
+      );
+      expect(answer).toMatch(/^HTTP\/1\.1 304 Not Modified\r\n/);
+      expect(answer).toContain('ETag: "x"');
+      expect(answer).not.toMatch(/transfer-encoding|hello/i);
+    });
+
+    it("what a backend sends behind a 204 is nobody's answer", async () => {
+      stage.backend.onConnection((connection, index) =>
+        connection.answerEachHead(
+          index === 0
+            ? 'HTTP/1.1 204 No Content\r\nContent-Length: 40\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad'
+            : OK,
+        ),
+      );
+      const client = await stage.gateway.send(stage.gateway.head('GET /'));
+      await client.until((text) => text.includes('\r\n\r\n'));
+      client.send(stage.gateway.head('GET /'));
+      const all = await client.until((text) => text.endsWith('ok'));
+      expect(all).not.toContain('bad');
+    });
+  });
+
+  describe('rule 10: malformed answers are 502 with a correct length', () => {
+    it.each<readonly [string, string]>([
+      ['a folded field', 'HTTP/1.1 200 OK\r\nA: b\r\n c\r\nContent-Length: 2\r\n\r\nok'],
+      ['a folded length', 'HTTP/1.1 200 OK\r\nContent-Length:\r\n 2\r\n\r\nok'],
+      ['bare LFs', 'HTTP/1.1 200 OK\nContent-Length: 2\n\nok'],
+      ['a bare LF after a field', 'HTTP/1.1 200 OK\r\nA: b\nContent-Length: 2\r\n\r\nok'],
+      ['a bare CR in a field', 'HTTP/1.1 200 OK\r\nA: b\rc\r\nContent-Length: 2\r\n\r\nok'],
+      ['NUL in a field', 'HTTP/1.1 200 OK\r\nA: b\0c\r\nContent-Length: 2\r\n\r\nok'],
+      ['a space before the colon', 'HTTP/1.1 200 OK\r\nContent-Length : 2\r\n\r\nok'],
+      ['two lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\nok!'],
+      ['a list of lengths', 'HTTP/1.1 200 OK\r\nContent-Length: 2, 2\r\n\r\nok'],
+      [
+        'length and coding',
+        'HTTP/1.1 200 OK\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      ],
+      [
+        'coding and length',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      ],
+      ['another coding', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\nok'],
+      [
+        'a coding before chunked',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      ],
+      ['a status of four digits', 'HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\nok'],
+      ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok'],
+      ['no HTTP', 'hello there\r\n\r\n'],
+      ['an oversized field', `HTTP/1.1 200 OK\r\nA: ${'x'.repeat(20_000)}\r\nContent-Length: 2\r\n\r\nok`],
+      [
+        'an oversized head',
+        `HTTP/1.1 200 OK\r\n${'aaaaaaaa: bbbbbbbb\r\n'.repeat(1100)}Content-Length: 2\r\n\r\nok`,
+      ],
+    ])('%s', async (_what, bytes) => {
+      const answer = await answerTo('GET /', bytes);
+      expect(answer).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
+      const [head = '', body = ''] = answer.split('\r\n\r\n');
+      expect(head).toContain(`\r\nContent-Length: ${body.length}`);
+      expect(JSON.parse(body)).toEqual({ error: 'The backend gave no valid answer.', code: 'bad_gateway' });
+      expect(stage.gateway.observed.at(-1)).toMatchObject({ status: 502, outcome: 'bad_gateway' });
+    });
+
+    it('a reason with control characters is replaced, not passed on', async () => {
+      expect(await answerTo('GET /', 'HTTP/1.1 200 a\x01b\r\nContent-Length: 2\r\n\r\nok')).toMatch(
+        /^HTTP\/1\.1 (200 OK|502 )/,
+      );
+    });
+  });
+
+  describe('rule 11: a backend that dies in mid-body cuts the client', () => {
+    it.each<readonly [string, string]>([
+      ['with a length', 'HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello'],
+      ['in chunks', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n'],
+      ['in a chunk', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nhello'],
+    ])('%s, by closing or by a reset', async (_what, bytes) => {
+      for (const way of ['end', 'reset'] as const) {
+        stage.backend.onConnection((connection) => connection.answerEachHead(bytes));
+        const index = stage.backend.connections.length;
+        const client = await stage.gateway.send(stage.gateway.head('GET /'));
+        await client.until((text) => text.includes('hello'));
+        (await stage.backend.connection(index))[way]();
+        const all = await client.ended();
+        expect(all).not.toMatch(/0\r\n\r\n$/);
+        expect(all).not.toContain('HTTP/1.1 502');
+        const count = way === 'end' ? 1 : 2;
+        await until(() => stage.gateway.observed.length === count);
+        expect(stage.gateway.observed.at(-1)).toMatchObject({ status: 200, outcome: 'truncated' });
+        expect(stage.gateway.recorded.at(-1)).toMatchObject({ successful: false });
+      }
+    });
+
+    it('by a reset, where the body would end with the connection', async () => {
+      stage.backend.answer('HTTP/1.1 200 OK\r\n\r\nhello');
+      const client = await stage.gateway.send(stage.gateway.head('GET /'));
+      await client.until((text) => text.includes('hello'));
+      (await stage.backend.connection()).reset();
+      expect(await client.ended()).not.toMatch(/0\r\n\r\n$/);
+      await until(() => stage.gateway.recorded.length === 1);
+      expect(stage.gateway.recorded.at(-1)).toMatchObject({ successful: false });
+    });
+
+    it('by a reset of ours, where only that tells an HTTP/1.0 client', async () => {
+      stage.backend.answer('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n');
+      const client = await stage.gateway.send(stage.gateway.head('GET /').replace('HTTP/1.1', 'HTTP/1.0'));
+      await client.until((text) => text.endsWith('hello'));
+      (await stage.backend.connection()).end();
+      await client.ended();
+      expect(client.ending).toBe('reset');
+    });
+
+    it('a body that ends with the connection in order is complete', async () => {
+      stage.backend.onConnection(async (connection) => {
+        await connection.head();
+        connection.send('HTTP/1.1 200 OK\r\n\r\nhello');
+        connection.end();
+      });
+      const client = await stage.gateway.send(stage.gateway.head('GET /'));
+      await client.until((text) => text.endsWith('5\r\nhello\r\n0\r\n\r\n'));
+      await until(() => stage.gateway.recorded.length === 1);
+      expect(stage.gateway.recorded.at(-1)).toMatchObject({ successful: true });
+    });
+
+    it('a backend that falls silent in mid-body is treated the same', async () => {
+      stage.backend.answer('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello');
+      const client = await stage.gateway.send(stage.gateway.head('GET /'));
+      await client.until((text) => text.includes('hello'));
+      expect(await client.ended()).toMatch(/hello$/);
+      await until(() => stage.gateway.observed.length === 1);
+      expect(stage.gateway.observed.at(-1)).toMatchObject({ outcome: 'truncated' });
+      await (await stage.backend.connection()).ended();
+    });
+  });
+
+  describe('rule 14: an answer sent unasked', () => {
+    it('is never the answer to another request', async () => {
+      stage.backend.onConnection((connection, index) =>
+        connection.answerEachHead(
+          index === 0
+            ? `${OK}HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad`
+            : 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood',
+        ),
+      );
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.includes('ok'));
+      client.send(stage.gateway.head('GET /two'));
+      const all = await client.until((text) => text.endsWith('good') || text.endsWith('bad'));
+      expect(all).not.toContain('bad');
+    });
+
+    it('while the connection is unused neither', async () => {
+      stage.backend.onConnection((connection, index) =>
+        connection.answerEachHead(index === 0 ? OK : 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood'),
+      );
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.includes('ok'));
+      const first = await stage.backend.connection();
+      first.send('HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nbad');
+      client.send(stage.gateway.head('GET /two'));
+      const all = await client.until((text) => text.endsWith('good') || text.endsWith('bad'));
+      expect(all).not.toContain('bad');
+    });
+  });
+
+  it.each([301, 302, 303, 307, 308])(
+    'rule 19: a redirect (%i) is forwarded, not followed',
+    async (status) => {
+      const answer = await answerTo(
+        'GET /',
+        `HTTP/1.1 ${status} Moved\r\nLocation: ${stage.backend.url}/other?x\r\nContent-Length: 0\r\n\r\n`,
+      );
+      expect(answer).toContain(`HTTP/1.1 ${status} Moved\r\n`);
+      expect(answer).toContain(`\r\nLocation: ${stage.backend.url}/other?x\r\n`);
+      expect(stage.backend.received.match(/GET /g)).toHaveLength(1);
+    },
+  );
+
+  it('in HTTP/1.0 is an answer like any other', async () => {
+    stage.backend.onConnection(async (connection) => {
+      await connection.head();
+      connection.send('HTTP/1.0 200 OK\r\n\r\nhello');
+      connection.end();
+    });
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    expect(await client.until((text) => text.endsWith('0\r\n\r\n'))).toContain('5\r\nhello\r\n');
+  });
+
+  it('without a Date gets one, with one keeps it', async () => {
+    expect(await answerTo('GET /', OK)).toMatch(/\r\nDate: /);
+    const answer = await answerTo(
+      'GET /',
+      'HTTP/1.1 200 OK\r\nDate: Thu, 01 Jan 1970 00:00:00 GMT\r\nContent-Length: 0\r\n\r\n',
+    );
+    expect(answer.match(/\r\nDate: /g)).toHaveLength(1);
+    expect(answer).toContain('1970');
+  });
+});

@@ -1,0 +1,285 @@
+import { describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
+import { TestGateway } from './support/gateway.ts';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+describe('connections to the backend', () => {
+  const stage = withGateway({ backendTimeoutMs: 2000 });
+
+  it('are used again, whatever the method, the body or the end of the client', async () => {
+    stage.backend.onConnection((connection) => {
+      let answered = 0;
+      connection.socket.on('data', () => {
+        const complete = connection.text.split('END').length - 1;
+        for (; answered < complete; answered += 1) connection.send(OK);
+      });
+    });
+    for (const [line, ...rest] of [
+      ['GET /END', '\r\n'],
+      ['POST /', 'Content-Length: 3\r\n\r\nEND'],
+      ['POST /', 'Transfer-Encoding: chunked\r\n\r\n3\r\nEND\r\n0\r\n\r\n'],
+      ['DELETE /END', 'Connection: close\r\n\r\n'],
+      ['PUT /END', 'Content-Length: 0\r\n\r\n'],
+      ['OPTIONS /END', '\r\n'],
+    ] as const) {
+      const client = await stage.gateway.send(stage.gateway.head(line).slice(0, -2) + rest.join(''));
+      await client.until((text) => text.endsWith('ok'));
+      await stage.gateway.settled();
+      client.destroy();
+    }
+    expect(stage.backend.connections).toHaveLength(1);
+  });
+
+  it('are used again after HEAD', async () => {
+    stage.backend.answer('HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: keep-alive\r\n\r\n');
+    const client = await stage.gateway.connect();
+    for (let i = 1; i <= 3; i += 1) {
+      client.send(stage.gateway.head('HEAD /'));
+      await client.until((text) => text.split('\r\n\r\n').length === i + 1);
+    }
+    expect(stage.backend.connections).toHaveLength(1);
+  });
+
+  it('cost a request on a used connection no wait', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.connect();
+    client.send(stage.gateway.head('GET /'));
+    await client.until((text) => text.endsWith('ok'));
+    const startedAt = performance.now();
+    for (let i = 2; i <= 51; i += 1) {
+      client.send(stage.gateway.head('GET /'));
+      await client.until((text) => text.split('ok').length === i + 1);
+    }
+    expect((performance.now() - startedAt) / 50).toBeLessThan(20);
+    expect(stage.backend.connections).toHaveLength(1);
+  });
+
+  describe('rule 12: neither side outlives the other', () => {
+    it('a client that leaves before the answer ends the request', async () => {
+      const client = await stage.gateway.send(stage.gateway.head('GET /'));
+      const backend = await stage.backend.connection();
+      await backend.head();
+      client.destroy();
+      await backend.ended();
+      await until(() => stage.gateway.observed.length === 1);
+      expect(stage.gateway.observed[0]).toMatchObject({ status: 0, outcome: 'client_gone' });
+      expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
+    });
+
+    it('so does one that resets, and one that leaves in mid-answer', async () => {
+      const first = await stage.gateway.send(stage.gateway.head('GET /'));
+      const backend = await stage.backend.connection();
+      await backend.head();
+      first.reset();
+      await backend.ended();
+      stage.backend.answer('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello');
+      const second = await stage.gateway.send(stage.gateway.head('GET /'));
+      await second.until((text) => text.endsWith('hello'));
+      second.destroy();
+      await (await stage.backend.connection(1)).ended();
+      await until(() => stage.gateway.recorded.length === 2);
+      expect(stage.gateway.recorded.map(({ successful }) => successful)).toEqual([false, false]);
+    });
+
+    it('and one that leaves in mid-body; the backend never sees that body end', async () => {
+      const client = await stage.gateway.send(
+        `${stage.gateway.head('POST /', 'Transfer-Encoding: chunked')}5\r\nhello\r\n`,
+      );
+      const backend = await stage.backend.connection();
+      await backend.until((text) => text.includes('hello'));
+      client.end();
+      expect(await backend.ended()).not.toMatch(/0\r\n\r\n$/);
+    });
+  });
+
+  describe('rule 13: one safe repetition', () => {
+    /** A connection that serves one request and closes as soon as the second one arrives, without a byte. */
+    function closeOnSecond(way: 'end' | 'reset'): void {
+      stage.backend.onConnection((connection, index) => {
+        if (index > 0) {
+          connection.answerEachHead(OK);
+          return;
+        }
+        connection.socket.on('data', () => {
+          const heads = connection.text.split('\r\n\r\n').length - 1;
+          if (heads === 1 && connection.text.endsWith('\r\n\r\n')) connection.send(OK);
+          else if (heads > 1) connection[way]();
+        });
+      });
+    }
+
+    it.each([
+      ['GET', 'end'],
+      ['GET', 'reset'],
+      ['HEAD', 'end'],
+      ['OPTIONS', 'reset'],
+    ] as const)('%s is sent again when a used connection ends by %s', async (method, way) => {
+      closeOnSecond(way);
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.endsWith('ok'));
+      client.send(stage.gateway.head(`${method} /two`));
+      await client.until((text) => text.split('HTTP/1.1 200 OK').length === 3);
+      expect(stage.backend.received.split(`${method} /two`)).toHaveLength(3);
+      await stage.gateway.settled();
+      expect(stage.gateway.recorded).toHaveLength(2);
+    });
+
+    it.each(['DELETE', 'POST', 'PUT', 'PATCH'])('%s is not', async (method) => {
+      closeOnSecond('reset');
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.endsWith('ok'));
+      client.send(stage.gateway.head(`${method} /two`));
+      await client.until((text) => text.includes('HTTP/1.1 502 '));
+      expect(stage.backend.received.split(`${method} /two`)).toHaveLength(2);
+    });
+
+    it('a GET with a body is not', async () => {
+      closeOnSecond('end');
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.endsWith('ok'));
+      client.send(`${stage.gateway.head('GET /two', 'Content-Length: 1')}x`);
+      await client.until((text) => text.includes('HTTP/1.1 502 '));
+      expect(stage.backend.received.split('GET /two')).toHaveLength(2);
+    });
+
+    it('nor is a GET on a new connection', async () => {
+      stage.backend.onConnection(async (connection) => {
+        await connection.head();
+        connection.end();
+      });
+      const client = await stage.gateway.send(stage.gateway.head('GET /'));
+      await client.until((text) => text.includes('HTTP/1.1 502 '));
+      expect(stage.backend.connections).toHaveLength(1);
+    });
+
+    it('nor one that had got a byte', async () => {
+      stage.backend.onConnection((connection) => {
+        connection.socket.on('data', () => {
+          const heads = connection.text.split('\r\n\r\n').length - 1;
+          connection.send(heads === 1 ? OK : 'HTTP/1.1 2');
+          if (heads > 1) connection.end();
+        });
+      });
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.endsWith('ok'));
+      client.send(stage.gateway.head('GET /two'));
+      await client.until((text) => text.includes('HTTP/1.1 502 '));
+      expect(stage.backend.connections).toHaveLength(1);
+    });
+
+    it('nor a second time', async () => {
+      stage.backend.onConnection((connection, index) => {
+        connection.socket.on('data', () => {
+          const heads = connection.text.split('\r\n\r\n').length - 1;
+          if (index === 0 && heads === 1) connection.send(OK);
+          else connection.end();
+        });
+      });
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.endsWith('ok'));
+      client.send(stage.gateway.head('GET /two'));
+      await client.until((text) => text.includes('HTTP/1.1 502 '));
+      expect(stage.backend.connections).toHaveLength(2);
+    });
+
+    it('a connection that was closed while unused costs nobody anything, not even a POST', async () => {
+      stage.backend.answer(OK);
+      const client = await stage.gateway.send(stage.gateway.head('GET /one'));
+      await client.until((text) => text.endsWith('ok'));
+      const first = await stage.backend.connection();
+      first.end();
+      await first.ended();
+      client.send(`${stage.gateway.head('POST /two', 'Content-Length: 1')}x`);
+      await client.until((text) => text.split('ok').length === 3);
+    });
+  });
+
+  it('is refused: 502 that tells nothing of the backend', async () => {
+    const { port } = stage.backend;
+    await stage.backend.stop();
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    const answer = await client.until((text) => text.endsWith('}'));
+    expect(answer).toMatch(/^HTTP\/1\.1 502 /);
+    expect(answer).not.toContain(String(port));
+    expect(answer).not.toMatch(/127\.0\.0\.1|ECONN/);
+    expect(answer).toContain('X-RateLimit-Remaining: ');
+  });
+
+  it('can not be made by name: 502', async () => {
+    const other = await TestGateway.start('http://backend.invalid');
+    try {
+      const client = await other.send(other.head('GET /'));
+      expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"/s);
+    } finally {
+      await other.stop();
+    }
+  });
+
+  it('can not be made with TLS: 502', async () => {
+    stage.backend.answer(OK);
+    const other = await TestGateway.start(stage.backend.url.replace('http:', 'https:'));
+    try {
+      const client = await other.send(other.head('GET /'));
+      (await stage.backend.connection()).end();
+      expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"/s);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
+describe('rule 17: waiting for a backend connection', () => {
+  const stage = withGateway({ backendConnections: 2, backendWaiting: 2, backendTimeoutMs: 400 });
+
+  it('is bounded in number: 503', async () => {
+    const busy = [stage.gateway.head('GET /1'), stage.gateway.head('GET /2')];
+    for (const bytes of busy) await stage.gateway.send(bytes);
+    await (await stage.backend.connection(1)).head();
+    for (let i = 0; i < 2; i += 1) await stage.gateway.send(stage.gateway.head('GET /waits'));
+    await until(() => stage.gateway.proxy.backendLoad.waiting === 2);
+    const turnedAway = await stage.gateway.send(stage.gateway.head('GET /5'));
+    const answer = await turnedAway.until((text) => text.endsWith('}'));
+    expect(answer).toMatch(/^HTTP\/1\.1 503 .*"overloaded"/s);
+    expect(answer).toMatch(/\r\nRetry-After: 1\r\n/);
+    expect(stage.backend.connections).toHaveLength(2);
+  });
+
+  it('is bounded in time, counted from the start of the request: 504', async () => {
+    for (const path of ['/1', '/2']) await stage.gateway.send(stage.gateway.head(`GET ${path}`));
+    await (await stage.backend.connection(1)).head();
+    const startedAt = performance.now();
+    const waiting = await stage.gateway.send(stage.gateway.head('GET /3'));
+    const answer = await waiting.until((text) => text.endsWith('}'));
+    expect(answer).toMatch(/^HTTP\/1\.1 504 .*"gateway_timeout"/s);
+    expect(performance.now() - startedAt).toBeGreaterThan(380);
+    expect(performance.now() - startedAt).toBeLessThan(1500);
+  });
+
+  it('ends with the first free connection, and with the client', async () => {
+    for (const path of ['/1', '/2']) await stage.gateway.send(stage.gateway.head(`GET ${path}`));
+    await (await stage.backend.connection(1)).head();
+    const gone = await stage.gateway.send(stage.gateway.head('GET /gone'));
+    const patient = await stage.gateway.send(stage.gateway.head('GET /patient'));
+    await until(() => stage.gateway.proxy.backendLoad.waiting === 2);
+    gone.destroy();
+    await until(() => stage.gateway.proxy.backendLoad.waiting === 1);
+    const first = await stage.backend.connection(0);
+    first.answerEachHead(OK);
+    first.send(OK);
+    await patient.until((text) => text.endsWith('ok'));
+    expect(stage.backend.received).not.toContain('/gone');
+  });
+
+  it('a backend that does not answer is 504, and its connection is not used again', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('GET /slow'));
+    expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 504 /);
+    await (await stage.backend.connection()).ended();
+    await stage.gateway.settled();
+    stage.backend.answer(OK);
+    client.send(stage.gateway.head('GET /next'));
+    await client.until((text) => text.endsWith('ok'));
+    expect(stage.backend.connections).toHaveLength(2);
+  });
+});
