@@ -1,0 +1,150 @@
+import { describe, expect, it } from '@jest/globals';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+describe('the public port with the management interface', () => {
+  const stage = withGateway({
+    management: (req, res) => {
+      res.setHeader('Content-Length', '10').end('management');
+      void req;
+    },
+  });
+
+  it.each([
+    '/consumer-api-key',
+    '/consumer-api-key/create?x',
+    '/rate-limit/create',
+    '/api-keys/apply-rate-limit',
+    '/api-keys//x',
+  ])('sends %s there and nowhere else', async (target) => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send(stage.gateway.head(`GET ${target}`));
+    await client.until((text) => text.endsWith('management'));
+    expect(stage.backend.received).toBe('');
+    expect(stage.gateway.observed).toEqual([]);
+  });
+
+  it('sends an absolute-form target of a reserved path there too', async () => {
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET http://api.example.com/rate-limit/create'),
+    );
+    await client.until((text) => text.endsWith('management'));
+  });
+
+  it('holds heads for management to the same rules', async () => {
+    const client = await stage.gateway.send(
+      stage.gateway.head('POST /rate-limit/create', 'Transfer-Encoding: gzip, chunked'),
+    );
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 501 /);
+  });
+
+  it('does not upgrade reserved paths', async () => {
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /rate-limit', 'Connection: Upgrade', 'Upgrade: websocket'),
+    );
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 404 /);
+    expect(stage.backend.received).toBe('');
+  });
+});
+
+describe('the public port without it', () => {
+  const stage = withGateway();
+  it('reserves no path', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send(stage.gateway.head('GET /consumer-api-key'));
+    await client.until((text) => text.endsWith('ok'));
+    expect(stage.backend.received).toContain('GET /consumer-api-key HTTP/1.1');
+  });
+});
+
+describe('closing', () => {
+  const stage = withGateway();
+
+  it('lets requests in progress finish, says so to their clients, and closes unused connections at once', async () => {
+    const unused = await stage.gateway.send(stage.gateway.head('GET /'));
+    const first = await stage.backend.connection(0);
+    await first.head();
+    const busy = await stage.gateway.send(stage.gateway.head('GET /busy'));
+    const second = await stage.backend.connection(1);
+    await second.head();
+    first.send(OK);
+    await unused.until((text) => text.endsWith('ok'));
+
+    const closed = stage.gateway.close(5000);
+    await unused.ended();
+    expect(await busy.staysOpen(100)).toBe(true);
+    second.send(OK);
+    expect(await busy.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*ok$/s);
+    await closed;
+    await expect(stage.gateway.connect()).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it('cuts what is not done in time', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await (await stage.backend.connection()).head();
+    const startedAt = performance.now();
+    await stage.gateway.close(200);
+    expect(performance.now() - startedAt).toBeGreaterThan(150);
+    await client.ended();
+    await (await stage.backend.connection()).ended();
+  });
+});
+
+describe('cross-origin callers', () => {
+  const stage = withGateway({ corsAllowedOrigins: ['https://app.example'] });
+
+  it('get their preflight answered without a key, when their origin is listed', async () => {
+    const client = await stage.gateway.send(
+      [
+        'OPTIONS /a HTTP/1.1',
+        'Host: a',
+        'Origin: https://app.example',
+        'Access-Control-Request-Method: PUT',
+        'Access-Control-Request-Headers: authorization,x-customer-id',
+        '',
+        '',
+      ].join('\r\n'),
+    );
+    const answer = await client.head();
+    expect(answer).toMatch(/^HTTP\/1\.1 204 /);
+    expect(answer).toContain('\r\nAccess-Control-Allow-Origin: https://app.example');
+    expect(answer).toContain('\r\nAccess-Control-Allow-Methods: PUT');
+    expect(answer).toContain('\r\nAccess-Control-Allow-Headers: authorization,x-customer-id');
+    expect(stage.backend.received).toBe('');
+    expect(stage.gateway.recorded).toEqual([]);
+  });
+
+  it('may read answers and errors, in place of what the backend allows', async () => {
+    stage.backend.answer(
+      OK.replace('200 OK\r\n', '200 OK\r\nAccess-Control-Allow-Origin: *\r\nVary: Accept\r\n'),
+    );
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /', 'Origin: https://app.example', 'Connection: close'),
+    );
+    const answer = await client.ended();
+    expect(answer.match(/access-control-allow-origin/gi)).toHaveLength(1);
+    expect(answer).toContain('\r\nAccess-Control-Allow-Origin: https://app.example\r\n');
+    expect(answer).toMatch(/\r\nAccess-Control-Expose-Headers: .*x-ratelimit-remaining/);
+    expect(answer).toContain('\r\nVary: Accept\r\n');
+    expect(answer).toContain('\r\nVary: Origin\r\n');
+    const refused = await stage.gateway.send(
+      'GET / HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\n\r\n',
+    );
+    const error = await refused.until((text) => text.endsWith('}'));
+    expect(error).toMatch(/^HTTP\/1\.1 401 /);
+    expect(error).toContain('\r\nAccess-Control-Allow-Origin: https://app.example\r\n');
+  });
+
+  it('of other origins are treated like anybody', async () => {
+    stage.backend.answer(OK.replace('200 OK\r\n', '200 OK\r\nAccess-Control-Allow-Origin: *\r\n'));
+    const preflight = await stage.gateway.send(
+      'OPTIONS /a HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\nAccess-Control-Request-Method: PUT\r\n\r\n',
+    );
+    expect(await preflight.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 401 /);
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /', 'Origin: https://evil.example', 'Connection: close'),
+    );
+    expect(await client.ended()).toContain('\r\nAccess-Control-Allow-Origin: *\r\n');
+  });
+});

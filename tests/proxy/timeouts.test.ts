@@ -1,0 +1,131 @@
+import { describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+describe('rule 16: slow peers', () => {
+  const stage = withGateway({
+    timeouts: { headMs: 200, idleMs: 400, keepAliveMs: 400 },
+    backendTimeoutMs: 1000,
+    bodyIdleMs: 1000,
+  });
+
+  it('a head that does not arrive is 408', async () => {
+    const client = await stage.gateway.send('GET / HTTP/1.1\r\nHost: a\r\n');
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 408 .*"request_timeout"/s);
+  });
+
+  it('a head that arrives byte by byte is too', async () => {
+    const client = await stage.gateway.send('GET / HTTP/1.1\r\n');
+    const drip = setInterval(() => client.send('a'), 50);
+    try {
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 408 /);
+    } finally {
+      clearInterval(drip);
+    }
+  });
+
+  it('a connection on which nothing is said is closed', async () => {
+    const client = await stage.gateway.connect();
+    await client.ended();
+  });
+
+  it('a body that does not arrive is 408, and its backend request ends unfinished', async () => {
+    const client = await stage.gateway.send(`${stage.gateway.head('POST /', 'Content-Length: 10')}hello`);
+    const backend = await stage.backend.connection();
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 408 .*"request_timeout"/s);
+    expect(await backend.ended()).toMatch(/\r\n\r\nhello$/);
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
+  });
+
+  it('a body that makes progress may take longer than any of the timeouts', async () => {
+    stage.backend.onConnection((connection) => {
+      connection
+        .until((text) => text.endsWith('x'.repeat(15)))
+        .then(
+          () => connection.send(OK),
+          () => {},
+        );
+    });
+    const client = await stage.gateway.send(stage.gateway.head('POST /', 'Content-Length: 15'));
+    for (let i = 0; i < 15; i += 1) {
+      client.send('x');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(await client.until((text) => text.endsWith('ok'))).toMatch(/^HTTP\/1\.1 200 /);
+  });
+
+  it('a client that does not read is cut, and its backend request with it', async () => {
+    const big = Buffer.alloc(32 * 1024 * 1024, 'x');
+    stage.backend.answer(
+      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n`), big]),
+    );
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send(stage.gateway.head('GET /'));
+    const backend = await stage.backend.connection();
+    await until(() => backend.socket.destroyed || backend.ending !== 'open', { timeoutMs: 10_000 });
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
+  });
+
+  it('a client that reads slowly is served', async () => {
+    const big = Buffer.alloc(8 * 1024 * 1024, 'x');
+    stage.backend.answer(
+      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n`), big]),
+    );
+    const client = await stage.gateway.connect();
+    client.send(stage.gateway.head('GET /'));
+    const brake = setInterval(() => {
+      client.socket.pause();
+      setTimeout(() => client.socket.resume(), 80);
+    }, 100);
+    try {
+      await until(() => client.length > big.length, { timeoutMs: 20_000 });
+    } finally {
+      clearInterval(brake);
+    }
+  });
+
+  it('a backend may take longer to answer than a client may be idle', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    const backend = await stage.backend.connection();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    backend.send(OK);
+    await client.until((text) => text.endsWith('ok'));
+  });
+
+  it('a backend may be silent in mid-body for longer than a client', async () => {
+    stage.backend.answer('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await client.head();
+    const backend = await stage.backend.connection();
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    backend.send('2\r\nok\r\n0\r\n\r\n');
+    await client.until((text) => text.endsWith('0\r\n\r\n'));
+  });
+
+  it('a backend that does not read a body is 504', async () => {
+    stage.backend.onConnection((connection) => connection.socket.pause());
+    const client = await stage.gateway.send(stage.gateway.head('POST /', 'Content-Length: 100000000'));
+    const pump = setInterval(() => {
+      if (client.socket.writableLength < 1_000_000) client.send(Buffer.alloc(1_000_000));
+    }, 5);
+    try {
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 504 .*"gateway_timeout"/s);
+    } finally {
+      clearInterval(pump);
+    }
+  });
+
+  it('an unused connection is kept for a while, then closed', async () => {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await client.until((text) => text.endsWith('ok'));
+    expect(await client.staysOpen(200)).toBe(true);
+    await client.ended();
+    expect(client.ending).toBe('fin');
+  });
+});

@@ -1,0 +1,258 @@
+import { describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
+import { plan } from './support/gateway.ts';
+import type { RawPeer } from './support/raw-peer.ts';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const ASKS = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: abc',
+  'Sec-WebSocket-Version: 13',
+];
+const SWITCHES =
+  'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: xyz\r\nX-RateLimit-Limit: 1\r\n\r\n';
+
+describe('rule 15: upgrades', () => {
+  const stage = withGateway({ backendTimeoutMs: 1000, upgradeIdleMs: 400, timeouts: { idleMs: 300 } });
+
+  async function open(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
+    stage.backend.answer(SWITCHES);
+    const index = stage.backend.connections.length;
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat?x', ...ASKS));
+    await client.until((text) => text.includes('\r\n\r\n'));
+    return { client, backend: await stage.backend.connection(index) };
+  }
+
+  it('to WebSocket pass authentication and limit, and carry bytes both ways', async () => {
+    const { client, backend } = await open();
+    expect(backend.text).toMatch(/^GET \/chat\?x HTTP\/1\.1\r\n/);
+    expect(backend.text).toMatch(/\r\nconnection: upgrade\r\nupgrade: websocket\r\n/);
+    expect(backend.text).toContain('\r\nSec-WebSocket-Key: abc\r\n');
+    expect(backend.text).toContain(`\r\nx-api-key: ${stage.gateway.secret}\r\n`);
+    expect(client.text).toMatch(
+      /^HTTP\/1\.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n/,
+    );
+    expect(client.text).toContain('\r\nSec-WebSocket-Accept: xyz\r\n');
+    expect(client.text).toContain('\r\nX-RateLimit-Limit: 1000000\r\n');
+    client.send('\x81\x01a');
+    await backend.until((text) => text.endsWith('\x81\x01a'));
+    backend.send('\x81\x01b');
+    await client.until((text) => text.endsWith('\r\n\r\n\x81\x01b'));
+    client.send('c');
+    await backend.until((text) => text.endsWith('c'));
+    expect(stage.gateway.proxy.backendLoad).toMatchObject({ busy: 0, tunnels: 1 });
+    expect(stage.gateway.recorded).toMatchObject([{ endpoint: '/chat', successful: true }]);
+    expect(stage.gateway.observed).toMatchObject([{ status: 101, outcome: 'forwarded' }]);
+  });
+
+  it('count as one request each, and are refused over the limit', async () => {
+    await stage.gateway.change({ plan: plan(1) });
+    await open();
+    const denied = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    const answer = await denied.ended();
+    expect(answer).toMatch(/^HTTP\/1\.1 429 .*"remaining":0/s);
+    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    expect(stage.backend.connections).toHaveLength(1);
+    await until(() => stage.gateway.recorded.length === 2);
+  });
+
+  it('without a key are 401', async () => {
+    const client = await stage.gateway.send(`GET / HTTP/1.1\r\nHost: a\r\n${ASKS.join('\r\n')}\r\n\r\n`);
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 401 .*"missing_api_key"/s);
+    expect(stage.backend.connections).toHaveLength(0);
+  });
+
+  it.each([
+    ['Content-Length', ['Content-Length: 3'], 'abc'],
+    ['Transfer-Encoding', ['Transfer-Encoding: chunked'], '3\r\nabc\r\n0\r\n\r\n'],
+  ] as const)('with %s are 400', async (_what, lines, body) => {
+    for (const method of ['GET', 'POST']) {
+      const client = await stage.gateway.send(stage.gateway.head(`${method} /`, ...ASKS, ...lines) + body);
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 /);
+    }
+    expect(stage.backend.received).toBe('');
+  });
+
+  it('with another method than GET are 400', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('POST /', ...ASKS));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 400 /);
+    expect(stage.backend.received).toBe('');
+  });
+
+  it.each(['h2c', 'websocket, h2c', 'TLS/1.0'])(
+    'to %s are no upgrades: the field is dropped',
+    async (protocol) => {
+      stage.backend.answer(OK);
+      const client = await stage.gateway.send(
+        `${stage.gateway.head('POST /', 'Connection: Upgrade, HTTP2-Settings', `Upgrade: ${protocol}`, 'HTTP2-Settings: AAMAAABk', 'Content-Length: 5')}hello`,
+      );
+      expect(await client.until((text) => text.endsWith('ok'))).toMatch(/^HTTP\/1\.1 200 /);
+      expect(stage.backend.received).not.toMatch(/upgrade|http2-settings/i);
+      expect(stage.backend.received).toMatch(/\r\n\r\nhello$/);
+    },
+  );
+
+  it.each(['/a/../b', '/consumer%2dapi-key'])('of %s are refused like requests', async (target) => {
+    const client = await stage.gateway.send(stage.gateway.head(`GET ${target}`, ...ASKS));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 40[04] /);
+    expect(stage.backend.received).toBe('');
+  });
+
+  it('that the backend refuses are answered with its answer', async () => {
+    stage.backend.answer('HTTP/1.1 403 Forbidden\r\nX-Why: because\r\nContent-Length: 4\r\n\r\nnope');
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    const answer = await client.ended();
+    expect(answer).toMatch(/^HTTP\/1\.1 403 Forbidden\r\nX-Why: because\r\n.*nope$/s);
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
+    await (await stage.backend.connection()).ended();
+  });
+
+  it('that the backend refuses at length are answered whole', async () => {
+    const body = 'x'.repeat(5_000_000);
+    stage.backend.answer(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    await client.ended();
+    expect(client.text.endsWith(body)).toBe(true);
+  });
+
+  it.each([
+    'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+    'HTTP/1.1 101 Switching Protocols\r\n\r\n',
+  ])('that the backend answers with another protocol are 502: %j', async (bytes) => {
+    stage.backend.answer(bytes);
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 502 /);
+    await (await stage.backend.connection()).ended();
+  });
+
+  it('without a backend are 502, without its answer 504', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 504 .*"gateway_timeout"/s);
+    await stage.backend.stop();
+    const other = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    expect(await other.ended()).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"/s);
+  });
+
+  it('use a connection of their own, which is never used for a request, nor the reverse', async () => {
+    stage.backend.answer(OK);
+    const plain = await stage.gateway.send(stage.gateway.head('GET /1'));
+    await plain.until((text) => text.endsWith('ok'));
+    const refused = await stage.gateway.send(stage.gateway.head('GET /2', ...ASKS));
+    await refused.ended();
+    plain.send(stage.gateway.head('GET /3'));
+    await plain.until((text) => text.split('\r\n\r\nok').length === 3);
+    expect(stage.backend.connections.map(({ text }) => text.match(/GET \/\d/g))).toEqual([
+      ['GET /1', 'GET /3'],
+      ['GET /2'],
+    ]);
+  });
+
+  it('send on what the client sent behind its head', async () => {
+    stage.backend.answer(SWITCHES);
+    await stage.gateway.send(`${stage.gateway.head('GET /chat', ...ASKS)}early`);
+    await (await stage.backend.connection()).until((text) => text.endsWith('\r\n\r\nearly'));
+  });
+
+  it('send on what the backend sent behind its head', async () => {
+    stage.backend.answer(`${SWITCHES}early`);
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    await client.until((text) => text.endsWith('\r\n\r\nearly'));
+  });
+
+  it('end with either side, and what was sent last arrives', async () => {
+    const one = await open();
+    one.backend.send('bye');
+    one.backend.end();
+    expect(await one.client.ended()).toMatch(/bye$/);
+    const two = await open();
+    two.client.send('bye');
+    two.client.end();
+    expect(await two.backend.ended()).toMatch(/bye$/);
+    const three = await open();
+    three.client.reset();
+    await three.backend.ended();
+    const four = await open();
+    four.backend.reset();
+    await four.client.ended();
+    one.client.destroy();
+    two.backend.destroy();
+    await until(() => stage.gateway.proxy.backendLoad.tunnels === 0);
+  });
+
+  it('that carry nothing are closed; those that do are kept', async () => {
+    const { client, backend } = await open();
+    for (let i = 0; i < 8; i += 1) {
+      backend.send('.');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(client.ending).toBe('open');
+    await client.ended();
+    await backend.ended();
+  });
+
+  it('are held back at the sender when the receiver is slow', async () => {
+    const { client, backend } = await open();
+    client.socket.pause();
+    backend.send(Buffer.alloc(64 * 1024 * 1024, 'x'));
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    expect(backend.socket.writableLength).toBeGreaterThan(32 * 1024 * 1024);
+  });
+
+  it('are closed within a second when their key is disabled or deleted, and not for another change', async () => {
+    const first = await open();
+    const keepAlive = setInterval(() => first.backend.send('.'), 50);
+    try {
+      await stage.gateway.change({ plan: plan(5) });
+      expect(await first.client.staysOpen(300)).toBe(true);
+      await stage.gateway.change({ enabled: false });
+      const changedAt = performance.now();
+      await first.client.ended();
+      await first.backend.ended();
+      expect(performance.now() - changedAt).toBeLessThan(1000);
+      await stage.gateway.change({ enabled: true });
+      const second = await open();
+      await stage.gateway.delete();
+      await second.client.ended();
+    } finally {
+      clearInterval(keepAlive);
+    }
+  });
+
+  it('are closed when their key expires', async () => {
+    await stage.gateway.change({ expiresAtMs: Date.now() + 300 });
+    const { client, backend } = await open();
+    const keepAlive = setInterval(() => backend.send('.'), 50);
+    try {
+      await client.ended();
+    } finally {
+      clearInterval(keepAlive);
+    }
+  });
+
+  it('are closed when the gateway stops, after the time to finish', async () => {
+    const { client, backend } = await open();
+    const keepAlive = setInterval(() => backend.send('.'), 50);
+    try {
+      const closed = stage.gateway.close(300);
+      expect(await client.staysOpen(200)).toBe(true);
+      await client.ended();
+      await closed;
+    } finally {
+      clearInterval(keepAlive);
+    }
+  });
+});
+
+describe('the number of upgrades', () => {
+  const stage = withGateway({ maxUpgrades: 1 });
+  it('is bounded: 503', async () => {
+    stage.backend.answer(SWITCHES);
+    const first = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    await first.head();
+    const second = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    expect(await second.ended()).toMatch(/^HTTP\/1\.1 503 .*"overloaded"/s);
+  });
+});
