@@ -109,6 +109,7 @@ const UNAUTHENTICATED: ReadonlySet<Outcome> = new Set<ErrorCode>([
   'invalid_api_key',
   'key_disabled',
   'key_expired',
+  'too_many_requests',
 ]);
 
 /** The result under which a request's outcome is counted. */

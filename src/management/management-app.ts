@@ -3,6 +3,7 @@ import express, { type Express, type RequestHandler } from 'express';
 import { TollgateError } from '../errors.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { RootTokens } from '../http/root-token.ts';
 import type { Endpoint, ManagementServices } from './endpoint.ts';
@@ -13,13 +14,19 @@ import { BODY_FORMATS } from './formats.ts';
 export interface ManagementOptions extends ManagementServices {
   /** All are valid. Each at least 32 characters of token68. */
   readonly rootTokens: readonly string[];
+  /** Bounds how often an address is told that its token is wrong; undefined = not at all. */
+  readonly failedCredentials?: FailedCredentials;
 }
 
 /**
  * The management interface as an Express app. It answers every request itself, always in JSON: an unknown path (404) or method (405) first,
  * then wrong credentials, then a wrong body, and only then the endpoint.
  */
-export function createManagementApp({ rootTokens, ...services }: ManagementOptions): Express {
+export function createManagementApp({
+  rootTokens,
+  failedCredentials,
+  ...services
+}: ManagementOptions): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -29,7 +36,7 @@ export function createManagementApp({ rootTokens, ...services }: ManagementOptio
   app.enable('strict routing');
 
   app.use(forbidCaching);
-  const authenticate = requireRootToken(new RootTokens(rootTokens));
+  const authenticate = requireRootToken(new RootTokens(rootTokens), failedCredentials);
   const compile = createBodyCompiler(BODY_FORMATS);
   for (const [path, endpoints] of Map.groupBy(ENDPOINTS, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
@@ -64,9 +71,17 @@ function refuseOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
   };
 }
 
-function requireRootToken(rootTokens: RootTokens): RequestHandler {
+function requireRootToken(
+  rootTokens: RootTokens,
+  failedCredentials: FailedCredentials | undefined,
+): RequestHandler {
   return (req, _res, next) => {
-    rootTokens.authenticate(req.headersDistinct.authorization ?? []);
+    try {
+      rootTokens.authenticate(req.headersDistinct.authorization ?? []);
+    } catch (error) {
+      const isGuess = error instanceof TollgateError && error.code === 'invalid_root_token';
+      throw isGuess ? (failedCredentials?.answerTo(req, error) ?? error) : error;
+    }
     next();
   };
 }

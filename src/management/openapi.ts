@@ -32,6 +32,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'bad_request',
   'missing_root_token',
   'invalid_root_token',
+  'too_many_requests',
   'internal_error',
   'store_unavailable',
 ];

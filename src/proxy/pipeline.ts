@@ -23,7 +23,7 @@ import { forwardUpgrade, responseOn } from './upgrade.ts';
 /** All that proxying needs. */
 export interface ProxyOptions {
   readonly backendUrl: URL;
-  /** Certificates that sign the backend's, besides those that Node knows. PEM. */
+  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
   readonly backendCa?: string;
   /** For the head of an answer, counted from the request's start. Milliseconds. */
   readonly backendTimeoutMs: number;
@@ -82,7 +82,8 @@ export function createProxy(options: ProxyOptions): Proxy {
   const pool = new BackendPool({
     ...backend,
     connections: options.backendConnections,
-    waiting: options.backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * options.backendConnections),
+    waiting:
+      options.backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * options.backendConnections),
   });
   const tunnels = new Tunnels(options.keys, clock);
   const dedicated = new DedicatedConnections(

@@ -1,0 +1,39 @@
+import type { IncomingMessage } from 'node:http';
+import { type BlockList, isIP } from 'node:net';
+
+/**
+ * The address that a request came from, as far as it can be believed: the peer's, or, when the peer is a trusted proxy, the right-most
+ * entry of `X-Forwarded-For` that is none. What stands left of that entry is the client's own claim. An entry that is no address ends
+ * the search at the proxy that wrote it down.
+ */
+export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): string {
+  const peer = plainAddress(req.socket.remoteAddress ?? '');
+  const field = req.headers['x-forwarded-for'];
+  if (field === undefined || !isTrusted(peer, trustedProxies)) return peer;
+  const chain = Array.isArray(field) ? field.join(',') : field;
+  let address = peer;
+  for (const entry of chain.split(',').reverse()) {
+    const hop = plainAddress(withoutPort(entry.trim()));
+    if (isIP(hop) === 0) return address;
+    address = hop;
+    if (!isTrusted(hop, trustedProxies)) return address;
+  }
+  return address;
+}
+
+/** Whether an address is that of a proxy whose word counts. */
+export function isTrusted(address: string, trustedProxies: BlockList): boolean {
+  const plain = plainAddress(address);
+  const family = isIP(plain);
+  return family !== 0 && trustedProxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */
+export function plainAddress(address: string): string {
+  return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
+}
+
+/** Some proxies write `1.2.3.4:5678` and `[2001:db8::1]:5678`. */
+function withoutPort(entry: string): string {
+  return /^\[(.+)\](?::\d+)?$/.exec(entry)?.[1] ?? /^(\d+(?:\.\d+){3}):\d+$/.exec(entry)?.[1] ?? entry;
+}
