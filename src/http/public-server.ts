@@ -54,9 +54,12 @@ export interface PublicServerOptions {
 export interface PublicServer {
   /** Resolves with the address that is listened on. Rejects when the port can't be had. */
   listen(port: number, host: string): Promise<AddressInfo>;
+  /** From now on every answer says `Connection: close`; connections and requests are taken as before. */
+  announceClose(): void;
   /**
    * Accepts no more connections; requests in progress are answered with `Connection: close`, and what is not done after `drainMs` is
-   * cut, upgraded connections included. Resolves when no connection is left.
+   * cut, upgraded connections included. A connection that carries no request is closed at once, or, if it has not had its first one yet, a
+   * second later: it may be under way. Resolves when no connection is left.
    */
   close(drainMs: number): Promise<void>;
 }
@@ -70,6 +73,8 @@ type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
 export function createPublicServer(options: PublicServerOptions): PublicServer {
   const { proxied, management, timeouts = PUBLIC_TIMEOUTS, onRefused = () => {} } = options;
   let closing = false;
+  /** Connections on which it is not certain where a next request would begin: nothing more is read from them. */
+  const givenUp = new WeakSet<Socket>();
 
   /** Says `Connection: close` once the server is closing, whoever writes the head. */
   class Response extends ServerResponse {
@@ -104,21 +109,26 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   server.on('connect', (_req: IncomingMessage, socket: Socket) => {
     refuseSocket(socket, new TollgateError('method_not_allowed', 'The method CONNECT is not allowed.'));
   });
-  const broken = new WeakSet<Socket>();
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
   server.on('clientError', (error: Error, socket: Socket) => {
     // Whatever still arrives on a connection given up on makes the parser complain again.
-    if (broken.has(socket)) return;
-    broken.add(socket);
+    if (givenUp.has(socket)) return;
+    givenUp.add(socket);
     const fault = parserFault(error);
     if (fault === undefined || !socket.writable || hasBegunAnswer(socket)) socket.destroy();
     else refuseSocket(socket, fault);
   });
 
   function serve(req: IncomingMessage, res: ServerResponse): void {
-    // A request that came behind the last one of a closing connection: it was never to be answered.
-    if (req.socket.writableEnded) return;
+    // What came behind the last request of a connection was never to be answered.
+    if (givenUp.has(req.socket) || req.socket.writableEnded) return;
     const head = readRequestHead(req);
     if (head instanceof TollgateError) {
+      givenUp.add(req.socket);
       onRefused(head);
       refuseConnection(res, head);
       return;
@@ -152,9 +162,12 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
 
   return {
     listen: (port, host) => listen(server, port, host),
+    announceClose() {
+      closing = true;
+    },
     close(drainMs) {
       closing = true;
-      return drain(server, drainMs, () => proxied?.closeUpgrades());
+      return drain(server, sockets, { drainMs, closeUpgrades: () => proxied?.closeUpgrades() });
     },
   };
 }
@@ -208,16 +221,35 @@ function listen(server: Server, port: number, host: string): Promise<AddressInfo
   });
 }
 
-function drain(server: Server, drainMs: number, closeUpgrades: () => void): Promise<void> {
+/** How often connections that have become idle are looked for. Milliseconds. */
+const IDLE_LOOK_MS = 50;
+/** How long a connection may take to bring its first byte once the server closes. Milliseconds. */
+const FIRST_BYTE_MS = 1000;
+
+interface DrainOptions {
+  readonly drainMs: number;
+  readonly closeUpgrades: () => void;
+}
+
+function drain(
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  { drainMs, closeUpgrades }: DrainOptions,
+): Promise<void> {
   return new Promise((resolve) => {
+    // An answer whose head was written before the close keeps its connection, which nobody would end for the whole keep-alive time.
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
+    // Node takes a connection without a request for a busy one.
+    const unused = setTimeout(() => {
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    }, FIRST_BYTE_MS);
     const deadline = setTimeout(() => {
       closeUpgrades();
       server.closeAllConnections();
     }, drainMs);
     server.close(() => {
-      clearTimeout(deadline);
+      for (const timer of [idle, unused, deadline]) clearTimeout(timer);
       resolve();
     });
-    server.closeIdleConnections();
   });
 }
