@@ -104,5 +104,5 @@ function countInRedis(url: string, settings: Settings, platform: Platform): Coun
 async function checkRedis(redis: OpenRedis): Promise<void> {
   await redis.ping();
   const { faults } = await redis.checkHealth();
-  if (faults.length > 0) throw new ReadinessFault(faults.map((fault) => fault.message).join('; '));
+  if (faults.length > 0) throw new ReadinessFault(faults.join('; '));
 }

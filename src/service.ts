@@ -2,6 +2,7 @@ import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Settings } from './config.ts';
 import { maskedSettings } from './config.ts';
+import { FailedCredentials } from './http/failed-credentials.ts';
 import { createOpsServer } from './http/ops-server.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { KeyDirectory } from './keys/key-directory.ts';
@@ -10,6 +11,7 @@ import { SecretVault } from './keys/secret-vault.ts';
 import { createManagementApp } from './management/management-app.ts';
 import { createMetrics } from './observability/metrics.ts';
 import { Readiness } from './observability/readiness.ts';
+import { ReadinessWatch } from './observability/readiness-watch.ts';
 import { RequestMetrics } from './observability/request-metrics.ts';
 import { openCounting, openRecordStore } from './open-stores.ts';
 import { PlanService } from './plans/plan-service.ts';
@@ -63,6 +65,9 @@ export async function startService(settings: Settings, platform: Platform): Prom
       [preparation, ...(counting.component ? [counting.component] : [])],
       CHECK_DEADLINE_MS,
     );
+    const readinessWatch = new ReadinessWatch(readiness, log);
+    lifecycle.add('readiness watch', CLOSE_DEADLINE_MS, () => readinessWatch.stop());
+    readinessWatch.start();
 
     const usage = createUsage({
       live: counting.liveUsage,
@@ -76,8 +81,8 @@ export async function startService(settings: Settings, platform: Platform): Prom
     const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
     const vault = new SecretVault(encryptionKeys, random);
     const directory = new KeyDirectory({ repository: records.keys, vault, clock, maxLookups: LOOK_UPS });
-    changes.onChange((keyId) => directory.drop(keyId));
 
+    const failedCredentials = new FailedCredentials({ clock, trustedProxies: settings.trustedProxies });
     const management = createManagementApp({
       keys: new KeyService({
         repository: records.keys,
@@ -98,6 +103,7 @@ export async function startService(settings: Settings, platform: Platform): Prom
       limiter,
       usage: usage.reader,
       rootTokens,
+      failedCredentials,
       clock,
       log,
     });
@@ -106,10 +112,15 @@ export async function startService(settings: Settings, platform: Platform): Prom
     const proxy = createProxy({
       ...settings,
       keys: directory,
+      failedCredentials,
       limiter,
       usage: usage.recorder,
       clock,
       observe: (summary) => requests.observe({ ...summary, result: resultOf(summary.outcome) }),
+    });
+    changes.onChange((keyId) => {
+      directory.drop(keyId);
+      proxy.recheckUpgradesOf(keyId);
     });
     lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
 
@@ -145,6 +156,8 @@ export async function startService(settings: Settings, platform: Platform): Prom
       },
       stop: async () => {
         readiness.drain();
+        // Clients with a connection of their own, which no load balancer would move, leave while there is time.
+        for (const server of [admin, open]) server?.announceClose();
         await pause(settings.shutdownDelayMs);
         return lifecycle.stop();
       },

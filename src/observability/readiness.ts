@@ -13,8 +13,10 @@ export interface ReadinessReport {
 }
 
 /**
- * Whether the replica may get traffic: every component answered its last check and the replica is not shutting down. Components are
- * asked once when they are asked for, at most once at a time, so a flood of probes costs the stores nothing.
+ * Whether the replica may get traffic: every component has answered at the same check since the start, and the replica is not shutting
+ * down. A component that goes away later is named but does not take the replica out of service: all replicas share the stores, each
+ * goes on with what it can do without them, and a load balancer with no replica left would turn an outage of a part into one of the
+ * whole. Components are asked when the report is asked for, at most once at a time, so a flood of probes costs the stores nothing.
  */
 export class Readiness {
   readonly #components: readonly Component[];
@@ -22,6 +24,8 @@ export class Readiness {
   readonly #last = new Map<string, string>();
   #running: Promise<void> | undefined;
   #draining = false;
+  /** All components were fit at the same time once. */
+  #hasStarted = false;
 
   constructor(components: readonly Component[], deadlineMs: number) {
     this.#components = components;
@@ -47,7 +51,7 @@ export class Readiness {
   last(): ReadinessReport {
     const components: Record<string, string> = Object.fromEntries(this.#last);
     if (this.#draining) components.replica = 'shutting down';
-    return { ready: Object.values(components).every((state) => state === 'ok'), components };
+    return { ready: this.#hasStarted && !this.#draining, components };
   }
 
   async #checkAll(): Promise<void> {
@@ -56,6 +60,7 @@ export class Readiness {
         this.#last.set(component.name, await this.#checkOne(component));
       }),
     );
+    this.#hasStarted ||= this.#last.values().every((state) => state === 'ok');
   }
 
   async #checkOne(component: Component): Promise<string> {

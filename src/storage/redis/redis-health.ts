@@ -1,16 +1,11 @@
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
-/** What is wrong with a Redis server: `refuse` when the gateway can't work with it, `warn` when it may lose counts. */
-interface RedisFault {
-  readonly severity: 'refuse' | 'warn';
-  readonly message: string;
-}
-
 /** `version` is the server's own, or what it is compatible with. */
 export interface RedisHealth {
   readonly version: string;
-  readonly faults: readonly RedisFault[];
+  /** Sentences, one for each reason not to work with this server. They hold no address and no credential. */
+  readonly faults: readonly string[];
 }
 
 const OLDEST_MAJOR = 7;
@@ -32,19 +27,17 @@ export async function checkRedisHealth(redis: RedisConnection): Promise<RedisHea
 export function readHealth(info: string): RedisHealth {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
   const version = field('redis_version');
-  const faults: RedisFault[] = [];
+  const faults: string[] = [];
   if (!(Number.parseInt(version, 10) >= OLDEST_MAJOR)) {
-    faults.push({
-      severity: 'refuse',
-      message: `Redis ${version || 'of unknown version'} is too old: version ${OLDEST_MAJOR} or newer is needed`,
-    });
+    faults.push(
+      `Redis ${version || 'of unknown version'} is too old: version ${OLDEST_MAJOR} or newer is needed`,
+    );
   }
   const policy = field('maxmemory_policy');
   if (policy !== '' && policy !== 'noeviction') {
-    faults.push({
-      severity: 'warn',
-      message: `Redis evicts keys (maxmemory-policy ${policy}): counts can be lost; set it to noeviction`,
-    });
+    faults.push(
+      `Redis evicts keys (maxmemory-policy ${policy}), so counts can be lost: set it to noeviction`,
+    );
   }
   return { version, faults };
 }

@@ -70,6 +70,6 @@ describe('readHealth', () => {
   ])('refuses servers older than 7: %j', (version, faults) => {
     const health = readHealth(`# Server\r\nredis_version:${version}\r\nmaxmemory_policy:noeviction\r\n`);
     expect(health.version).toBe(version);
-    expect(health.faults.filter(({ severity }) => severity === 'refuse')).toHaveLength(faults);
+    expect(health.faults).toHaveLength(faults);
   });
 });
