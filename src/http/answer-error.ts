@@ -45,8 +45,10 @@ const WORTH_READING_BYTES = 64 * 1024;
 /** Whether the client may still be sending more than is worth reading for nothing. */
 export function hasMuchToSend(req: IncomingMessage): boolean {
   if (req.complete) return false;
-  const { 'transfer-encoding': coding, 'content-length': length } = req.headers;
-  return coding !== undefined || (length !== undefined && Number(length) > WORTH_READING_BYTES);
+  const { 'transfer-encoding': coding, 'content-length': length, expect } = req.headers;
+  // A client that was to wait for a 100 may send its body or not, and only the end of the connection tells which.
+  if (coding !== undefined || expect !== undefined) return true;
+  return length !== undefined && Number(length) > WORTH_READING_BYTES;
 }
 
 /** The answer about to be written says `Connection: close`, and what remains of the request is read but thrown away. */

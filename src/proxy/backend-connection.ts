@@ -10,7 +10,7 @@ export interface BackendOptions {
   readonly connectTimeoutMs: number;
   /** How long the backend may be silent within a body. Milliseconds. */
   readonly bodyIdleMs: number;
-  /** Certificates that sign the backend's, besides those that Node knows. PEM. */
+  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
   readonly ca?: string;
 }
 

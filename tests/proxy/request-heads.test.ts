@@ -313,6 +313,16 @@ describe('the head of a request', () => {
   });
 
   describe('after a refusal', () => {
+    it('nothing behind the refused head is answered, not even while an answer before it is due', async () => {
+      const client = await stage.gateway.send(head('GET /first') + head('GET /..') + head('GET /third'));
+      const backend = await stage.backend.connection();
+      await backend.head();
+      await client.staysOpen(100);
+      backend.send(OK);
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*HTTP\/1\.1 400 /s);
+      expect(stage.backend.received).not.toContain('third');
+    });
+
     it('nothing behind the refused head is answered', async () => {
       stage.backend.answer(OK);
       const client = await stage.gateway.send(head('GET /..') + head('GET /second'));
