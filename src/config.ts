@@ -85,6 +85,14 @@ export const SETTINGS = {
   logLevel: setting('LOG_LEVEL', 'info', oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace')),
 } as const satisfies Record<string, Setting<unknown>>;
 
+/** The rows of `RecordSettings`. */
+const RECORD_TABLE = {
+  databaseUrl: SETTINGS.databaseUrl,
+  dataDir: SETTINGS.dataDir,
+  defaultPlanId: SETTINGS.defaultPlanId,
+  logLevel: SETTINGS.logLevel,
+};
+
 type ValuesOf<T extends Readonly<Record<string, Setting<unknown>>>> = {
   readonly [K in keyof T]: ReturnType<T[K]['parse']>;
 };
@@ -126,11 +134,29 @@ export function readSettings(environment: Environment): Settings {
   });
 }
 
-/** Reads only what migrating needs, so that a migration needs no secret but the store's. Throws as `readSettings` does. */
+/** Reads only what a program needs that works on the records alone. Throws as `readSettings` does. */
 export function readRecordSettings(environment: Environment): RecordSettings {
-  const { databaseUrl, dataDir, defaultPlanId, logLevel } = SETTINGS;
   const faults: string[] = [];
-  const values = readTable({ databaseUrl, dataDir, defaultPlanId, logLevel }, environment, faults);
+  return frozenUnless(faults, readTable(RECORD_TABLE, environment, faults), environment);
+}
+
+/** The same with the encryption keys: to be the new one first, then the old ones. Throws as `readSettings` does. */
+export function readResealSettings(
+  environment: Environment,
+): RecordSettings & Pick<Settings, 'encryptionKeys'> {
+  const faults: string[] = [];
+  const values = readTable({ ...RECORD_TABLE, encryptionKeys: SETTINGS.encryptionKeys }, environment, faults);
+  if (values.encryptionKeys !== undefined && values.encryptionKeys.length < 2) {
+    faults.push('ENCRYPTION_KEY: must list the new key first and then the old ones');
+  }
+  return frozenUnless(faults, values, environment);
+}
+
+function frozenUnless<T extends Pick<Values, 'databaseUrl'>>(
+  faults: string[],
+  values: T,
+  environment: Environment,
+): Readonly<T> {
   if (environment.NODE_ENV === 'production' && values.databaseUrl === null) {
     faults.push('DATABASE_URL: is required with NODE_ENV=production');
   }

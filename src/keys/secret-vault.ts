@@ -75,6 +75,11 @@ export class SecretVault {
     return Buffer.concat([Buffer.of(FORMAT), this.#first.id, nonce, cipher.getAuthTag(), text]);
   }
 
+  /** Whether a blob was sealed with the first encryption key. */
+  isCurrent(sealed: Buffer): boolean {
+    return this.#first.id.equals(sealed.subarray(1, NONCE_AT));
+  }
+
   /** The secret that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */
   open(keyId: string, sealed: Buffer): string {
     if (sealed.length < TEXT_AT || sealed[0] !== FORMAT) {

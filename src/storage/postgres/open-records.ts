@@ -1,9 +1,11 @@
 import { sql } from 'kysely';
 import type { KeyRepository } from '../../keys/key-repository.ts';
+import type { SealedKeys } from '../../keys/reseal.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
 import { PostgresKeyRepository } from './postgres-key-repository.ts';
 import { PostgresPlanRepository } from './postgres-plan-repository.ts';
+import { PostgresSealedKeys } from './postgres-sealed-keys.ts';
 import type { RecordsDatabase } from './records-database.ts';
 import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
 
@@ -11,6 +13,8 @@ import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
 export interface Records {
   readonly keys: KeyRepository;
   readonly plans: PlanRepository;
+  /** For the rotation of encryption keys. */
+  readonly sealedKeys: SealedKeys;
   /** For the repositories that are built elsewhere. */
   readonly db: RecordsDatabase;
   /** Applies what `pendingMigrations` names, as `applyMigrations` does. */
@@ -52,6 +56,7 @@ export function recordsIn(
   return {
     keys: new PostgresKeyRepository(db, options),
     plans: new PostgresPlanRepository(db, options),
+    sealedKeys: new PostgresSealedKeys(db),
     db,
     migrate,
     pendingMigrations: () => pendingMigrations(db, options.migrationsDirectory),

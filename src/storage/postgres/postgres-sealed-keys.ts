@@ -1,0 +1,33 @@
+import type { SealedKey, SealedKeys } from '../../keys/reseal.ts';
+import type { RecordsDatabase } from './records-database.ts';
+
+/** What is sealed, in Postgres. */
+export class PostgresSealedKeys implements SealedKeys {
+  readonly #db: RecordsDatabase;
+
+  constructor(db: RecordsDatabase) {
+    this.#db = db;
+  }
+
+  async after(keyId: string | undefined, limit: number): Promise<readonly SealedKey[]> {
+    const first = this.#db
+      .selectFrom('consumer_keys')
+      .select(['id', 'sealed_secret'])
+      .orderBy('id')
+      .limit(limit);
+    const page = keyId === undefined ? first : first.where('id', '>', keyId);
+    return (await page.execute()).map((row) => ({
+      id: row.id,
+      sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
+    }));
+  }
+
+  async replace(key: SealedKey, lookup: Buffer, sealedSecret: Buffer): Promise<void> {
+    await this.#db
+      .updateTable('consumer_keys')
+      .set({ lookup, sealed_secret: sealedSecret })
+      .where('id', '=', key.id)
+      .where('sealed_secret', '=', key.sealedSecret)
+      .execute();
+  }
+}

@@ -1,0 +1,69 @@
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, spawnNode, startGateway } from '../support/gateway.ts';
+
+const RESEAL = resolve(import.meta.dirname, '../../src/reseal.ts');
+const NEW_KEY = Buffer.alloc(32, 8).toString('base64');
+
+let fleet: Fleet;
+
+beforeAll(async () => {
+  fleet = await startFleet(1);
+});
+afterAll(() => fleet?.stop());
+
+async function reseal(
+  encryptionKeys: string,
+): Promise<{ readonly code: number | null; readonly output: string }> {
+  const { child, output } = spawnNode(RESEAL, {
+    DATABASE_URL: fleet.databaseUrl,
+    ENCRYPTION_KEY: encryptionKeys,
+  });
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return { code, output: output() };
+}
+
+describe('rotating the encryption key', () => {
+  it('keeps every key valid and its secret shown at each step, and ends without the old encryption key', async () => {
+    const old = await fleet.admin.makeKey('made before');
+    const both = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: `${NEW_KEY},${ENCRYPTION_KEY}` });
+    try {
+      const admin = new Admin(both.url);
+      const made = await admin.makeKey('made between');
+      for (const { id, secret } of [old, made]) {
+        expect(await statusOf(both.url, secret)).toBe(200);
+        expect((await admin.detail(id)).secret).toBe(secret);
+      }
+      const run = await reseal(`${NEW_KEY},${ENCRYPTION_KEY}`);
+      expect(run.code).toBe(0);
+      expect(run.output).toContain('"resealed":1,"current":1,"unkept":0');
+      expect(await statusOf(both.url, old.secret)).toBe(200);
+
+      const rotated = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
+      for (const { id, secret } of [old, made]) {
+        expect(await statusOf(rotated.url, secret)).toBe(200);
+        expect((await new Admin(rotated.url).detail(id)).secret).toBe(secret);
+      }
+      expect(await rotated.stop()).toBe(0);
+      expect((await reseal(`${NEW_KEY},${ENCRYPTION_KEY}`)).output).toContain('"resealed":0,"current":2');
+    } finally {
+      await both.stop();
+    }
+  });
+
+  it('says which keys hold it up, and what it needs', async () => {
+    const once = await startGateway({ ...fleet.environment, SECRET_REVEAL: 'once', ENCRYPTION_KEY: NEW_KEY });
+    const { secret } = await new Admin(once.url).makeKey('shown once');
+    expect(await statusOf(once.url, secret)).toBe(200);
+    await once.stop();
+    const run = await reseal(`${ENCRYPTION_KEY},${NEW_KEY}`);
+    expect(run.code).toBe(2);
+    expect(run.output).toContain('"unkept":1');
+    expect((await reseal(NEW_KEY)).code).toBe(78);
+    expect((await reseal(NEW_KEY)).output).not.toContain(ROOT_TOKEN);
+  });
+});
