@@ -1,0 +1,64 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import type { BenchCase } from '../cases.ts';
+import { keysFile } from '../setup/candidate.ts';
+import type { World } from '../setup/world.ts';
+
+const SCRIPT = resolve(import.meta.dirname, 'load.lua');
+
+/** Keep-alive connections of a load that leaves the gateway no pause. */
+export const CONNECTIONS = 64;
+/** A load ends by itself after this time, whatever becomes of the bench. */
+const LONGEST = '900s';
+
+/** A load against one port. */
+export interface Load {
+  readonly benchCase: BenchCase;
+  readonly port: number;
+  readonly seconds: number;
+  /** `CONNECTIONS` unless told. */
+  readonly connections?: number;
+  /** Mean of the random pause before each request of a connection; none unless told. Milliseconds. */
+  readonly pauseMs?: number;
+}
+
+/** What wrk saw of a load. */
+export interface LoadResult {
+  readonly requests: number;
+  readonly durationUs: number;
+  /** Answers with a status of 400 or more. */
+  readonly denied: number;
+  /** Connections that failed, and answers that did not come. */
+  readonly broken: number;
+  readonly p50Us: number;
+  readonly p99Us: number;
+}
+
+/** Runs a load to its end. Requests in flight at the end are answered, but not in the result. */
+export async function runLoad(world: World, load: Load): Promise<LoadResult> {
+  const { benchCase, connections = CONNECTIONS, pauseMs = 0 } = load;
+  const file = join(world.directory, `keys-${benchCase.keys}`);
+  await writeFile(file, keysFile(world.keys[benchCase.keys]));
+  const child = spawn(
+    world.programs.wrk,
+    [
+      ...['-t', '1', '-c', String(connections), '-d', LONGEST, '--timeout', '10s', '-s', SCRIPT],
+      ...[`http://127.0.0.1:${load.port}`, '--', file, benchCase.method, benchCase.path],
+      ...[benchCase.body, String(benchCase.closePercent), String(pauseMs)],
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text;
+  });
+  // wrk knows only whole seconds; a signal ends it early, within a tenth of one, and it measures how long it ran.
+  const end = setTimeout(() => child.kill('SIGINT'), load.seconds * 1000);
+  await once(child, 'close');
+  clearTimeout(end);
+  const line = /^BENCH (.*)$/m.exec(output)?.[1];
+  if (line === undefined) throw new Error(`wrk wrote no result:\n${output}`);
+  return JSON.parse(line) as LoadResult;
+}

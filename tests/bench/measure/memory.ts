@@ -1,0 +1,61 @@
+import { CASES, MAIN_CASE } from '../cases.ts';
+import { runLoad } from '../load/run-load.ts';
+import type { World } from '../setup/world.ts';
+import { residentBytes } from './process-counts.ts';
+
+/** Resident memory of one fresh replica. Bytes. */
+export interface MemoryCourse {
+  /** After a warm-up with 100 keys, before the other keys were seen. */
+  readonly beforeKeys: number;
+  /** When every one of the 10 000 keys had been used. */
+  readonly start: number;
+  readonly middle: number;
+  readonly end: number;
+  /** Requests between `start` and `end`. */
+  readonly requests: number;
+}
+
+const WARM_UP_SECONDS = 5;
+const SLICE_SECONDS = 5;
+const MANY_KEYS = CASES.find(({ keys }) => keys === 'ten_thousand') ?? MAIN_CASE;
+
+/** Sends about `requests` requests with 10 000 keys to a fresh replica. */
+export async function measureMemory(world: World, requests: number): Promise<MemoryCourse> {
+  const replica = await world.startReplica([]);
+  try {
+    const { port } = replica;
+    const resident = () => residentBytes(replica.pids());
+    const warmUp = { port, seconds: Math.min(WARM_UP_SECONDS, requests / 10_000) };
+    await runLoad(world, { ...warmUp, benchCase: MAIN_CASE });
+    const beforeKeys = resident();
+    await useEveryKey(world, port);
+    await runLoad(world, { ...warmUp, benchCase: MANY_KEYS });
+    const start = resident();
+    let done = 0;
+    let middle: number | undefined;
+    while (done < requests) {
+      const seconds = Math.min(SLICE_SECONDS, (requests - done) / 2000 + 0.5);
+      done += (await runLoad(world, { port, benchCase: MANY_KEYS, seconds })).requests;
+      if (done >= requests / 2) middle ??= resident();
+    }
+    const end = resident();
+    return { beforeKeys, start, middle: middle ?? end, end, requests: done };
+  } finally {
+    await replica.stop();
+  }
+}
+
+/** The load picks keys by chance, and would leave some out for long. */
+async function useEveryKey({ keys }: World, port: number): Promise<void> {
+  const waiting = keys.ten_thousand.values();
+  const work = async () => {
+    for (const { secret } of waiting) {
+      const answer = await fetch(`http://127.0.0.1:${port}${MANY_KEYS.path}`, {
+        headers: { authorization: `Bearer ${secret}` },
+      });
+      await answer.arrayBuffer();
+      if (!answer.ok) throw new Error(`A key of the bench was answered ${answer.status}.`);
+    }
+  };
+  await Promise.all(Array.from({ length: 16 }, work));
+}

@@ -1,0 +1,127 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { BenchCase } from '../cases.ts';
+import { CONNECTIONS, type LoadResult, runLoad } from '../load/run-load.ts';
+import type { BenchOptions } from '../options.ts';
+import type { Candidate, CandidateName } from '../setup/candidate.ts';
+import type { World } from '../setup/world.ts';
+import { cpuNs, residentBytes } from './process-counts.ts';
+import type { RedisProbe } from './redis-counts.ts';
+
+/** One run of a case's load against one candidate. */
+export interface Round {
+  readonly caseId: string;
+  readonly round: number;
+  readonly candidate: CandidateName;
+  readonly requests: number;
+  readonly requestsPerSecond: number;
+  /** CPU of the candidate's processes per request. Microseconds. */
+  readonly cpuUs: number;
+  /** CPU of Redis per request, background work of the candidate included. Microseconds. */
+  readonly redisCpuUs: number;
+  /** Script calls, and all commands, per request. */
+  readonly redisCalls: number;
+  readonly redisCommands: number;
+  /** Connections that the backend accepted, per 10 000 requests. */
+  readonly backendConnections: number;
+  readonly residentBytes: number;
+  /** Why the round does not count; undefined = it does. */
+  readonly fault?: string;
+}
+
+/** What a round is made of. */
+export interface RoundPlan {
+  readonly benchCase: BenchCase;
+  readonly candidate: Candidate;
+  readonly round: number;
+}
+
+/** Warms up, measures, and holds the result against what Redis and the backend counted. */
+export async function runRound(
+  world: World,
+  probe: RedisProbe,
+  { benchCase, candidate, round }: RoundPlan,
+  options: BenchOptions,
+): Promise<Round> {
+  const load = { benchCase, port: candidate.port };
+  if (options.warmUpSeconds > 0) await runLoad(world, { ...load, seconds: options.warmUpSeconds });
+  await untilQuiet(world);
+  const before = await snapshot(world, probe, candidate, benchCase);
+  const result = await runLoad(world, { ...load, seconds: options.seconds });
+  if (candidate.name.startsWith('tollgate')) await wait(options.settleMs);
+  await untilQuiet(world);
+  const after = await snapshot(world, probe, candidate, benchCase);
+  const { requests } = result;
+  const fault = faultOf(result, {
+    isDenied: benchCase.isDenied,
+    admitted: after.admitted - before.admitted,
+    backendRequests: after.backendRequests - before.backendRequests,
+  });
+  return {
+    caseId: benchCase.id,
+    round,
+    candidate: candidate.name,
+    requests,
+    requestsPerSecond: (requests / result.durationUs) * 1e6,
+    cpuUs: (after.cpuNs - before.cpuNs) / 1000 / requests,
+    redisCpuUs: (after.redisCpuNs - before.redisCpuNs) / 1000 / requests,
+    redisCalls: (after.redisCalls - before.redisCalls) / requests,
+    redisCommands: (after.redisCommands - before.redisCommands) / requests,
+    backendConnections: ((after.backendConnections - before.backendConnections) / requests) * 10_000,
+    residentBytes: after.residentBytes,
+    ...(fault !== undefined && { fault }),
+  };
+}
+
+async function snapshot(world: World, probe: RedisProbe, candidate: Candidate, { keys }: BenchCase) {
+  const backend = await world.backend.counts();
+  const admitted = await probe.admitted(candidate, world.keys[keys]);
+  const redis = await probe.counts();
+  return {
+    backendConnections: backend.connections,
+    backendRequests: backend.requests,
+    admitted,
+    redisCalls: redis.calls,
+    redisCommands: redis.commands,
+    redisCpuNs: cpuNs([world.redis.pid]),
+    cpuNs: cpuNs(candidate.pids()),
+    residentBytes: residentBytes(candidate.pids()),
+  };
+}
+
+interface Counted {
+  readonly isDenied: boolean;
+  readonly admitted: number;
+  readonly backendRequests: number;
+}
+
+/**
+ * wrk does not count what is in flight when it ends and closes its connections. Of those requests some are admitted and not forwarded
+ * any more, others are forwarded and counted by the backend.
+ */
+function faultOf(
+  { requests, denied, broken }: LoadResult,
+  { isDenied, admitted, backendRequests }: Counted,
+): string | undefined {
+  if (broken > 0) return `${broken} connections or answers failed`;
+  if (isDenied) {
+    if (denied !== requests) return `${requests - denied} requests over the limit were not denied`;
+    return admitted + backendRequests === 0
+      ? undefined
+      : `${admitted} admitted, ${backendRequests} forwarded`;
+  }
+  if (denied > 0) return `${denied} answers of 400 or more`;
+  const isPlausible =
+    backendRequests >= requests && admitted >= backendRequests && admitted <= requests + CONNECTIONS;
+  return isPlausible ? undefined : `${requests} answered, ${admitted} admitted, ${backendRequests} forwarded`;
+}
+
+/** Resolves when the backend has got nothing for a while: what was in flight is over. */
+async function untilQuiet({ backend }: World): Promise<void> {
+  let seen = -1;
+  for (;;) {
+    const { requests } = await backend.counts();
+    if (requests === seen) return;
+    seen = requests;
+    await wait(100);
+  }
+}

@@ -1,0 +1,46 @@
+import { type BenchCase, MAIN_CASE } from '../cases.ts';
+import type { BenchOptions } from '../options.ts';
+import type { CandidateName } from '../setup/candidate.ts';
+import { shuffledCandidates, type World } from '../setup/world.ts';
+import { countEvents, type EventCounts } from './event-counts.ts';
+import { RedisProbe } from './redis-counts.ts';
+import { type Round, runRound } from './round.ts';
+
+/** All that was measured of one case. */
+export interface CaseResult {
+  readonly benchCase: BenchCase;
+  readonly rounds: readonly Round[];
+  readonly events: Readonly<Partial<Record<CandidateName, EventCounts>>>;
+}
+
+/** Runs a case: first the counts, which warm everything up as well, then the rounds, each with all candidates in random order. */
+export async function runCase(
+  world: World,
+  benchCase: BenchCase,
+  options: BenchOptions,
+  say: (text: string) => void,
+): Promise<CaseResult> {
+  const isMain = benchCase.id === MAIN_CASE.id;
+  // The A/A pair tells how much noise there is. Where time is short that is told in the main case only.
+  const takesPart = (name: CandidateName) => name !== 'tollgate-again' || isMain || !options.isQuick;
+  const events: Partial<Record<CandidateName, EventCounts>> = {};
+  for (const candidate of shuffledCandidates(world)) {
+    if (!takesPart(candidate.name)) continue;
+    events[candidate.name] = await countEvents(world, candidate, benchCase, options);
+  }
+  const probe = new RedisProbe(world.redis.port);
+  const rounds: Round[] = [];
+  try {
+    for (let round = 0; round < (isMain ? 2 : 1) * options.rounds; round += 1) {
+      for (const candidate of shuffledCandidates(world)) {
+        if (!takesPart(candidate.name)) continue;
+        const result = await runRound(world, probe, { benchCase, candidate, round }, options);
+        if (result.fault !== undefined) say(`void: ${benchCase.id}, ${candidate.name}: ${result.fault}`);
+        rounds.push(result);
+      }
+    }
+  } finally {
+    probe.close();
+  }
+  return { benchCase, rounds, events };
+}

@@ -1,0 +1,52 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/until.ts';
+import { CANDIDATE_CORE } from '../setup/pinned-process.ts';
+import { tollgateEnvironment } from '../setup/tollgate.ts';
+import type { World } from '../setup/world.ts';
+import { median } from './statistics.ts';
+
+const REPOSITORY = resolve(import.meta.dirname, '../../..');
+
+/** Milliseconds from `npm start` to the first `/readyz` that says yes, with both stores up: the median of some starts. */
+export async function measureStartUp(world: World, starts: number): Promise<number> {
+  const times: number[] = [];
+  for (let start = 0; start < starts; start += 1) times.push(await startOnce(world));
+  return median(times);
+}
+
+async function startOnce(world: World): Promise<number> {
+  const opsPort = await freePort();
+  const startedAt = performance.now();
+  // A group of its own: npm starts a shell that starts node.
+  const child = spawn(world.programs.taskset, ['-c', String(CANDIDATE_CORE), 'npm', 'start'], {
+    cwd: REPOSITORY,
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: world.directory,
+      ...tollgateEnvironment(world.replica),
+      OPS_PORT: String(opsPort),
+    },
+    stdio: 'ignore',
+    detached: true,
+  });
+  try {
+    await until(() => isReady(opsPort), { timeoutMs: 30_000 });
+    return performance.now() - startedAt;
+  } finally {
+    if (child.pid !== undefined && child.exitCode === null) {
+      const gone = once(child, 'exit');
+      process.kill(-child.pid, 'SIGTERM');
+      await gone;
+    }
+  }
+}
+
+function isReady(port: number): Promise<boolean> {
+  return fetch(`http://127.0.0.1:${port}/readyz`).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+}

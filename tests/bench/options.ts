@@ -1,0 +1,65 @@
+import { parseArgs } from 'node:util';
+import { CASES } from './cases.ts';
+
+/** How much is measured. */
+export interface BenchOptions {
+  readonly isQuick: boolean;
+  /** Ids of the cases to run, in the order of the table. */
+  readonly caseIds: readonly string[];
+  /** Of each case; the main case has twice as many. */
+  readonly rounds: number;
+  /** Of one measured run of the load. */
+  readonly seconds: number;
+  /** Of the run before it, which is not measured. */
+  readonly warmUpSeconds: number;
+  /** After each run against Tollgate, so that its usage is written by the process and in the round that caused it. Milliseconds. */
+  readonly settleMs: number;
+  /** Requests of the memory run; 0 = none. */
+  readonly memoryRequests: number;
+  /** Starts of the start-up measurement; 0 = none. */
+  readonly starts: number;
+  /** More arguments for the node that runs Tollgate, such as `--cpu-prof`. */
+  readonly nodeArguments: readonly string[];
+  /** Where the results are written. */
+  readonly directory: string;
+}
+
+/** Reads the command line. Throws for an option or a case that does not exist. */
+export function readOptions(args: readonly string[]): BenchOptions {
+  const { values } = parseArgs({
+    args: [...args],
+    options: {
+      quick: { type: 'boolean', default: false },
+      case: { type: 'string', multiple: true },
+      rounds: { type: 'string' },
+      seconds: { type: 'string' },
+      'memory-requests': { type: 'string' },
+      starts: { type: 'string' },
+      'node-argument': { type: 'string', multiple: true },
+      out: { type: 'string' },
+    },
+  });
+  const isQuick = values.quick;
+  const known = CASES.map(({ id }) => id);
+  const unknown = (values.case ?? []).filter((id) => !known.includes(id));
+  if (unknown.length > 0)
+    throw new Error(`No such case: ${unknown.join(', ')}. There are: ${known.join(', ')}`);
+  return {
+    isQuick,
+    caseIds: values.case ?? known,
+    rounds: whole(values.rounds, isQuick ? 2 : 10),
+    seconds: whole(values.seconds, isQuick ? 1 : 2),
+    warmUpSeconds: isQuick ? 0.3 : 0.5,
+    settleMs: isQuick ? 400 : 2600,
+    memoryRequests: whole(values['memory-requests'], isQuick ? 30_000 : 1_000_000),
+    starts: whole(values.starts, isQuick ? 1 : 5),
+    nodeArguments: values['node-argument'] ?? [],
+    directory: values.out ?? (isQuick ? '.tmp/bench' : 'docs/performance'),
+  };
+}
+
+function whole(text: string | undefined, otherwise: number): number {
+  if (text === undefined) return otherwise;
+  if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a whole number.`);
+  return Number(text);
+}

@@ -1,0 +1,124 @@
+import { CONNECTIONS } from '../load/run-load.ts';
+import type { CaseResult } from '../measure/run-cases.ts';
+import { CANDIDATE_TITLES, CANDIDATES, type CandidateName } from '../setup/candidate.ts';
+import { type BenchResult, cpuRatio, medianOf, noiseOf } from './bench-result.ts';
+
+/** The result as the one table of `docs/performance.md`, with what belongs under it. */
+export function markdownOf(result: BenchResult): string {
+  return `${[heading(result), caseTable(result), latencyTable(result), processNumbers(result)].join('\n\n')}\n`;
+}
+
+function heading({ measuredAt, machine, options, tookSeconds }: BenchResult): string {
+  const { cpu, cores, memoryGb, kernel, node, nginx, loadAverage } = machine;
+  return `Measured ${measuredAt.slice(0, 16).replace('T', ' ')} UTC in ${Math.round(tookSeconds / 60)} min on ${cores} cores of ${cpu}, ${memoryGb} GB, Linux ${kernel}, Node ${node}, nginx ${nginx}; load average ${loadAverage.toFixed(1)}.
+One core for the gateway, the rest for wrk with ${CONNECTIONS} keep-alive connections, the backend and the stores. ${options.rounds} rounds of ${options.seconds} s for each case, twice as many for the first.`;
+}
+
+const HEADS = ['case', 'gateway', 'CPU µs', '× nginx', '× Express', 'req/s', 'syscalls', '10³ instr.'].concat(
+  ['Redis calls', 'Redis commands', 'Redis CPU µs', 'backend conn. per 10⁴', 'RSS MB', 'void'],
+);
+
+function caseTable({ cases }: BenchResult): string {
+  const rows = cases.flatMap((one) =>
+    CANDIDATES.filter((name) => one.rounds.some(({ candidate }) => candidate === name)).map((name, index) =>
+      caseRow(one, name, index === 0),
+    ),
+  );
+  const noise = cases.flatMap((one) => {
+    const share = noiseOf(one);
+    return share === undefined ? [] : [`${one.benchCase.title} ±${(100 * share).toFixed(1)} %`];
+  });
+  return `${table(HEADS, rows)}
+
+All per request unless said otherwise; ratios are medians over rounds, with the quartiles. The A/A pair's ratio lay within: ${noise.join('; ')}. An effect below twice that is not resolved.`;
+}
+
+function caseRow(result: CaseResult, name: CandidateName, isFirst: boolean): readonly string[] {
+  const number = (field: Parameters<typeof medianOf>[2]) => medianOf(result, name, field);
+  const events = result.events[name];
+  const faults = result.rounds.filter(({ candidate, fault }) => candidate === name && fault !== undefined);
+  return [
+    isFirst ? result.benchCase.title : '',
+    CANDIDATE_TITLES[name],
+    decimal(number('cpuUs')),
+    ratio(result, name, 'nginx-lua'),
+    ratio(result, name, 'express'),
+    decimal(number('requestsPerSecond'), 0),
+    decimal(events?.syscalls ?? Number.NaN),
+    decimal((events?.instructions ?? Number.NaN) / 1000),
+    decimal(number('redisCalls'), 2),
+    decimal(number('redisCommands'), 2),
+    decimal(number('redisCpuUs')),
+    decimal(number('backendConnections')),
+    decimal(number('residentBytes') / 2 ** 20, 0),
+    String(faults.length),
+  ];
+}
+
+function ratio(result: CaseResult, name: CandidateName, yardstick: CandidateName): string {
+  if (name === yardstick) return '1';
+  const found = cpuRatio(result, name, yardstick);
+  if (found === undefined) return '–';
+  const text = `${decimal(found.median, 2)} (${decimal(found.low, 2)}–${decimal(found.high, 2)})`;
+  const noise = noiseOf(result);
+  return noise !== undefined && Math.abs(found.median - 1) < 2 * noise ? `${text}, not resolved` : text;
+}
+
+function latencyTable({ latencies }: BenchResult): string {
+  const rows = CANDIDATES.flatMap((name) => {
+    const one = latencies.find(({ candidate }) => candidate === name);
+    if (one === undefined) return [];
+    const { oneConnection, halfLoad } = one;
+    return [
+      [
+        CANDIDATE_TITLES[name],
+        decimal(oneConnection.p50Ms, 2),
+        decimal(oneConnection.p99Ms, 2),
+        decimal(halfLoad.requestsPerSecond, 0),
+        decimal(halfLoad.p50Ms, 2),
+        decimal(halfLoad.p99Ms, 2),
+      ],
+    ];
+  });
+  const heads = [
+    '100 keys, admitted',
+    'one connection: p50 ms',
+    'p99 ms',
+    'half load: req/s',
+    'p50 ms',
+    'p99 ms',
+  ];
+  return table(heads, rows);
+}
+
+function processNumbers({ garbage, memory, startUpMs }: BenchResult): string {
+  const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MB`;
+  const rows: string[][] = [];
+  if (memory !== undefined) {
+    const { beforeKeys, start, middle, end, requests } = memory;
+    rows.push(
+      [
+        `RSS with 10 000 keys: start, middle and end of ${requests} requests`,
+        [start, middle, end].map(megabytes).join(', '),
+      ],
+      ['RSS per 10 000 cached keys', megabytes(start - beforeKeys)],
+    );
+  }
+  if (startUpMs !== undefined)
+    rows.push(['`npm start` to ready, real stores', `${(startUpMs / 1000).toFixed(2)} s`]);
+  rows.push(
+    ['JavaScript heap allocated per request', `${(garbage.bytesPerRequest / 1024).toFixed(1)} kB`],
+    ['Collections per 10 000 requests', decimal(garbage.collections)],
+    ['Pauses for collections per 10 000 requests', `${decimal(garbage.pauseMs)} ms`],
+  );
+  return table(['Tollgate', ''], rows);
+}
+
+function decimal(value: number, digits = 1): string {
+  return Number.isFinite(value) ? value.toFixed(digits) : '–';
+}
+
+function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
+}

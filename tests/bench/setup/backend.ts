@@ -1,0 +1,91 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
+import { startPinned, untilListening } from './pinned-process.ts';
+import type { Programs } from './programs.ts';
+
+/** Counts of the backend since it started, without those that asking for them made. */
+export interface BackendCounts {
+  readonly connections: number;
+  readonly requests: number;
+}
+
+/** An nginx that answers 932 bytes, below `/large` 64 kB, and counts what it gets. */
+export interface BenchBackend {
+  readonly port: number;
+  counts(): Promise<BackendCounts>;
+  stop(): Promise<void>;
+}
+
+const SMALL_BYTES = 932;
+const LARGE_BYTES = 64 * 1024;
+
+/** Starts it in `directory`, on the bench's own cores. */
+export async function startBackend(
+  { nginx, taskset }: Programs,
+  cores: string,
+  directory: string,
+): Promise<BenchBackend> {
+  const port = await freePort();
+  await mkdir(join(directory, 'large'), { recursive: true });
+  await writeFile(join(directory, 'large/items'), 'x'.repeat(LARGE_BYTES));
+  await writeFile(join(directory, 'nginx.conf'), configuration(port, directory));
+  const process = startPinned({
+    taskset,
+    cores,
+    command: [nginx, '-p', directory, '-e', 'error.log', '-c', join(directory, 'nginx.conf')],
+  });
+  await untilListening(port, process);
+  return { port, counts: counter(port), stop: () => process.stop() };
+}
+
+/** Each question is a connection and a request of its own, which the answer has counted already. */
+function counter(port: number): () => Promise<BackendCounts> {
+  let asked = 0;
+  return async () => {
+    const answer = await fetch(`http://127.0.0.1:${port}/_status`, { headers: { connection: 'close' } });
+    const text = await answer.text();
+    asked += 1;
+    const [, accepted, , requests] = /^ (\d+) (\d+) (\d+) $/m.exec(text) ?? [];
+    if (accepted === undefined || requests === undefined) throw new Error(`The backend answered:\n${text}`);
+    return { connections: Number(accepted) - asked, requests: Number(requests) - asked };
+  };
+}
+
+/** The parts of a configuration that both nginx of the bench share. */
+export function nginxBasics(): string {
+  return `daemon off;
+worker_processes 1;
+pid nginx.pid;
+${process.getuid?.() === 0 ? 'user root;' : ''}
+events { worker_connections 4096; }`;
+}
+
+/** In the `http` block of both: no log, connections are kept. */
+export const NGINX_HTTP = `access_log off;
+  keepalive_requests 1000000000;
+  keepalive_timeout 300s;
+  client_body_buffer_size 64k;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  uwsgi_temp_path uwsgi;
+  scgi_temp_path scgi;`;
+
+function configuration(port: number, directory: string): string {
+  const item = '{"id":1234,"name":"a thing","tags":["a","b"]}';
+  const text = item.repeat(30).slice(0, SMALL_BYTES);
+  return `${nginxBasics()}
+http {
+  ${NGINX_HTTP}
+  sendfile on;
+  default_type application/json;
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location = /_status { stub_status; }
+    location /large/ { root ${directory}; }
+    location / { return 200 '${text}'; }
+  }
+}
+`;
+}

@@ -1,0 +1,39 @@
+/** Who is measured. `tollgate-again` is the same as `tollgate`, in a process of its own: what differs between the two is noise. */
+export const CANDIDATES = ['tollgate', 'tollgate-again', 'nginx-lua', 'express'] as const;
+export type CandidateName = (typeof CANDIDATES)[number];
+
+/** For tables. */
+export const CANDIDATE_TITLES: Readonly<Record<CandidateName, string>> = {
+  tollgate: 'Tollgate',
+  'tollgate-again': 'Tollgate again (A/A)',
+  'nginx-lua': 'nginx + Lua + Redis',
+  express: 'Express + http-proxy-middleware',
+};
+
+/** A gateway that is up. */
+export interface Candidate {
+  readonly name: CandidateName;
+  readonly port: number;
+  /** Its processes. */
+  pids(): readonly number[];
+  /** The Redis key that holds the requests admitted for a consumer key in its window. */
+  countKey(keyId: string): string;
+  /** The logical database that `countKey` is in. */
+  readonly redisDatabase: number;
+  stop(): Promise<void>;
+}
+
+/** A consumer key that every candidate knows. */
+export interface BenchKey {
+  readonly id: string;
+  readonly secret: string;
+  readonly limit: number;
+}
+
+/** A window long enough to hold a whole run. */
+export const WINDOW_MS = 86_400_000;
+
+/** What the yardsticks read: a line for each key, with the secret, the id and the limit. */
+export function keysFile(keys: readonly BenchKey[]): string {
+  return keys.map(({ secret, id, limit }) => `${secret} ${id} ${limit}\n`).join('');
+}

@@ -1,0 +1,65 @@
+import type { KeySet } from '../cases.ts';
+import type { BenchKey } from './candidate.ts';
+import { ROOT_TOKEN } from './tollgate.ts';
+
+/** The keys of all cases; the last one has used up its limit with its first request. */
+export type BenchKeys = Readonly<Record<KeySet, readonly BenchKey[]>> & { readonly all: readonly BenchKey[] };
+
+const MANY = 10_000;
+const AT_ONCE = 16;
+const AMPLE = 900_000_000_000_000;
+
+/** Makes the keys through the management interface: their plan is the default one, which gets an ample limit for a day. */
+export async function makeKeys(port: number): Promise<BenchKeys> {
+  await manage(port, 'PATCH', '/rate-limit/default', { limit: AMPLE, period: 'day' });
+  const keys: BenchKey[] = [];
+  const makeSome = async () => {
+    while (keys.length < MANY) {
+      const at = keys.length;
+      keys.push({ id: '', secret: '', limit: AMPLE });
+      keys[at] = { ...(await makeKey(port, `bench ${at}`)), limit: AMPLE };
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, makeSome));
+  const spent: BenchKey = { ...(await makeKey(port, 'spent')), limit: 1 };
+  await manage(port, 'POST', '/rate-limit/create', {
+    rateLimitId: 'one',
+    description: '',
+    limit: 1,
+    period: 'day',
+  });
+  await manage(port, 'POST', '/api-keys/apply-rate-limit', {
+    consumerApiKeyId: spent.id,
+    rateLimitId: 'one',
+  });
+  return {
+    hundred: keys.slice(0, 100),
+    one: keys.slice(0, 1),
+    spent: [spent],
+    ten_thousand: keys,
+    all: [...keys, spent],
+  };
+}
+
+async function makeKey(
+  port: number,
+  name: string,
+): Promise<{ readonly id: string; readonly secret: string }> {
+  return manage(port, 'POST', '/consumer-api-key/create', { name });
+}
+
+async function manage(
+  port: number,
+  method: string,
+  path: string,
+  body: unknown,
+): Promise<{ readonly id: string; readonly secret: string }> {
+  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
+  const { id, secret } = (await answer.json()) as { id: string; secret: string };
+  return { id, secret };
+}

@@ -1,0 +1,86 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { connect } from 'node:net';
+import { until } from '../../support/until.ts';
+
+/** The core that the candidates run on, one at a time. All else, the bench itself included, runs on the others. */
+export const CANDIDATE_CORE = 0;
+
+/** A process that the bench started. */
+export interface PinnedProcess {
+  readonly pid: number;
+  /** It and its children, now. */
+  pids(): readonly number[];
+  /** All that it wrote. */
+  output(): string;
+  /** Ends it, and resolves when it is gone. */
+  stop(): Promise<void>;
+}
+
+/** What is started, and where. */
+export interface PinnedCommand {
+  readonly taskset: string;
+  readonly cores: string;
+  readonly command: readonly string[];
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+/** Starts a process on given cores. It does not outlive the bench. */
+export function startPinned({ taskset, cores, command, environment = {} }: PinnedCommand): PinnedProcess {
+  const child = spawn(taskset, ['-c', cores, ...command], {
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      written += text;
+    });
+  }
+  const pid = child.pid ?? 0;
+  const onExit = () => child.kill('SIGTERM');
+  process.once('exit', onExit);
+  return {
+    pid,
+    pids: () => [pid, ...childrenOf(pid)],
+    output: () => written,
+    stop: async () => {
+      process.removeListener('exit', onExit);
+      await end(child);
+    },
+  };
+}
+
+/** Resolves when somebody listens on a loopback port. */
+export async function untilListening(port: number, { output }: PinnedProcess): Promise<void> {
+  await until(() => accepts(port), { timeoutMs: 10_000 }).catch((cause: unknown) => {
+    throw new Error(`Nothing listens on port ${port}:\n${output()}`, { cause });
+  });
+}
+
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1', () => {
+      socket.destroy();
+      resolve(true);
+    });
+    socket.once('error', () => resolve(false));
+  });
+}
+
+function childrenOf(pid: number): readonly number[] {
+  return readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8')
+    .split(' ')
+    .filter((text) => text !== '')
+    .map(Number);
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGTERM');
+  const force = setTimeout(() => child.kill('SIGKILL'), 10_000);
+  await gone;
+  clearTimeout(force);
+}

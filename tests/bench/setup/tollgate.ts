@@ -1,0 +1,76 @@
+import { resolve } from 'node:path';
+import { until } from '../../support/until.ts';
+import type { Candidate, CandidateName } from './candidate.ts';
+import { CANDIDATE_CORE, startPinned } from './pinned-process.ts';
+import type { Programs } from './programs.ts';
+
+const MAIN = resolve(import.meta.dirname, '../../../src/main.ts');
+
+export const ROOT_TOKEN = 'the-root-token-of-the-bench-0123456789';
+const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
+
+/** What a replica of Tollgate is started with. */
+export interface TollgateWorld {
+  readonly name: Extract<CandidateName, 'tollgate' | 'tollgate-again'>;
+  readonly programs: Programs;
+  readonly backendPort: number;
+  readonly redisPort: number;
+  /** The replica's own, so that its background work is its own. */
+  readonly redisDatabase: number;
+  readonly databaseUrl: string;
+  /** For node, before the file. */
+  readonly nodeArguments: readonly string[];
+}
+
+/** A replica, with what only it has. */
+export interface TollgateCandidate extends Candidate {
+  readonly opsPort: number;
+  output(): string;
+}
+
+/** The settings of a replica between a backend and stores of the bench; its ports are of the system's choice. */
+export function tollgateEnvironment(
+  world: Pick<TollgateWorld, 'backendPort' | 'redisPort' | 'redisDatabase' | 'databaseUrl'>,
+): Record<string, string> {
+  return {
+    NODE_ENV: 'production',
+    AUTO_MIGRATE: 'true',
+    HOST: '127.0.0.1',
+    PORT: '0',
+    OPS_PORT: '0',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+    BACKEND_URL: `http://127.0.0.1:${world.backendPort}`,
+    DATABASE_URL: world.databaseUrl,
+    REDIS_URL: `redis://127.0.0.1:${world.redisPort}/${world.redisDatabase}`,
+    // The bench saturates one core with the load, the stores and the backend: a decision may have to wait.
+    REDIS_TIMEOUT_MS: '5000',
+  };
+}
+
+/** Starts a replica as `npm start` does and resolves when it is ready. */
+export async function startTollgate(world: TollgateWorld): Promise<TollgateCandidate> {
+  const child = startPinned({
+    taskset: world.programs.taskset,
+    cores: String(CANDIDATE_CORE),
+    command: [process.execPath, ...world.nodeArguments, MAIN],
+    environment: tollgateEnvironment(world),
+  });
+  const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(child.output());
+  await until(() => listening() !== null, { timeoutMs: 20_000 }).catch((cause: unknown) => {
+    throw new Error(`Tollgate did not start:\n${child.output()}`, { cause });
+  });
+  const [, port, opsPort] = (listening() ?? []).map(Number);
+  if (port === undefined || opsPort === undefined) throw new Error('Tollgate said no ports.');
+  await until(async () => (await fetch(`http://127.0.0.1:${opsPort}/readyz`)).ok, { timeoutMs: 20_000 });
+  return {
+    name: world.name,
+    port,
+    opsPort,
+    pids: child.pids,
+    output: child.output,
+    redisDatabase: world.redisDatabase,
+    countKey: (id) => `tg:{${id}}:window`,
+    stop: child.stop,
+  };
+}

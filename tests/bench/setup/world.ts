@@ -1,0 +1,130 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { availableParallelism, tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { startPostgresServer } from '../../support/postgres-server.ts';
+import { startRedisServer } from '../../support/redis-server.ts';
+import { type BenchBackend, startBackend } from './backend.ts';
+import { CANDIDATES, type Candidate, type CandidateName } from './candidate.ts';
+import { type BenchKeys, makeKeys } from './keys.ts';
+import { CANDIDATE_CORE } from './pinned-process.ts';
+import type { Programs } from './programs.ts';
+import { startTollgate, type TollgateCandidate, type TollgateWorld } from './tollgate.ts';
+import { ADMIT_SCRIPT, startExpress, startNginxLua } from './yardsticks.ts';
+
+const run = promisify(execFile);
+
+/** All that runs while the bench measures. */
+export interface World {
+  readonly programs: Programs;
+  readonly candidates: Readonly<Record<CandidateName, Candidate>>;
+  readonly keys: BenchKeys;
+  readonly backend: BenchBackend;
+  readonly redis: { readonly port: number; readonly pid: number };
+  /** For temporary files. */
+  readonly directory: string;
+  /** One more replica, over the stores of the one called `tollgate`. */
+  startReplica(nodeArguments: readonly string[]): Promise<TollgateCandidate>;
+  /** What `startReplica` starts it with. */
+  readonly replica: Omit<TollgateWorld, 'nodeArguments'>;
+  stop(): Promise<void>;
+}
+
+/** Starts stores, backend and candidates. What was started is stopped again when something can't be. */
+export async function startWorld(programs: Programs, nodeArguments: readonly string[]): Promise<World> {
+  const stops: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const end of stops.splice(0).toReversed()) await end();
+  };
+  try {
+    const cores = await keepOffCandidateCore(programs.taskset);
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'));
+    stops.push(() => rm(directory, { recursive: true, force: true }));
+    const redis = await startRedisServer(['--hz', '1']);
+    stops.push(redis.stop);
+    await loadScript(redis.port);
+    const postgres = await startPostgresServer();
+    stops.push(postgres.stop);
+    const backend = await startBackend(programs, cores, directory);
+    stops.push(backend.stop);
+
+    const common = { programs, backendPort: backend.port, redisPort: redis.port };
+    const first = { ...common, name: 'tollgate', redisDatabase: 1, databaseUrl: postgres.url } as const;
+    const keys = await makeKeysOnce({ ...first, nodeArguments: [] });
+    const copyUrl = await copyDatabase(postgres.url);
+    const tollgate = await startTollgate({ ...first, nodeArguments });
+    stops.push(tollgate.stop);
+    const again = await startTollgate({
+      ...common,
+      name: 'tollgate-again',
+      redisDatabase: 2,
+      databaseUrl: copyUrl,
+      nodeArguments,
+    });
+    stops.push(again.stop);
+    const yardsticks = { ...common, keys: keys.all, directory };
+    const nginx = await startNginxLua(yardsticks);
+    stops.push(nginx.stop);
+    const express = await startExpress(yardsticks);
+    stops.push(express.stop);
+    return {
+      programs,
+      candidates: { tollgate, 'tollgate-again': again, 'nginx-lua': nginx, express },
+      keys,
+      backend,
+      redis,
+      directory,
+      replica: first,
+      startReplica: (more) => startTollgate({ ...first, nodeArguments: more }),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** The candidates in an order that chance decides. */
+export function shuffledCandidates({ candidates }: World): readonly Candidate[] {
+  return CANDIDATES.map((name) => ({ candidate: candidates[name], rank: Math.random() }))
+    .toSorted((one, other) => one.rank - other.rank)
+    .map(({ candidate }) => candidate);
+}
+
+/** Children inherit the cores of the bench, which stays off the candidates' one. Answers the cores as taskset writes them. */
+async function keepOffCandidateCore(taskset: string): Promise<string> {
+  const cores = `${CANDIDATE_CORE + 1}-${availableParallelism() - 1}`;
+  await run(taskset, ['-a', '-p', '-c', cores, String(process.pid)]);
+  return cores;
+}
+
+async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {
+  const tollgate = await startTollgate(world);
+  try {
+    return await makeKeys(tollgate.port);
+  } finally {
+    await tollgate.stop();
+  }
+}
+
+/** The second replica works on a copy of the first one's records. */
+async function copyDatabase(url: string): Promise<string> {
+  const administration = new URL(url);
+  administration.pathname = '/template1';
+  const client = new Client({ connectionString: administration.href });
+  await client.connect();
+  await client.query('CREATE DATABASE copy TEMPLATE postgres');
+  await client.end();
+  const copy = new URL(url);
+  copy.pathname = '/copy';
+  return copy.href;
+}
+
+async function loadScript(port: number): Promise<void> {
+  const redis = new Redis({ host: '127.0.0.1', port });
+  await redis.script('LOAD', ADMIT_SCRIPT);
+  redis.disconnect();
+}

@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
+import { NGINX_HTTP, nginxBasics } from './backend.ts';
+import { type BenchKey, type Candidate, keysFile, WINDOW_MS } from './candidate.ts';
+import { CANDIDATE_CORE, startPinned, untilListening } from './pinned-process.ts';
+import type { Programs } from './programs.ts';
+
+/** What the yardsticks are put between. */
+export interface YardstickWorld {
+  readonly programs: Programs;
+  readonly backendPort: number;
+  readonly redisPort: number;
+  readonly keys: readonly BenchKey[];
+  /** For their files. */
+  readonly directory: string;
+}
+
+const SOURCES = resolve(import.meta.dirname, '../yardsticks');
+/** What they ask of Redis; it must know the script already. */
+export const ADMIT_SCRIPT = readFileSync(join(SOURCES, 'admit.lua'), 'utf8');
+const ADMIT_SHA = createHash('sha1').update(ADMIT_SCRIPT).digest('hex');
+
+/** nginx with one worker, as OpenResty gateways are built. */
+export async function startNginxLua(world: YardstickWorld): Promise<Candidate> {
+  const { programs } = world;
+  const directory = join(world.directory, 'nginx-lua');
+  const port = await freePort();
+  await mkdir(directory, { recursive: true });
+  const keys = join(directory, 'keys');
+  await writeFile(keys, keysFile(world.keys));
+  await writeFile(join(directory, 'nginx.conf'), configuration(port, keys, world));
+  const process = startPinned({
+    taskset: programs.taskset,
+    cores: String(CANDIDATE_CORE),
+    command: [programs.nginx, '-p', directory, '-e', 'error.log', '-c', join(directory, 'nginx.conf')],
+  });
+  await untilListening(port, process);
+  return {
+    name: 'nginx-lua',
+    port,
+    pids: process.pids,
+    redisDatabase: 0,
+    countKey: (id) => `bench-nginx:${id}`,
+    stop: process.stop,
+  };
+}
+
+/** Express and http-proxy-middleware as they come, run by the same Node. */
+export async function startExpress(world: YardstickWorld): Promise<Candidate> {
+  const port = await freePort();
+  const keys = join(world.directory, 'express-keys');
+  await writeFile(keys, keysFile(world.keys));
+  const source = join(SOURCES, 'express/gateway.ts');
+  const ports = [port, world.backendPort, world.redisPort].map(String);
+  const child = startPinned({
+    taskset: world.programs.taskset,
+    cores: String(CANDIDATE_CORE),
+    command: [process.execPath, source, ...ports, keys, join(SOURCES, 'admit.lua'), String(WINDOW_MS)],
+    environment: { NODE_ENV: 'production' },
+  });
+  await untilListening(port, child);
+  return {
+    name: 'express',
+    port,
+    pids: child.pids,
+    redisDatabase: 0,
+    countKey: (id) => `bench-express:${id}`,
+    stop: child.stop,
+  };
+}
+
+function configuration(port: number, keys: string, { backendPort, redisPort }: YardstickWorld): string {
+  const script = `'${keys}', '127.0.0.1', ${redisPort}, '${ADMIT_SHA}', ${WINDOW_MS}`;
+  return `load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+${nginxBasics()}
+http {
+  ${NGINX_HTTP}
+  lua_package_path '${SOURCES}/nginx-lua/?.lua;;';
+  init_by_lua_block { require('gateway').configure(${script}) }
+  upstream backend { server 127.0.0.1:${backendPort}; keepalive 256; keepalive_requests 1000000000; keepalive_timeout 300s; }
+  server {
+    listen 127.0.0.1:${port} backlog=4096;
+    location / {
+      access_by_lua_block { require('gateway').access() }
+      proxy_pass http://backend;
+      proxy_http_version 1.1;
+      proxy_set_header Connection '';
+      proxy_set_header X-Forwarded-For $remote_addr;
+      proxy_buffers 16 8k;
+    }
+  }
+}
+`;
+}

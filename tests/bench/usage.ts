@@ -1,0 +1,165 @@
+import { createWriteStream } from 'node:fs';
+import { pino } from 'pino';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { openRecords } from '../../src/storage/postgres/open-records.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
+import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
+import { RedisLiveUsage } from '../../src/storage/redis/redis-live-usage.ts';
+import { StoredUsage } from '../../src/usage/stored-usage.ts';
+import { Tally } from '../../src/usage/tally.ts';
+import { TallyWriter } from '../../src/usage/tally-writer.ts';
+import type { CompletedRequest } from '../../src/usage/usage.ts';
+import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { sampleKey } from '../support/sample-records.ts';
+import { createTestDatabase } from '../support/stores.ts';
+import { findPostgres, findRedis } from '../support/test-stores.ts';
+
+/**
+ * What a recorded request costs with 10 000 keys: in the process, written to Redis, moved to Postgres, and in memory.
+ * Every key has five endpoints and three customers; each round touches all keys, as the worst case for both stores.
+ */
+const KEYS = 10_000;
+const ENDPOINTS = 5;
+const CUSTOMERS = 3;
+const ROUNDS = 5;
+const REQUESTS_A_KEY = 8;
+const RECORDED = 2_000_000;
+
+const out = createWriteStream('', { fd: 1 });
+const say = (name: string, value: number, unit: string) =>
+  out.write(`${name.padEnd(58)} ${Math.round(value).toLocaleString('en').padStart(12)} ${unit}\n`);
+
+function completed(number: number, keyIds: readonly string[]): CompletedRequest {
+  return {
+    keyId: keyIds[number % keyIds.length] ?? '',
+    endpoint: `/v1/resources/${number % ENDPOINTS}`,
+    customerId: `customer-${number % CUSTOMERS}`,
+    successful: number % 10 !== 0,
+    forwardedMs: 12.5,
+  };
+}
+
+function heapBytes(): number {
+  globalThis.gc?.();
+  return process.memoryUsage().heapUsed;
+}
+
+async function bytesInRedis(redis: RedisConnection): Promise<number> {
+  const info = await redis.info('memory');
+  return Number(/used_memory:(\d+)/.exec(info)?.[1]);
+}
+
+async function timed(run: () => Promise<unknown>): Promise<number> {
+  const startedAtMs = performance.now();
+  await run();
+  return (performance.now() - startedAtMs) / 1000;
+}
+
+const [redisServer, postgresServer] = await Promise.all([findRedis(), findPostgres()]);
+process.env.TEST_DATABASE_URL = postgresServer.url;
+const database = await createTestDatabase();
+const log = pino({ level: 'silent' });
+const redis = connectRedis(
+  'usage',
+  { url: redisServer.url, mode: 'single', timeoutMs: 5000 },
+  { log, random: systemRandom },
+);
+const records = openRecords({
+  url: database.url,
+  maxConnections: 10,
+  migrationsDirectory: MIGRATIONS,
+  defaultPlanId: 'default',
+  onIdleError: () => {},
+});
+try {
+  await records.migrate();
+  const keys = Array.from({ length: KEYS }, () => sampleKey());
+  for (let start = 0; start < KEYS; start += 100) {
+    await Promise.all(keys.slice(start, start + 100).map((key) => records.keys.insert(key)));
+  }
+  const keyIds = keys.map(({ id }) => id);
+  await measure(keyIds);
+} finally {
+  await closeRedis(redis);
+  await records.close();
+  await database.drop();
+  await Promise.all([redisServer.stop(), postgresServer.stop()]);
+}
+
+async function measure(keyIds: readonly string[]): Promise<void> {
+  const live = new RedisLiveUsage({ redis, clock: systemClock, flushDelayMs: 0 });
+  const history = new PostgresUsageHistory(records.db);
+  const flusher = new UsageFlusher({ live, history, log });
+
+  const hot = new Tally(systemClock);
+  const requests = Array.from({ length: 30_000 }, (_, number) => completed(number, keyIds));
+  const recording = await timed(async () => {
+    for (let number = 0; number < RECORDED; number += 1) {
+      const request = requests[number % requests.length];
+      if (request) hot.record(request);
+    }
+  });
+  say('record() in the process, per request', (recording / RECORDED) * 1e9, 'ns');
+
+  const heapBefore = heapBytes();
+  const tally = new Tally(systemClock);
+  const writer = new TallyWriter({ tally, live, log, random: systemRandom });
+  const fill = () => {
+    for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {
+      // Not in step with the number of keys, so that each key gets several names.
+      tally.record({
+        ...completed(number + Math.floor(number / KEYS), keyIds),
+        keyId: keyIds[number % KEYS] ?? '',
+      });
+    }
+  };
+  fill();
+  say('tally of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
+
+  const redisBefore = await bytesInRedis(redis);
+  let written = 0;
+  let moved = 0;
+  let writeSeconds = 0;
+  let flushSeconds = 0;
+  for (let round = 0; round < ROUNDS; round += 1) {
+    if (round > 0) fill();
+    writeSeconds += await timed(() => writer.write());
+    written += KEYS;
+    if (round === 0)
+      say('Redis, per key with counts', ((await bytesInRedis(redis)) - redisBefore) / KEYS, 'bytes');
+    flushSeconds += await timed(() => flusher.flush());
+    moved += KEYS;
+    // As the real flusher finds them: marked again by the next write.
+    await redis.del(...Array.from({ length: 16 }, (_, set) => `tg:usage:marks:${set}`));
+  }
+  const requestsMade = KEYS * REQUESTS_A_KEY * ROUNDS;
+  say('into Redis, keys a second', written / writeSeconds, 'keys/s');
+  say(
+    `into Redis, requests a second (${REQUESTS_A_KEY} a key and write)`,
+    requestsMade / writeSeconds,
+    'requests/s',
+  );
+  say('into Postgres, keys a second', moved / flushSeconds, 'keys/s');
+  say('into Postgres, requests a second', requestsMade / flushSeconds, 'requests/s');
+  if (flusher.stats.batchesApplied !== KEYS * ROUNDS)
+    throw new Error('not every batch was applied: figures void');
+
+  const reader = new StoredUsage(live, history);
+  const readings = 500;
+  const reading = await timed(async () => {
+    for (let number = 0; number < readings; number += 1) await reader.read(keyIds[number] ?? '');
+  });
+  say('detail answer, one after another, each', (reading / readings) * 1e6, 'µs');
+  const heavy = keyIds[0] ?? '';
+  for (let number = 0; number < 1500; number += 1) {
+    tally.record({ ...completed(number, [heavy]), endpoint: `/${number}`, customerId: `${number}` });
+  }
+  await writer.write();
+  await flusher.flush();
+  const heavyReading = await timed(async () => {
+    for (let number = 0; number < 100; number += 1) await reader.read(heavy);
+  });
+  say('detail answer with 500 endpoints and 1000 customers, each', (heavyReading / 100) * 1e6, 'µs');
+}
