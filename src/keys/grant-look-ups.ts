@@ -21,7 +21,7 @@ interface Waiting extends PromiseWithResolvers<KeyGrant | undefined> {
  * Finds grants by their look-up values, many with one query: what comes while queries run, or while they are paced, goes together with
  * the next one. Queries are paced as long as there are secrets that name no key: whoever tries secrets, in whatever number, causes a
  * hundred small queries a second at most, and a key that is seen for the first time in the midst of it is found all the same. The
- * number of those that wait is the caller's to bound.
+ * number of those that wait is the caller's to bound; nobody waits longer than a query takes to fail.
  */
 export class GrantLookUps {
   readonly #repository: GrantLookUpsOptions['repository'];
@@ -74,7 +74,8 @@ export class GrantLookUps {
       }
       this.#isGuessing = isGuessing;
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      // Whoever waited behind a store that does not answer has waited long enough.
+      for (const { reject } of [...batch, ...this.#waiting.splice(0)]) reject(error);
     } finally {
       this.#running -= 1;
       this.#startNext();

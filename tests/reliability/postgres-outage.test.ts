@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
+import { createSecret } from '../../src/keys/secret-format.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { testRedisUrl } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { readyz } from './support/probe.ts';
+import { startBackend, type TestBackend } from './support/test-backend.ts';
+
+/** Longer than the gateway waits for Postgres. */
+const PATIENCE = { timeoutMs: 20_000 };
+
+let postgres: PostgresServer;
+let relay: TcpRelay;
+let backend: TestBackend;
+let gateway: GatewayProcess;
+let admin: Admin;
+let cached: string;
+
+/** A key that this replica has not seen yet. */
+const newKey = async (): Promise<string> => (await admin.makeKey('new')).secret;
+const unknownKey = (): string => createSecret('tg', systemRandom);
+const managed = async (): Promise<number> => (await admin.call('GET', '/consumer-api-key')).status;
+
+async function asSuperuser(work: (client: Client) => Promise<void>): Promise<void> {
+  const client = new Client({ connectionString: postgres.url });
+  await client.connect();
+  try {
+    await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+beforeAll(async () => {
+  postgres = await startPostgresServer();
+  relay = await TcpRelay.start(Number(new URL(postgres.url).port));
+  backend = await startBackend();
+  await asSuperuser(async (client) => {
+    await client.query("CREATE ROLE gateway LOGIN PASSWORD 'gateway'");
+    await client.query('CREATE DATABASE gateway OWNER gateway');
+  });
+  const url = new URL(relay.urlOf(postgres.url));
+  url.username = 'gateway';
+  url.password = 'gateway';
+  url.pathname = '/gateway';
+  gateway = await startGateway({
+    BACKEND_URL: backend.url,
+    DATABASE_URL: url.href,
+    REDIS_URL: testRedisUrl(),
+    REDIS_TIMEOUT_MS: '5000',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+  });
+  admin = new Admin(gateway.url);
+  cached = await newKey();
+  expect(await statusOf(gateway.url, cached)).toBe(200);
+});
+
+afterAll(async () => {
+  expect(await gateway?.stop()).toBe(0);
+  await backend?.stop();
+  await relay?.stop();
+  await postgres?.stop();
+});
+
+/** What holds in every outage of Postgres, and after it. */
+async function goesOnWithoutPostgres(newSecret: string): Promise<void> {
+  const [known, unknown, management, ...served] = await Promise.all([
+    statusOf(gateway.url, newSecret),
+    statusOf(gateway.url, unknownKey()),
+    admin.call('GET', '/consumer-api-key'),
+    ...Array.from({ length: 20 }, () => statusOf(gateway.url, cached)),
+  ]);
+  expect([known, unknown, management.status]).toEqual([503, 503, 503]);
+  expect(management.body.code).toBe('store_unavailable');
+  expect(new Set(served)).toEqual(new Set([200]));
+}
+
+async function isBack(newSecret: string): Promise<void> {
+  await until(async () => (await managed()) === 200, PATIENCE);
+  expect(await statusOf(gateway.url, newSecret)).toBe(200);
+  expect(await statusOf(gateway.url, unknownKey())).toBe(401);
+  expect(await statusOf(gateway.url, cached)).toBe(200);
+  await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+}
+
+describe('a replica whose Postgres', () => {
+  it('is stopped and started again serves the keys it knows, answers 503 to the rest, and recovers by itself', async () => {
+    const secret = await newKey();
+    await postgres.halt();
+    await goesOnWithoutPostgres(secret);
+    // It stays in service: what it can't answer no other replica could.
+    expect(await readyz(gateway.opsUrl)).toEqual({
+      status: 200,
+      components: { postgres: 'not available', redis: 'ok' },
+    });
+    await postgres.resume();
+    await isBack(secret);
+  });
+
+  it('refuses connections because it has too many does the same', async () => {
+    const secret = await newKey();
+    await asSuperuser(async (client) => {
+      await client.query('ALTER ROLE gateway CONNECTION LIMIT 0');
+      await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'gateway'");
+    });
+    // A connection that was cut while nobody used it is noticed by its next user at the latest.
+    await until(async () => (await managed()) === 503, PATIENCE);
+    await goesOnWithoutPostgres(secret);
+    await asSuperuser(async (client) => void (await client.query('ALTER ROLE gateway CONNECTION LIMIT -1')));
+    await isBack(secret);
+  });
+
+  it('hangs does the same, over a bounded number of connections, and keeps nobody waiting for longer than one query', async () => {
+    const secret = await newKey();
+    relay.silence();
+    const flood = Array.from({ length: 2500 }, () => statusOf(gateway.url, unknownKey()));
+    await goesOnWithoutPostgres(secret);
+    expect(relay.connections).toBeLessThanOrEqual(14);
+    expect(new Set(await Promise.all(flood))).toEqual(new Set([503]));
+    relay.pass();
+    await isBack(secret);
+  });
+
+  it('holds a statement up answers 503 for it after five seconds, and goes on once it is through', async () => {
+    const secret = await newKey();
+    await asSuperuser(async (client) => {
+      const { host, port } = client;
+      const inside = new Client({
+        host,
+        port,
+        user: 'gateway',
+        password: 'gateway',
+        database: 'gateway',
+      });
+      await inside.connect();
+      await inside.query('BEGIN');
+      await inside.query('LOCK TABLE consumer_keys IN ACCESS EXCLUSIVE MODE');
+      const held = statusOf(gateway.url, secret);
+      expect(await statusOf(gateway.url, cached)).toBe(200);
+      expect(await held).toBe(503);
+      await inside.query('ROLLBACK');
+      await inside.end();
+    });
+    await isBack(secret);
+  });
+});

@@ -1,0 +1,29 @@
+/** What `/readyz` answers. */
+export interface Readyz {
+  readonly status: number;
+  readonly components: Readonly<Record<string, string>>;
+}
+
+/** Asks a replica's ops port whether it is ready. */
+export async function readyz(opsUrl: string): Promise<Readyz> {
+  const answer = await fetch(`${opsUrl}/readyz`);
+  const { components } = (await answer.json()) as { components: Record<string, string> };
+  return { status: answer.status, components };
+}
+
+/** The status of `/livez`. */
+export async function livez(opsUrl: string): Promise<number> {
+  const answer = await fetch(`${opsUrl}/livez`);
+  await answer.arrayBuffer();
+  return answer.status;
+}
+
+/** The sum of a metric's samples, over those whose labels contain the text. NaN when there is none. */
+export async function metric(opsUrl: string, name: string, labels = ''): Promise<number> {
+  const text = await (await fetch(`${opsUrl}/metrics`)).text();
+  const values = text
+    .split('\n')
+    .filter((line) => (line.startsWith(`${name} `) || line.startsWith(`${name}{`)) && line.includes(labels))
+    .map((line) => Number(line.slice(line.lastIndexOf(' ') + 1)));
+  return values.length === 0 ? Number.NaN : values.reduce((sum, value) => sum + value, 0);
+}

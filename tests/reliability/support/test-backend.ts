@@ -1,0 +1,53 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+/** A backend whose answers a test can hold back. */
+export interface TestBackend {
+  readonly url: string;
+  /** Requests that were received. */
+  received(): number;
+  /** Requests that wait for `release`. */
+  held(): number;
+  /** From now on requests are not answered. */
+  hold(): void;
+  /** Answers what was held, and everything from now on. */
+  release(): void;
+  stop(): Promise<void>;
+}
+
+/** Answers 200 to everything, at once unless told otherwise. */
+export async function startBackend(): Promise<TestBackend> {
+  let received = 0;
+  let isHolding = false;
+  const held = new Set<ServerResponse>();
+  const server = createServer((req: IncomingMessage, res: ServerResponse) => {
+    received += 1;
+    req.resume();
+    if (!isHolding) {
+      res.end('ok');
+      return;
+    }
+    held.add(res);
+    res.once('close', () => held.delete(res));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    received: () => received,
+    held: () => held.size,
+    hold: () => {
+      isHolding = true;
+    },
+    release: () => {
+      isHolding = false;
+      for (const res of held) res.end('ok');
+    },
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close').catch(() => {});
+    },
+  };
+}

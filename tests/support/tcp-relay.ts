@@ -1,0 +1,117 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** What a relay may do besides passing bytes on. */
+export interface RelayOptions {
+  /** The port to listen on; one of the system's choice unless told. */
+  readonly port?: number;
+  /** Sees all that clients send, piece by piece. */
+  readonly onSent?: (bytes: Buffer) => void;
+  /** What clients get instead of what the server answered. */
+  readonly rewrite?: (bytes: Buffer) => Buffer;
+}
+
+/**
+ * A port of its own in front of a server, to break the connections between the two without touching the server: to a client, a relay
+ * that refuses is a server that is gone, and a silent one is a server that hangs.
+ */
+export class TcpRelay {
+  #upstreamPort: number | undefined;
+  readonly #options: RelayOptions;
+  readonly #server: Server;
+  readonly #clients = new Set<Socket>();
+  readonly #upstreams = new Set<Socket>();
+  #isSilent = false;
+
+  private constructor(upstreamPort: number | undefined, options: RelayOptions) {
+    this.#upstreamPort = upstreamPort;
+    this.#options = options;
+    this.#server = createServer((client) => this.#take(client));
+  }
+
+  /** Starts in front of a loopback port; with none, it refuses everybody. Whoever starts it must stop it. */
+  static async start(upstreamPort: number | undefined, options: RelayOptions = {}): Promise<TcpRelay> {
+    const relay = new TcpRelay(upstreamPort, options);
+    relay.#server.listen(options.port ?? 0, '127.0.0.1');
+    await once(relay.#server, 'listening');
+    return relay;
+  }
+
+  get port(): number {
+    const address = this.#server.address();
+    if (address === null || typeof address === 'string') throw new Error('the relay does not listen');
+    return address.port;
+  }
+
+  /** Clients connected now. */
+  get connections(): number {
+    return this.#clients.size;
+  }
+
+  /** A URL of the server, with the relay's port in its place. */
+  urlOf(url: string): string {
+    const relayed = new URL(url);
+    relayed.hostname = '127.0.0.1';
+    relayed.port = String(this.port);
+    return relayed.href;
+  }
+
+  /** Passes connections on from now on, those that were silent too. */
+  pass(upstreamPort = this.#upstreamPort): void {
+    this.#upstreamPort = upstreamPort;
+    this.#isSilent = false;
+    for (const socket of [...this.#clients, ...this.#upstreams]) socket.resume();
+  }
+
+  /** Keeps connections open, takes new ones, and passes nothing on in either direction. */
+  silence(): void {
+    this.#isSilent = true;
+    for (const socket of [...this.#clients, ...this.#upstreams]) socket.pause();
+  }
+
+  /** Ends all connections, and every new one at once. */
+  refuse(): void {
+    this.#upstreamPort = undefined;
+    this.cut();
+  }
+
+  /** Ends all connections there are. */
+  cut(): void {
+    for (const socket of [...this.#clients, ...this.#upstreams]) socket.destroy();
+  }
+
+  async stop(): Promise<void> {
+    this.refuse();
+    this.#server.close();
+    if (this.#server.listening) await once(this.#server, 'close');
+  }
+
+  #take(client: Socket): void {
+    client.on('error', () => client.destroy());
+    if (this.#upstreamPort === undefined) {
+      client.destroy();
+      return;
+    }
+    const upstream = connect({ port: this.#upstreamPort, host: '127.0.0.1', noDelay: true });
+    upstream.on('error', () => client.destroy());
+    this.#hold(this.#clients, client, upstream);
+    this.#hold(this.#upstreams, upstream, client);
+    const { onSent, rewrite = (bytes: Buffer) => bytes } = this.#options;
+    client.on('data', (bytes: Buffer) => {
+      onSent?.(bytes);
+      upstream.write(bytes);
+    });
+    upstream.on('data', (bytes: Buffer) => void client.write(rewrite(bytes)));
+    if (this.#isSilent) for (const socket of [client, upstream]) socket.pause();
+  }
+
+  #hold(sockets: Set<Socket>, socket: Socket, other: Socket): void {
+    socket.setNoDelay(true);
+    sockets.add(socket);
+    socket.on('end', () => other.end());
+    socket.on('close', () => {
+      sockets.delete(socket);
+      other.destroy();
+    });
+  }
+}
