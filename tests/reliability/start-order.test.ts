@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { createSecret } from '../../src/keys/secret-format.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { createTestDatabase, testRedisUrl } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { livez, readyz } from './support/probe.ts';
+import { startBackend } from './support/test-backend.ts';
+
+const PATIENCE = { timeoutMs: 20_000 };
+const cleanUps: (() => Promise<unknown>)[] = [];
+
+/** What was started is ended in reverse order, whether the test passed or not. */
+function ends<Started>(started: Started, end: (started: Started) => Promise<unknown>): Started {
+  cleanUps.push(() => end(started));
+  return started;
+}
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+/** A gateway that is not waited for until it is ready. */
+async function startUnready(databaseUrl: string, redisUrl: string): Promise<GatewayProcess> {
+  const backend = ends(await startBackend(), ({ stop }) => stop());
+  const gateway = await startGateway(
+    {
+      BACKEND_URL: backend.url,
+      DATABASE_URL: databaseUrl,
+      REDIS_URL: redisUrl,
+      REDIS_TIMEOUT_MS: '5000',
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+    },
+    { isReady: false },
+  );
+  return ends(gateway, ({ stop }) => stop());
+}
+
+async function becomesReady({ opsUrl }: GatewayProcess): Promise<void> {
+  await until(async () => (await readyz(opsUrl)).status === 200, PATIENCE);
+}
+
+async function serves({ url }: GatewayProcess): Promise<void> {
+  expect(await statusOf(url, (await new Admin(url).makeKey('first')).secret)).toBe(200);
+}
+
+describe('a replica that starts', () => {
+  it('before its stores lives, names what is missing, answers 503, and becomes ready as they come', async () => {
+    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const postgresRelay = ends(await TcpRelay.start(undefined), (relay) => relay.stop());
+    const redisRelay = ends(await TcpRelay.start(undefined), (relay) => relay.stop());
+    const redisUrl = testRedisUrl();
+    const gateway = await startUnready(postgresRelay.urlOf(database.url), redisRelay.urlOf(redisUrl));
+
+    expect(await livez(gateway.opsUrl)).toBe(200);
+    expect(await readyz(gateway.opsUrl)).toEqual({
+      status: 503,
+      components: { postgres: 'not available', redis: 'not available' },
+    });
+    expect(await statusOf(gateway.url, createSecret('tg', systemRandom))).toBe(503);
+    expect((await new Admin(gateway.url).call('GET', '/rate-limit')).status).toBe(503);
+
+    redisRelay.pass(Number(new URL(redisUrl).port));
+    await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok', PATIENCE);
+    expect(await readyz(gateway.opsUrl)).toMatchObject({
+      status: 503,
+      components: { postgres: 'not available' },
+    });
+
+    postgresRelay.pass(Number(new URL(database.url).port));
+    await becomesReady(gateway);
+    await serves(gateway);
+  });
+
+  it('with a Redis that evicts says so, and becomes ready once it does not', async () => {
+    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const server = ends(await startRedisServer(['--maxmemory-policy', 'allkeys-lru']), ({ stop }) => stop());
+    const gateway = await startUnready(database.url, server.url);
+    const reason =
+      'Redis evicts keys (maxmemory-policy allkeys-lru), so counts can be lost: set it to noeviction';
+
+    await until(async () => (await readyz(gateway.opsUrl)).components.redis === reason, PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+    expect((await readyz(gateway.opsUrl)).status).toBe(503);
+    expect(await livez(gateway.opsUrl)).toBe(200);
+    await until(() => gateway.output().includes(reason), PATIENCE);
+
+    const redis = new Redis(server.url);
+    await redis.config('SET', 'maxmemory-policy', 'noeviction');
+    redis.disconnect();
+    await becomesReady(gateway);
+    await serves(gateway);
+  });
+
+  it('with a Redis before version 7 says so, and does not become ready', async () => {
+    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const redisUrl = testRedisUrl();
+    const old = ends(
+      await TcpRelay.start(Number(new URL(redisUrl).port), { rewrite: withOldVersion }),
+      (relay) => relay.stop(),
+    );
+    const gateway = await startUnready(database.url, old.urlOf(redisUrl));
+
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+    const { status, components } = await readyz(gateway.opsUrl);
+    expect(status).toBe(503);
+    expect(components.redis).toMatch(/^Redis 6[.\d]+ is too old: version 7 or newer is needed$/);
+    await until(() => gateway.output().includes(' is too old: version 7 or newer is needed'), PATIENCE);
+  });
+});
+
+/** A Redis of that age is not to be had everywhere: a newer one is made to claim it, in an answer of the same length. */
+function withOldVersion(bytes: Buffer): Buffer {
+  return Buffer.from(bytes.toString('latin1').replace(/^redis_version:\d/m, 'redis_version:6'), 'latin1');
+}
