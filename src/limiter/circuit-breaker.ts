@@ -1,15 +1,15 @@
 import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
+import { NotCounted } from './not-counted.ts';
 import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
 
 /** `closed`: calls go through. `open`: none does. `half-open`: one does, to try. */
 export type CircuitState = 'closed' | 'open' | 'half-open';
 
 /** The cause of an `unavailable` that the breaker answered itself: the store was certainly not asked. */
-export class CircuitOpen extends Error {
+export class CircuitOpen extends NotCounted {
   constructor() {
     super('the store is not called while its circuit is open');
-    this.name = 'CircuitOpen';
   }
 }
 

@@ -1,4 +1,4 @@
-import { CircuitOpen } from './circuit-breaker.ts';
+import { NotCounted } from './not-counted.ts';
 import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
 
 /**
@@ -97,8 +97,8 @@ export class FailureModeLimiter implements RateLimiter {
         decided(decision);
         return;
       }
-      // A call that failed in Redis may have been counted there; one that the breaker refused was not.
-      if (decision.kind === 'admitted' && cause instanceof CircuitOpen) {
+      // A call without an answer may have been counted in the store all the same.
+      if (decision.kind === 'admitted' && cause instanceof NotCounted) {
         this.#options.onUncounted?.(subject.keyId, quota, decision.resetAtMs);
       }
       decided({ ...decision, degraded: true });

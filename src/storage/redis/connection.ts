@@ -28,9 +28,9 @@ export interface RedisPlatform {
 /**
  * What a connection is for.
  *
- * - `decisions`: the hot path. All commands of one event-loop turn go out together, each may take `timeoutMs`.
+ * - `decisions`: the hot path. `DecisionCalls` bounds each call by `timeoutMs`.
  * - `usage`: everything that is not a decision: usage, changes, heartbeats. Larger pipelines, so ten times as long.
- * - `subscription`: listens. Waits for Redis as long as it takes.
+ * - `subscription`: listens. Waits for Redis as long as it takes. In a cluster at one server, the next one whenever that is lost.
  */
 export type RedisPurpose = 'decisions' | 'usage' | 'subscription';
 
@@ -41,6 +41,8 @@ const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
 /** What a socket gets to close by itself; the client waits for it even where the socket is gone already. */
 const DISCONNECT_TIMEOUT_MS = 500;
+const TRY_AGAIN_MS = 10;
+const SLOTS_REFRESH_MS = 5000;
 
 /**
  * Connects, and connects again for as long as the process runs. Never throws for a server that is away: commands fail at once while
@@ -54,8 +56,8 @@ export function connectRedis(
 ): RedisConnection {
   const address = parseRedisUrl(settings.url);
   const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(address) };
-  const redis = open(settings, address, options);
-  logStateChanges(redis, purpose, platform.log);
+  const redis = open(purpose, settings, address, options);
+  logStateChanges(redis, platform.log.child({ connection: purpose }));
   return redis;
 }
 
@@ -72,7 +74,12 @@ export async function closeRedis(redis: RedisConnection): Promise<void> {
   redis.disconnect();
 }
 
-function open(settings: RedisSettings, address: RedisAddress, options: ClientOptions): RedisConnection {
+function open(
+  purpose: RedisPurpose,
+  settings: RedisSettings,
+  address: RedisAddress,
+  options: ClientOptions,
+): RedisConnection {
   switch (settings.mode) {
     case 'single':
       return new Redis({
@@ -92,18 +99,41 @@ function open(settings: RedisSettings, address: RedisAddress, options: ClientOpt
         ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
         ...(address.sentinelPassword !== undefined && { sentinelPassword: address.sentinelPassword }),
       });
-    case 'cluster': {
-      const { retryStrategy, enableOfflineQueue, enableAutoPipelining, ...redisOptions } = options;
-      return new Cluster([...address.nodes], {
-        scaleReads: 'master',
-        clusterRetryStrategy: retryStrategy,
-        clusterNodeRetryStrategy: retryStrategy,
-        enableOfflineQueue,
-        enableAutoPipelining,
-        redisOptions,
-      });
-    }
+    case 'cluster':
+      return purpose === 'subscription'
+        ? listenInTurn(address, options)
+        : openCluster(purpose, address, options);
   }
+}
+
+function openCluster(purpose: RedisPurpose, address: RedisAddress, options: ClientOptions): Cluster {
+  const { retryStrategy, enableOfflineQueue, ...redisOptions } = options;
+  return new Cluster([...address.nodes], {
+    scaleReads: 'master',
+    clusterRetryStrategy: retryStrategy,
+    clusterNodeRetryStrategy: retryStrategy,
+    // Decisions know whether there is a connection, and come here only when they are redirected to a server that may be new.
+    enableOfflineQueue: purpose === 'decisions',
+    // A command that was sent before its connection was closed may have been carried out: a decision is not sent again.
+    ...(purpose === 'decisions' && { retryDelayOnFailover: 0 }),
+    // The cluster is down for as long as a failover takes: nobody waits for that.
+    retryDelayOnClusterDown: 0,
+    // A slot is on the move and some names of a key have arrived before the others.
+    retryDelayOnTryAgain: TRY_AGAIN_MS,
+    slotsRefreshInterval: SLOTS_REFRESH_MS,
+    redisOptions,
+  });
+}
+
+/** Messages reach all servers of a cluster. The client's own subscription moves between them without saying when it missed some. */
+function listenInTurn({ nodes }: RedisAddress, options: ClientOptions): Redis {
+  const redis = new Redis({ ...options, ...nodes[0], disconnectTimeout: DISCONNECT_TIMEOUT_MS });
+  let turn = 0;
+  redis.on('reconnecting', () => {
+    turn += 1;
+    Object.assign(redis.options, nodes[turn % nodes.length]);
+  });
+  return redis;
 }
 
 function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: Random): ClientOptions {
@@ -123,10 +153,9 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
   }
   return {
     ...common,
-    enableAutoPipelining: purpose === 'decisions',
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: purpose === 'decisions' ? settings.timeoutMs : patientMs,
+    commandTimeout: patientMs,
     // A server that went without a word leaves a socket that looks open: it is given up when nothing comes back on it.
     socketTimeout: 2 * patientMs,
   };
@@ -153,13 +182,18 @@ function retryDelayMs(attempt: number, random: Random): number {
 }
 
 /** One line when the connection is lost or can't be made, one when it is back; however many attempts lie between. */
-function logStateChanges(redis: RedisConnection, purpose: RedisPurpose, log: Logger): void {
+function logStateChanges(redis: RedisConnection, log: Logger): void {
+  if (redis instanceof Cluster) {
+    redis.on('+node', (node: Redis) =>
+      logStateChanges(node, log.child({ node: `${node.options.host}:${node.options.port}` })),
+    );
+  }
   let isLost = false;
   let reason: Error | undefined;
   const lost = () => {
     if (isLost) return;
     isLost = true;
-    log.warn({ connection: purpose, reason: reason?.message, code: codeOf(reason) }, 'Redis connection lost');
+    log.warn({ reason: reason?.message, code: codeOf(reason) }, 'Redis connection lost');
   };
   redis.on('error', (error: Error) => {
     reason = safeRedisError(error);
@@ -168,7 +202,7 @@ function logStateChanges(redis: RedisConnection, purpose: RedisPurpose, log: Log
   // And not 'close', which also ends a connection that we end.
   redis.on('reconnecting', lost);
   redis.on('ready', () => {
-    if (isLost) log.info({ connection: purpose }, 'Redis connection is back');
+    if (isLost) log.info('Redis connection is back');
     isLost = false;
     reason = undefined;
   });

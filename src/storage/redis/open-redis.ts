@@ -4,7 +4,6 @@ import type { Random } from '../../platform/random.ts';
 import { closeRedis, connectRedis, type RedisConnection, type RedisSettings } from './connection.ts';
 import { RedisChangeFeed } from './redis-change-feed.ts';
 import { RedisCountRestorer } from './redis-count-restorer.ts';
-import { redisUnavailable } from './redis-failure.ts';
 import { checkRedisHealth, type RedisHealth } from './redis-health.ts';
 import { RedisRateLimiter } from './redis-rate-limiter.ts';
 import { RedisRecordVersions } from './redis-record-versions.ts';
@@ -29,17 +28,19 @@ export interface OpenRedis {
   /** For usage: not pipelined by itself, fails at once without a connection, never sends a command twice. */
   readonly usageConnection: RedisConnection;
   /**
-   * Resolves with true as soon as all connections are up, with false after `timeoutMs`. A gateway starts without Redis too,
-   * but waits a moment for it.
+   * Resolves with true as soon as all connections are up and every server can be asked for decisions, with false after `timeoutMs`.
+   * A gateway starts without Redis too, but waits a moment for it.
    */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
-  /** Rejects with `StoreUnavailable` when the connection for decisions does not answer in time. */
+  /** Rejects with `StoreUnavailable` when a server that decides does not answer. */
   ping(): Promise<void>;
   /** Whether the server is fit for use. Rejects with `StoreUnavailable`. */
   checkHealth(): Promise<RedisHealth>;
   /** Takes the replica off the list and ends the connections. Never rejects. */
   close(): Promise<void>;
 }
+
+const LOOK_AGAIN_MS = 5;
 
 /** Opens the connections and starts the replica's heartbeat. Throws only for a URL that can't be read. */
 export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform): OpenRedis {
@@ -50,21 +51,19 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
   const changes = new RedisChangeFeed(subscription);
   const replicas = new ReplicaRegistry(usageConnection, platform.replicaId);
   replicas.start();
+  const { clock } = platform;
+  const { timeoutMs } = settings;
+  const limiter = new RedisRateLimiter({ decisions, background: usageConnection, clock, timeoutMs });
   return {
-    limiter: new RedisRateLimiter(decisions, usageConnection, platform.clock),
+    limiter,
     versions: new RedisRecordVersions(usageConnection),
     changes,
     replicas,
     countRestorer: new RedisCountRestorer(usageConnection),
     usageConnection,
-    waitUntilReady: (timeoutMs) => allReady(connections, timeoutMs),
-    ping: async () => {
-      try {
-        await decisions.ping();
-      } catch (error) {
-        throw redisUnavailable(error);
-      }
-    },
+    waitUntilReady: (timeoutMs) =>
+      holdsWithin(timeoutMs, () => limiter.isReady && connections.every(({ status }) => status === 'ready')),
+    ping: () => limiter.ping(),
     checkHealth: () => checkRedisHealth(usageConnection),
     close: async () => {
       changes.stop();
@@ -74,18 +73,11 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
   };
 }
 
-async function allReady(connections: readonly RedisConnection[], timeoutMs: number): Promise<boolean> {
-  const waits = connections.map((redis) => {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    if (redis.status === 'ready') resolve();
-    else redis.once('ready', resolve);
-    return promise;
-  });
-  const deadline = Promise.withResolvers<false>();
-  const timer = setTimeout(() => deadline.resolve(false), timeoutMs);
-  try {
-    return await Promise.race([Promise.all(waits).then(() => true), deadline.promise]);
-  } finally {
-    clearTimeout(timer);
+async function holdsWithin(timeoutMs: number, claim: () => boolean): Promise<boolean> {
+  const deadline = AbortSignal.timeout(timeoutMs);
+  while (!claim()) {
+    if (deadline.aborted) return false;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
   }
+  return true;
 }

@@ -5,10 +5,7 @@ import { CHANGES_CHANNEL } from './key-names.ts';
 /** How often a quiet subscription is tried: a half-open socket is noticed only by writing to it. */
 const PING_INTERVAL_MS = 5000;
 
-/**
- * Listens on `tg:changes` over a connection of its own. In a cluster an interruption is noticed only when the whole cluster is lost, not
- * when the client moves its subscription to another node: what is missed then is found out by the version check of the next decision.
- */
+/** Listens on `tg:changes` over a connection of its own. */
 export class RedisChangeFeed implements ChangeFeed {
   readonly #changed: ((keyId: string) => void)[] = [];
   readonly #reset: (() => void)[] = [];

@@ -3,33 +3,59 @@ import { windowEndMs } from '../../limiter/period.ts';
 import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from '../../limiter/rate-limiter.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { RedisConnection } from './connection.ts';
+import { DecisionCalls } from './decision-calls.ts';
+import { type DecisionRoutes, decisionRoutes } from './decision-routes.ts';
 import { periodKey, versionKey, windowKey } from './key-names.ts';
 import { LuaScript } from './lua-script.ts';
-import { redisUnavailable, safeRedisError } from './redis-failure.ts';
+import { redisUnavailable } from './redis-failure.ts';
 import { VERSION_KEPT_MS } from './redis-record-versions.ts';
+
+/** What the limiter in Redis needs. */
+export interface RedisRateLimiterOptions {
+  readonly decisions: RedisConnection;
+  /** For `peek`, which must not wait in the hot path. */
+  readonly background: RedisConnection;
+  readonly clock: Clock;
+  /** The longest that a decision takes, in milliseconds. */
+  readonly timeoutMs: number;
+}
 
 /** Counts in Redis: one script call per decision, by Redis's own clock, shared by all replicas. */
 export class RedisRateLimiter implements RateLimiter {
   /** Time from asking to the answer of every decision, failed ones included. */
   readonly callTimes = new CallTimes();
-  readonly #decisions: RedisConnection;
+  readonly #routes: DecisionRoutes;
+  readonly #calls: DecisionCalls;
   readonly #background: RedisConnection;
   readonly #clock: Clock;
-  readonly #admitRequest = new LuaScript('admitRequest-3');
   readonly #peekWindow = new LuaScript('peekWindow-2');
 
-  /** `decisions` should pipeline by itself; `background` serves `peek`, which must not wait in the hot path's pipeline. */
-  constructor(decisions: RedisConnection, background: RedisConnection, clock: Clock) {
-    this.#decisions = decisions;
+  constructor({ decisions, background, clock, timeoutMs }: RedisRateLimiterOptions) {
+    this.#routes = decisionRoutes(decisions, clock);
+    this.#calls = new DecisionCalls(this.#routes, new LuaScript('admitRequest-3'), { clock, timeoutMs });
     this.#background = background;
     this.#clock = clock;
+  }
+
+  /** True while every server can be asked. A server tells its time before it is asked for the first decision. */
+  get isReady(): boolean {
+    return this.#routes.areReady;
+  }
+
+  /** Rejects with `StoreUnavailable` when a server does not answer. */
+  async ping(): Promise<void> {
+    try {
+      await this.#routes.ping();
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
   }
 
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
     const { keyId, version, fresh, quota } = subject;
     const startedAt = this.#clock.monotonicMs();
-    this.#admitRequest.call(
-      this.#decisions,
+    this.#calls.call(
+      keyId,
       [
         versionKey(keyId),
         windowKey(keyId),
@@ -42,7 +68,7 @@ export class RedisRateLimiter implements RateLimiter {
       ],
       (error, reply) => {
         this.callTimes.add(this.#clock.monotonicMs() - startedAt);
-        decided(error ? { kind: 'unavailable', cause: safeRedisError(error) } : readDecision(reply));
+        decided(error ? { kind: 'unavailable', cause: error } : readDecision(reply));
       },
     );
   }
@@ -64,19 +90,17 @@ export class RedisRateLimiter implements RateLimiter {
 const WINDOW_WITHOUT_EXPIRY = -2;
 
 /** Reads the tuple that the header of `admitRequest-3.lua` describes. */
-function readDecision(reply: unknown): Decision {
-  if (isNumbers(reply)) {
-    const [kind, remaining = 0, resetAtMs = 0, nowMs = 0] = reply;
-    switch (kind) {
-      case 0:
-        return { kind: 'stale' };
-      case 1:
-        return { kind: 'admitted', remaining, resetAtMs, nowMs, degraded: false };
-      case 2:
-        return { kind: 'denied', resetAtMs, nowMs, degraded: false };
-      case 3:
-        return { kind: 'unlimited', degraded: false };
-    }
+function readDecision(reply: readonly number[]): Decision {
+  const [kind, remaining = 0, resetAtMs = 0, nowMs = 0] = reply;
+  switch (kind) {
+    case 0:
+      return { kind: 'stale' };
+    case 1:
+      return { kind: 'admitted', remaining, resetAtMs, nowMs, degraded: false };
+    case 2:
+      return { kind: 'denied', resetAtMs, nowMs, degraded: false };
+    case 3:
+      return { kind: 'unlimited', degraded: false };
   }
   return { kind: 'unavailable', cause: unexpectedReply() };
 }

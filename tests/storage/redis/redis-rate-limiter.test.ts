@@ -26,7 +26,7 @@ describe('the rate limiter in Redis', () => {
 
   it('ends calendar windows at the instant that windowEndMs names', async () => {
     const script = await readFile(ADMIT_SCRIPT, 'utf8');
-    const functions = /^[\s\S]*?(?=^local values)/m.exec(script)?.[0];
+    const functions = /^[\s\S]*?(?=^local time)/m.exec(script)?.[0];
     if (functions === undefined) throw new Error('the script has no body');
     const endsInLua = `${functions}
       local ends = {}

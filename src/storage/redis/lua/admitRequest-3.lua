@@ -11,13 +11,15 @@
   ARGV[3]  limit in requests, or "" for no limit
   ARGV[4]  token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo"); "" for no limit
   ARGV[5]  milliseconds that an installed version is kept
+  ARGV[6]  the server's time in milliseconds since 1970 from which on nobody waits for the answer any more
 
-  Answer: { 0 }                                stale: reload the copy and ask again
+  Answer: { 0, 0, 0, nowMs }                   stale: reload the copy and ask again
           { 1, remaining, resetAtMs, nowMs }   admitted and counted
           { 2, 0, resetAtMs, nowMs }           denied, not counted
-          { 3 }                                no limit applies
+          { 3, 0, 0, nowMs }                   no limit applies
+          { 4, 0, 0, nowMs }                   too late: nothing was done
 ]]
-local STALE, ADMITTED, DENIED, UNLIMITED = 0, 1, 2, 3
+local STALE, ADMITTED, DENIED, UNLIMITED, TOO_LATE = 0, 1, 2, 3, 4
 local DAY_MS = 86400000
 
 -- Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from 1 March, so
@@ -64,6 +66,11 @@ end
 -- Large numbers would reach Redis in exponent form.
 local function decimal(number) return string.format('%.0f', number) end
 
+local time = redis.call('TIME')
+local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
+-- The caller has decided without us meanwhile: a call that waited in a socket while the server stood still must not count.
+if nowMs >= tonumber(ARGV[6]) then return { TOO_LATE, 0, 0, nowMs } end
+
 local values = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
 local shared, count, period = values[1], tonumber(values[2] or ''), values[3]
 local version, isFresh, limit, token = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4]
@@ -71,13 +78,11 @@ local version, isFresh, limit, token = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]
 if shared ~= version then
   -- A fresh copy comes from the record store after the request arrived: it decides whatever is stored here, but is
   -- installed only where nothing is, so that it can't undo a mark, a tombstone or a newer version.
-  if not isFresh then return { STALE } end
+  if not isFresh then return { STALE, 0, 0, nowMs } end
   if not shared then redis.call('SET', KEYS[1], version, 'PX', ARGV[5]) end
 end
-if not limit then return { UNLIMITED } end
+if not limit then return { UNLIMITED, 0, 0, nowMs } end
 
-local time = redis.call('TIME')
-local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local resetAtMs
 if count and period == token then
   resetAtMs = redis.call('PEXPIRETIME', KEYS[2])

@@ -46,46 +46,48 @@ if not id then
   redis.call('HSET', KEYS[3], '#id', id)
 end
 
-local room = { e = tonumber(ARGV[3]) - (tonumber(known[2]) or 0), c = tonumber(ARGV[4]) - (tonumber(known[3]) or 0) }
-local sums = {}
-
-local function add(field, stored, added)
-  local sum = sums[field]
-  if not sum then
-    sum = { 0, 0, 0, 0 }
-    sums[field] = sum
-    local position = 1
-    for number in string.gmatch(stored or '', '%d+') do
-      sum[position] = tonumber(number)
-      position = position + 1
-    end
-  end
-  local position = 1
-  for number in string.gmatch(added, '%d+') do
-    sum[position] = sum[position] + tonumber(number)
-    position = position + 1
-  end
+local FOUR = '^(%d+) (%d+) (%d+) (%d+)$'
+local match, format = string.match, string.format
+local function sumOf(one, other)
+  local a, b, c, d = match(one, FOUR)
+  local e, f, g, h = match(other, FOUR)
+  return format('%.0f %.0f %.0f %.0f', a + e, b + f, c + g, d + h)
 end
 
+local room = { e = tonumber(ARGV[3]) - (tonumber(known[2]) or 0), c = tonumber(ARGV[4]) - (tonumber(known[3]) or 0) }
+local others = {}
+local set = { 'id', id }
+local position, size = 4, 2
 for index = 5, #ARGV, 2 do
-  local field, stored = ARGV[index], known[(index - 5) / 2 + 4]
+  local field, value, stored = ARGV[index], ARGV[index + 1], known[position]
   local list = string.sub(field, 1, 1)
-  if not stored and room[list] and string.sub(field, 2) ~= OTHER then
+  local isOther = room[list] and string.sub(field, 2) == OTHER
+  if not stored and room[list] and not isOther then
     if room[list] > 0 then
       room[list] = room[list] - 1
     else
-      field = list .. OTHER
-      stored = redis.call('HGET', KEYS[1], field)
+      isOther = true
     end
   end
-  add(field, stored, ARGV[index + 1])
+  if isOther then
+    others[list] = others[list] and sumOf(others[list], value) or value
+  else
+    set[size + 1] = field
+    set[size + 2] = stored and sumOf(stored, value) or value
+    size = size + 2
+  end
+  position = position + 1
 end
-
-local set = { 'id', id, '#e', decimal(tonumber(ARGV[3]) - room.e), '#c', decimal(tonumber(ARGV[4]) - room.c) }
-for field, sum in pairs(sums) do
-  set[#set + 1] = field
-  set[#set + 1] = decimal(sum[1]) .. ' ' .. decimal(sum[2]) .. ' ' .. decimal(sum[3]) .. ' ' .. decimal(sum[4])
+for list, value in pairs(others) do
+  local stored = redis.call('HGET', KEYS[1], list .. OTHER)
+  set[size + 1] = list .. OTHER
+  set[size + 2] = stored and sumOf(stored, value) or value
+  size = size + 2
 end
+set[size + 1] = '#e'
+set[size + 2] = decimal(tonumber(ARGV[3]) - room.e)
+set[size + 3] = '#c'
+set[size + 4] = decimal(tonumber(ARGV[4]) - room.c)
 redis.call('HSET', KEYS[1], unpack(set))
 
 local isNewWriter = redis.call('HSET', KEYS[3], writer, ARGV[2] .. ' ' .. time[1]) == 1

@@ -1,0 +1,155 @@
+import { NotCounted } from '../../limiter/not-counted.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { DecisionRoute, DecisionRoutes } from './decision-routes.ts';
+import type { LuaScript } from './lua-script.ts';
+import { safeRedisError } from './redis-failure.ts';
+
+/** Called exactly once, with either the failure (`NotCounted` where that is certain) or what the script returned. */
+export type CallEnded = (error: Error | null, reply: readonly number[]) => void;
+
+/** First element of the script's answer when the call came too late. */
+const TOO_LATE = 4;
+
+interface Call {
+  readonly keyId: string;
+  readonly keysAndArguments: readonly string[];
+  readonly giveUpAt: number;
+  readonly ended: CallEnded;
+  sentAt: number;
+  wasRedirected: boolean;
+  wasTooLate: boolean;
+  isOver: boolean;
+}
+
+/**
+ * Calls of the admit script. Each ends within the timeout, and is not carried out after that: it tells the server until when somebody
+ * waits for it, by the server's own clock. None is sent again unless the server has said that it did nothing.
+ */
+export class DecisionCalls {
+  readonly #routes: DecisionRoutes;
+  readonly #script: LuaScript;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  /** In the order in which they are given up. */
+  readonly #open = new Set<Call>();
+  #isWatching = false;
+
+  constructor(
+    routes: DecisionRoutes,
+    script: LuaScript,
+    { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
+  ) {
+    this.#routes = routes;
+    this.#script = script;
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Calls the script with its KEYS and its ARGV but the last, which is the deadline. */
+  call(keyId: string, keysAndArguments: readonly string[], ended: CallEnded): void {
+    const route = this.#routes.routeOf(keyId);
+    if (route === undefined) {
+      ended(new NotCounted('there is no connection to the Redis server of this key'), []);
+      return;
+    }
+    const sentAt = this.#clock.monotonicMs();
+    const call: Call = {
+      keyId,
+      keysAndArguments,
+      giveUpAt: sentAt + this.#timeoutMs,
+      ended,
+      sentAt,
+      wasRedirected: false,
+      wasTooLate: false,
+      isOver: false,
+    };
+    this.#open.add(call);
+    this.#watch(this.#timeoutMs);
+    this.#send(call, route);
+  }
+
+  #send(call: Call, route: DecisionRoute): void {
+    call.sentAt = this.#clock.monotonicMs();
+    route.hold();
+    const deadlineMs = Math.floor(route.serverTimeAt(call.giveUpAt));
+    this.#script.call(route.target, [...call.keysAndArguments, String(deadlineMs)], (error, reply) => {
+      if (error) this.#failed(call, error);
+      else if (isAnswer(reply)) this.#answered(call, route, reply);
+      else
+        this.#end(
+          call,
+          new Error('Redis answered a script call with something else than the script returns'),
+        );
+    });
+  }
+
+  #answered(call: Call, route: DecisionRoute, reply: readonly number[]): void {
+    const receivedAt = this.#clock.monotonicMs();
+    route.learn(reply[3] ?? 0, call.sentAt, receivedAt);
+    if (reply[0] !== TOO_LATE) {
+      this.#end(call, null, reply);
+      return;
+    }
+    // Either it did take that long, or the server's clock was set forward: this answer has told by how much.
+    const again =
+      call.wasTooLate || call.isOver || receivedAt >= call.giveUpAt
+        ? undefined
+        : this.#routes.routeOf(call.keyId);
+    if (again === undefined) {
+      this.#end(call, new NotCounted('the call reached Redis too late'));
+      return;
+    }
+    call.wasTooLate = true;
+    this.#send(call, again);
+  }
+
+  #failed(call: Call, error: Error): void {
+    const { redirected } = this.#routes;
+    if (redirected !== undefined && !call.wasRedirected && !call.isOver && REDIRECTION.test(error.message)) {
+      call.wasRedirected = true;
+      this.#send(call, redirected);
+      return;
+    }
+    const safe = safeRedisError(error);
+    this.#end(call, isRefusal(error) ? new NotCounted(safe.message) : safe);
+  }
+
+  #end(call: Call, error: Error | null, reply: readonly number[] = []): void {
+    if (call.isOver) return;
+    call.isOver = true;
+    this.#open.delete(call);
+    call.ended(error, reply);
+  }
+
+  /** One timer for all calls, because each has the same time. */
+  #watch(delayMs: number): void {
+    if (this.#isWatching) return;
+    this.#isWatching = true;
+    // A turn later, so that answers that came while the process was busy are read before they are given up.
+    setTimeout(() => setImmediate(() => this.#giveUp()), delayMs);
+  }
+
+  #giveUp(): void {
+    this.#isWatching = false;
+    const now = this.#clock.monotonicMs();
+    for (const call of this.#open) {
+      if (call.giveUpAt > now) {
+        this.#watch(call.giveUpAt - now);
+        return;
+      }
+      this.#end(call, new Error(`Redis did not answer within ${this.#timeoutMs} ms`));
+      this.#routes.suspect();
+    }
+  }
+}
+
+const REDIRECTION = /^(MOVED|ASK|TRYAGAIN) /;
+
+/** The server has said that it did not run the script, or the client that it found no server for it. */
+function isRefusal(error: Error): boolean {
+  return error.name === 'ReplyError' || error.message.startsWith('Too many Cluster redirections');
+}
+
+function isAnswer(reply: unknown): reply is number[] {
+  return Array.isArray(reply) && reply.length === 4 && reply.every((item) => typeof item === 'number');
+}
