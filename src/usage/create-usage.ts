@@ -28,7 +28,7 @@ export interface UsageOptions {
 }
 
 /** Numbers for metrics, all since the process started unless they say "now". */
-export interface UsageStats {
+interface UsageStats {
   readonly writer: WriterStats;
   readonly flusher: FlusherStats;
   /** Keys with records in this process now. */

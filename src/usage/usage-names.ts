@@ -6,7 +6,7 @@ export const MAX_CUSTOMERS = 1000;
 export const OTHER = '__other__';
 
 /** The customer of requests that name none. */
-export const ANONYMOUS = 'anonymous';
+const ANONYMOUS = 'anonymous';
 
 /** Longest endpoint, in bytes of UTF-8. */
 const ENDPOINT_BYTES = 256;
@@ -17,7 +17,6 @@ const CUSTOMER_BYTES = 192;
 const PLAIN = /^[\x21-\x7e]{1,128}$/;
 /** Control characters, line separators, lone surrogates and what turns the direction of text around. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
-const BEYOND_LATIN1 = /[\u0100-\uffff]/;
 const REPLACEMENT = '\ufffd';
 
 /** The endpoint under which a path is counted: without query, printable, cut to 256 bytes. The same again when given its own answer. */
@@ -37,18 +36,6 @@ export function customerName(id: string): string {
     .slice(0, CUSTOMER_CHARACTERS)
     .join('');
   return cutToBytes(characters, CUSTOMER_BYTES).trim() || ANONYMOUS;
-}
-
-/** The customer that a header names. Node reads headers as Latin-1; where the bytes are UTF-8 they are read as such. */
-export function customerOfHeader(value: string | undefined): string {
-  if (value === undefined) return ANONYMOUS;
-  return customerName(PLAIN.test(value) ? value : decodeUtf8(value));
-}
-
-function decodeUtf8(latin1: string): string {
-  if (BEYOND_LATIN1.test(latin1)) return latin1;
-  const text = new TextDecoder('utf-8', { ignoreBOM: true }).decode(Buffer.from(latin1, 'latin1'));
-  return text.includes(REPLACEMENT) ? latin1 : text;
 }
 
 /** At most `length` UTF-16 units, so that a long name costs no more than a short one. */

@@ -32,6 +32,7 @@ export async function applyUsageBatches(
   onStep: OnFlushStep,
 ): Promise<ReadonlyMap<UsageBatch, ApplyOutcome>> {
   const ordered = batches.toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
+  await preferIndexes(db);
   const keyIds = await lockKeys(
     db,
     ordered.map((batch) => batch.keyId),
@@ -70,6 +71,16 @@ function outcomeOf(batch: UsageBatch, isAdded: boolean, lastId: number | undefin
 
 function room(cap: number, taken = 0): number {
   return Math.max(cap - taken, 0);
+}
+
+/**
+ * For this transaction. A few hundred rows are looked up in tables that have many: as long as these are middling, the planner would
+ * rather read them whole, for each chunk of batches again.
+ */
+async function preferIndexes(db: RecordsDatabase): Promise<void> {
+  await sql`SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`.execute(
+    db,
+  );
 }
 
 /** Resolves with those that exist; they can't be deleted until the transaction ends. */
