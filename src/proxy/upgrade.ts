@@ -29,8 +29,12 @@ export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse
   const onDrain = (): void => {
     res.emit('drain');
   };
-  socket.on('drain', onDrain);
-  res.once('close', () => socket.off('drain', onDrain));
+  // The server's idle time is set on the socket, but it has stopped listening: a client that does not take what is written is cut.
+  const onTimeout = (): void => {
+    if (socket.writableLength > 0) socket.destroy();
+  };
+  socket.on('drain', onDrain).on('timeout', onTimeout);
+  res.once('close', () => socket.off('drain', onDrain).off('timeout', onTimeout));
   res.once('finish', () => {
     res.detachSocket(socket);
     lingeringClose(socket);

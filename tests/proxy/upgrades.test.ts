@@ -118,6 +118,17 @@ describe('rule 15: upgrades', () => {
     expect(client.text.endsWith(body)).toBe(true);
   });
 
+  it('that the backend refuses at length end when the client does not read', async () => {
+    const body = 'x'.repeat(32 * 1024 * 1024);
+    stage.backend.answer(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send(stage.gateway.head('GET /chat', ...ASKS));
+    const backend = await stage.backend.connection();
+    await until(() => backend.ending !== 'open', { timeoutMs: 10_000 });
+    await until(() => stage.gateway.recorded.length === 1);
+  });
+
   it.each([
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
     'HTTP/1.1 101 Switching Protocols\r\n\r\n',
