@@ -14,6 +14,11 @@ const WAITING_PER_LOOKUP = 100;
 /** Secrets being looked up, or waiting for it, at a time. */
 const SECRETS_LOOKED_UP = 2000;
 
+/** How old an entry may be while versions can't be compared: with the read, a change holds within five seconds. */
+const CONFIRMED_FOR_MS = 4000;
+/** Longest that a request waits for its key to be read again then. */
+const CONFIRMATION_TIMEOUT_MS = 1000;
+
 /** What a replica remembers of a key. A change makes a new entry; this one stays as it is. */
 export interface KeyEntry {
   readonly grant: KeyGrant;
@@ -59,6 +64,7 @@ export class KeyDirectory {
   misses = 0;
 
   readonly #repository: KeyDirectoryOptions['repository'];
+  readonly #clock: Clock;
   readonly #vault: KeyDirectoryOptions['vault'];
   readonly #unknown: UnknownSecrets;
   /** By digest of the secret: the secret itself is never kept. */
@@ -73,6 +79,7 @@ export class KeyDirectory {
     const { maxEntries = 100_000, maxUnknown = 100_000, unknownTtlMs = 5000, maxLookups = 8 } = options;
     this.#repository = options.repository;
     this.#lookUps = new GrantLookUps({ repository: options.repository, maxRunning: maxLookups });
+    this.#clock = options.clock;
     this.#vault = options.vault;
     this.#unknown = new UnknownSecrets(maxUnknown, unknownTtlMs, options.clock);
     this.#entries = new LRUCache({
@@ -121,7 +128,10 @@ export class KeyDirectory {
     }
     this.#loads.join(
       digest,
-      async () => this.#remember(digest, await this.#lookUps.find(this.#vault.lookups(secret))),
+      async () => {
+        const readAtMs = this.#clock.monotonicMs();
+        return this.#remember(digest, await this.#lookUps.find(this.#vault.lookups(secret)), readAtMs);
+      },
       loaded,
     );
   }
@@ -137,9 +147,42 @@ export class KeyDirectory {
     const digest = entry instanceof RememberedKey ? entry.digest : this.#digests.get(keyId);
     this.#reloads.joinNext(
       keyId,
-      async () => this.#remember(digest, await this.#repository.findGrantById(keyId)),
+      async () => {
+        const readAtMs = this.#clock.monotonicMs();
+        return this.#remember(digest, await this.#repository.findGrantById(keyId), readAtMs);
+      },
       loaded,
     );
+  }
+
+  /**
+   * For as long as versions can't be compared: gives the entry while it is less than four seconds old, else what a new read gives
+   * within a second, undefined for a key that is gone. Where the record store does not answer either, the entry is given as it
+   * is and counts as read: a store that is away is asked for each key once in a while, not with each request.
+   */
+  confirm(entry: KeyEntry, confirmed: (entry: KeyEntry | undefined) => void): void {
+    const isOld =
+      entry instanceof RememberedKey && this.#clock.monotonicMs() - entry.readAtMs >= CONFIRMED_FOR_MS;
+    if (!isOld) {
+      confirmed(entry);
+      return;
+    }
+    let isOver = false;
+    const give = (given: KeyEntry | undefined) => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      confirmed(given);
+    };
+    const keep = () => {
+      entry.readAtMs = this.#clock.monotonicMs();
+      give(entry);
+    };
+    const timer = setTimeout(keep, CONFIRMATION_TIMEOUT_MS);
+    this.reload(entry, (error, reloaded) => {
+      if (error) keep();
+      else give(reloaded);
+    });
   }
 
   /** Forgets a key, so that its next request reads it. */
@@ -149,7 +192,8 @@ export class KeyDirectory {
       this.#entries.delete(digest);
     }
   }
-  #remember(digest: string | undefined, grant: KeyGrant | undefined): KeyEntry | undefined {
+
+  #remember(digest: string | undefined, grant: KeyGrant | undefined, readAtMs: number): KeyEntry | undefined {
     if (digest === undefined) {
       return grant && { grant };
     }
@@ -158,7 +202,7 @@ export class KeyDirectory {
       this.#unknown.add(digest);
       return undefined;
     }
-    const entry = new RememberedKey(grant, digest);
+    const entry = new RememberedKey(grant, digest, readAtMs);
     this.#entries.set(digest, entry);
     this.#digests.set(grant.keyId, digest);
     return entry;
@@ -168,10 +212,13 @@ export class KeyDirectory {
 class RememberedKey implements KeyEntry {
   readonly grant: KeyGrant;
   readonly digest: string;
+  /** When the read began, by the monotonic clock. Raised in place where a new read was not possible. */
+  readAtMs: number;
 
-  constructor(grant: KeyGrant, digest: string) {
+  constructor(grant: KeyGrant, digest: string, readAtMs: number) {
     this.grant = grant;
     this.digest = digest;
+    this.readAtMs = readAtMs;
   }
 }
 

@@ -13,7 +13,8 @@ export interface AdmitOptions {
 
 /**
  * Asks the limiter. When it finds the replica's copy of the key out of date, the key is read again, judged again and asked for again:
- * so a change to a key holds with its next request. A denial, or a limiter that does not answer, is noted for a later step, because
+ * so a change to a key holds with its next request. Where the limiter decides without the shared version, a key is read again once it
+ * was not for some seconds. A denial, or a limiter that does not answer, is noted for a later step, because
  * such a request is recorded like any other of the key.
  */
 export function admit(options: AdmitOptions): Step {
@@ -34,6 +35,10 @@ function decided(exchange: Exchange, decision: Decision, options: AdmitOptions):
     exchange.refusal = unavailable(decision.cause);
   } else if (decision.kind !== 'stale') {
     exchange.decision = decision;
+    if (decision.degraded && !exchange.isFresh) {
+      confirm(exchange, options);
+      return;
+    }
   } else if (!exchange.isFresh) {
     renew(exchange, options);
     return;
@@ -41,6 +46,18 @@ function decided(exchange: Exchange, decision: Decision, options: AdmitOptions):
     exchange.refusal = unavailable(new Error('A copy read for this request was called stale.'));
   }
   exchange.next();
+}
+
+/** Without the shared version nobody has said that the copy is current. */
+function confirm(exchange: Exchange, { keys, clock }: AdmitOptions): void {
+  const { entry } = exchange;
+  if (entry === undefined) return;
+  keys.confirm(entry, (confirmed) => {
+    const fault = confirmed === undefined ? invalidKey() : grantFault(confirmed.grant, clock);
+    exchange.entry = fault === undefined ? confirmed : undefined;
+    if (fault === undefined) exchange.next();
+    else exchange.refuse(fault);
+  });
 }
 
 function renew(exchange: Exchange, options: AdmitOptions): void {

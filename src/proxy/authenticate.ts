@@ -7,7 +7,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Exchange, Step } from './exchange.ts';
 
 /** What the pipeline asks of the key directory. */
-export type KeySource = Pick<KeyDirectory, 'find' | 'load' | 'reload'>;
+export type KeySource = Pick<KeyDirectory, 'find' | 'load' | 'reload' | 'confirm'>;
 
 /** What it takes to know who is asking. */
 export interface AuthenticateOptions {

@@ -60,6 +60,10 @@ interface Answer {
   readonly fresh?: boolean;
 }
 
+function confirm(keys: KeyDirectory, entry: KeyEntry): Promise<KeyEntry | undefined> {
+  return new Promise((resolve) => keys.confirm(entry, resolve));
+}
+
 describe('the directory of keys', () => {
   let store: HeldStore;
   let clock: ManualClock;
@@ -282,6 +286,43 @@ describe('the directory of keys', () => {
     await store.answer();
     await store.answer();
     await Promise.all(flood);
+  });
+
+  it('confirms a young entry at once, an older one with a new read, and a key that is gone not at all', async () => {
+    const keys = directory();
+    const entry = await loaded(keys, store.add('key_a'));
+    clock.advance(3999);
+    expect(await confirm(keys, entry)).toBe(entry);
+    clock.advance(1);
+    store.change('key_a', '2.1');
+    const confirming = confirm(keys, entry);
+    await store.answer();
+    const current = await confirming;
+    expect(current?.grant.version).toBe('2.1');
+    store.grants.delete('key_a');
+    clock.advance(4000);
+    const gone = confirm(keys, current ?? entry);
+    await store.answer();
+    expect(await gone).toBeUndefined();
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('confirms an old entry as it is while the store fails or does not answer, and asks again only seconds later', async () => {
+    const keys = directory();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    clock.advance(4000);
+    const failing = confirm(keys, entry);
+    await until(() => store.reads.length === 1);
+    store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
+    expect(await failing).toBe(entry);
+    expect(await confirm(keys, entry)).toBe(entry);
+    expect(store.reads).toHaveLength(0);
+    clock.advance(4000);
+    const hanging = confirm(keys, entry);
+    await until(() => store.reads.length === 1);
+    expect(await hanging).toBe(entry);
+    expect(keys.find(secret)).toBe(entry);
   });
 
   it('gives the failure of the store to all who wait, keeps what it has, and asks again the next time', async () => {
