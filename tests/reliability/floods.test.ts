@@ -1,0 +1,128 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'undici';
+import { createSecret } from '../../src/keys/secret-format.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { startBackend, type TestBackend } from './support/test-backend.ts';
+
+/** More than an address may fail at once, by so much that what it gets back meanwhile does not matter. */
+const GUESSES = 4000;
+const IN_FLIGHT = 200;
+/** The message of Postgres's protocol that ends a query with parameters: every look-up has one. */
+const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
+/** Between look-ups while secrets turn out to be unknown. Milliseconds. */
+const PACE_MS = 10;
+
+let database: TestDatabase;
+let relay: TcpRelay;
+let backend: TestBackend;
+let gateway: GatewayProcess;
+let admin: Admin;
+let clients: Pool;
+/** Queries that reached Postgres. */
+let queries = 0;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  relay = await TcpRelay.start(Number(new URL(database.url).port), {
+    onSent: (bytes) => {
+      for (let at = bytes.indexOf(SYNC); at >= 0; at = bytes.indexOf(SYNC, at + 1)) queries += 1;
+    },
+  });
+  backend = await startBackend();
+  gateway = await startGateway({
+    BACKEND_URL: backend.url,
+    DATABASE_URL: relay.urlOf(database.url),
+    REDIS_URL: testRedisUrl(),
+    REDIS_TIMEOUT_MS: '5000',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+  });
+  admin = new Admin(gateway.url);
+  clients = new Pool(gateway.url, { connections: IN_FLIGHT });
+});
+afterAll(async () => {
+  await clients?.destroy();
+  await gateway?.stop();
+  await backend?.stop();
+  await relay?.stop();
+  await database?.drop();
+});
+
+interface Answered {
+  readonly status: number;
+  readonly code: unknown;
+  readonly retryAfter: unknown;
+}
+
+/** Tries a new token each time; resolves with the answers, or rejects when one is missing. */
+async function guess(path: string, newToken: () => string): Promise<readonly Answered[]> {
+  const answers: Answered[] = [];
+  let sent = 0;
+  const guesser = async (): Promise<void> => {
+    while (sent < GUESSES) {
+      sent += 1;
+      const headers = { authorization: `Bearer ${newToken()}` };
+      const { statusCode, headers: fields, body } = await clients.request({ method: 'GET', path, headers });
+      const { code } = (await body.json()) as { code: unknown };
+      answers.push({ status: statusCode, code, retryAfter: fields['retry-after'] });
+    }
+  };
+  await Promise.all(Array.from({ length: IN_FLIGHT }, guesser));
+  return answers;
+}
+
+function kindsOf(answers: readonly Answered[]): ReadonlySet<string> {
+  return new Set(answers.map((answer) => JSON.stringify(answer)));
+}
+
+const TOO_MANY = JSON.stringify({ status: 429, code: 'too_many_requests', retryAfter: '1' });
+
+describe('an address that tries credentials', () => {
+  it('with consumer keys that look right is told to slow down, costs Postgres little, and locks nobody out', async () => {
+    const cached = (await admin.makeKey('cached')).secret;
+    expect(await statusOf(gateway.url, cached)).toBe(200);
+    const unseen = (await admin.makeKey('unseen')).secret;
+    const [queriesBefore, startedAt] = [queries, performance.now()];
+    let isOver = false;
+    const flood = guess('/', () => createSecret('tg', systemRandom)).finally(() => {
+      isOver = true;
+    });
+    const others: number[] = [];
+    while (!isOver) {
+      others.push(await statusOf(gateway.url, cached));
+      others.push((await admin.call('GET', '/rate-limit')).status);
+    }
+    // Not seen before, from an address that has nothing left: judged by what it is all the same.
+    others.push(await statusOf(gateway.url, unseen));
+
+    const answers = await flood;
+    expect(kindsOf(answers)).toEqual(
+      new Set([JSON.stringify({ status: 401, code: 'invalid_api_key' }), TOO_MANY]),
+    );
+    expect(answers.filter(({ status }) => status === 401).length).toBeGreaterThanOrEqual(1000);
+    expect(new Set(others)).toEqual(new Set([200]));
+    // One look-up for each pace, besides the few that began before the first secret was found unknown, and what others asked.
+    const paced = (performance.now() - startedAt) / PACE_MS;
+    expect(queries - queriesBefore).toBeLessThanOrEqual(1.2 * paced + others.length + 50);
+  });
+
+  it('without a right checksum costs Postgres nothing', async () => {
+    const queriesBefore = queries;
+    await guess('/', () => `tg_${'x'.repeat(36)}`);
+    // What the replica asks by itself, such as for its readiness.
+    expect(queries - queriesBefore).toBeLessThan(100);
+  });
+
+  it('with root tokens is told to slow down too, and the right one is let in', async () => {
+    let number = 0;
+    const answers = await guess('/rate-limit', () => `wrong-${number++}`);
+    expect(kindsOf(answers)).toContain(TOO_MANY);
+    expect(kindsOf(answers).size).toBeLessThanOrEqual(2);
+    expect((await admin.call('GET', '/rate-limit')).status).toBe(200);
+  });
+});

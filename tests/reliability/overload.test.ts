@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Pool } from 'undici';
+import { Admin } from '../support/admin.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { metric } from './support/probe.ts';
+import { startBackend, type TestBackend } from './support/test-backend.ts';
+
+const CONNECTIONS = 20;
+/** Four for each connection. */
+const WAITING = 80;
+const REQUESTS = 3000;
+const MEGABYTE = 2 ** 20;
+
+let database: TestDatabase;
+let backend: TestBackend;
+let gateway: GatewayProcess;
+let secret: string;
+let clients: Pool;
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+  backend = await startBackend();
+  gateway = await startGateway({
+    BACKEND_URL: backend.url,
+    BACKEND_CONNECTIONS: String(CONNECTIONS),
+    DATABASE_URL: database.url,
+    REDIS_URL: testRedisUrl(),
+    REDIS_TIMEOUT_MS: '5000',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+  });
+  const admin = new Admin(gateway.url);
+  await admin.makePlan('roomy', 1_000_000_000, 'day');
+  secret = (await admin.makeKey('overload', 'roomy')).secret;
+  clients = new Pool(gateway.url, { connections: 300, pipelining: 1 });
+});
+afterAll(async () => {
+  await clients?.destroy();
+  await gateway?.stop();
+  await backend?.stop();
+  await database?.drop();
+});
+
+interface Answer {
+  readonly status: number;
+  readonly retryAfter: unknown;
+  readonly code: unknown;
+}
+
+async function ask(): Promise<Answer> {
+  const { statusCode, headers, body } = await clients.request({
+    method: 'GET',
+    path: '/',
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  const text = await body.text();
+  return {
+    status: statusCode,
+    retryAfter: headers['retry-after'],
+    code: statusCode === 200 ? undefined : JSON.parse(text).code,
+  };
+}
+
+/** Sends many requests to a backend that answers none, and lets it answer once the gateway has refused all it has no room for. */
+async function overload(): Promise<readonly Answer[]> {
+  backend.hold();
+  let refused = 0;
+  const answers = Array.from({ length: REQUESTS }, () =>
+    ask().then((answer) => {
+      if (answer.status === 503) refused += 1;
+      return answer;
+    }),
+  );
+  // Before any admitted one is answered: they are refused at once, without a wait for a timeout.
+  await until(() => refused === REQUESTS - CONNECTIONS - WAITING, { timeoutMs: 20_000 });
+  expect(backend.held()).toBe(CONNECTIONS);
+  expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_queued')).toBe(WAITING);
+  backend.release();
+  return Promise.all(answers);
+}
+
+describe('more requests than the backend takes', () => {
+  it('are refused at once with 503 and Retry-After, and those that were admitted are answered', async () => {
+    const answers = await overload();
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(CONNECTIONS + WAITING);
+    const refusals = answers.filter(({ status }) => status !== 200);
+    expect(new Set(refusals.map((answer) => JSON.stringify(answer)))).toEqual(
+      new Set([JSON.stringify({ status: 503, retryAfter: '1', code: 'overloaded' })]),
+    );
+  });
+
+  it('cost no memory that stays, and no connection', async () => {
+    for (let warmUp = 0; warmUp < 2; warmUp += 1) await overload();
+    const before = await metric(gateway.opsUrl, 'process_resident_memory_bytes');
+    for (let round = 0; round < 5; round += 1) await overload();
+    const after = await metric(gateway.opsUrl, 'process_resident_memory_bytes');
+    expect(after - before).toBeLessThan(100 * MEGABYTE);
+    expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_in_use')).toBe(0);
+    expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_queued')).toBe(0);
+    await until(async () => (await metric(gateway.opsUrl, 'tollgate_requests_in_flight')) === 0);
+    expect((await ask()).status).toBe(200);
+  });
+
+  it('are measured: the delay of the event loop is exported', async () => {
+    for (const quantile of ['0.5', '0.99', 'max']) {
+      const name = 'tollgate_event_loop_delay_seconds';
+      expect(await metric(gateway.opsUrl, name, `quantile="${quantile}"`)).toBeGreaterThanOrEqual(0);
+    }
+  });
+});

@@ -1,0 +1,110 @@
+import type { ServerResponse } from 'node:http';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
+import { statusOf } from '../support/burst.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import type { GatewayProcess } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { readyz } from './support/probe.ts';
+
+const PATIENCE = { timeoutMs: 20_000 };
+
+let fleet: Fleet;
+let key: { readonly id: string; readonly secret: string };
+/** Requests for `/held` wait here. */
+const held = new Set<ServerResponse>();
+
+beforeAll(async () => {
+  fleet = await startFleet(3, { SHUTDOWN_DELAY_MS: '1500', SHUTDOWN_DRAIN_MS: '60000' }, (req, res) => {
+    if (req.url !== '/held') {
+      res.end('ok');
+      return;
+    }
+    held.add(res);
+    res.once('close', () => held.delete(res));
+  });
+  await fleet.admin.makePlan('roomy', 1_000_000, 'day');
+  key = await fleet.admin.makeKey('shutdown', 'roomy');
+});
+afterAll(() => fleet?.stop());
+
+function replica(index: number): GatewayProcess {
+  const found = fleet.replicas[index];
+  if (found === undefined) throw new Error(`there is no replica ${index}`);
+  return found;
+}
+
+function request(): string {
+  return `GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`;
+}
+
+/** A connection that has had one answer and is kept. */
+async function keptConnection(port: number): Promise<RawPeer> {
+  const peer = await RawPeer.connect(port);
+  peer.send(request());
+  expect(await peer.head()).toMatch(/^HTTP\/1\.1 200 [\s\S]*Connection: keep-alive/i);
+  return peer;
+}
+
+async function isRefused(port: number): Promise<boolean> {
+  return RawPeer.connect(port).then(
+    ({ socket }) => {
+      socket.destroy();
+      return false;
+    },
+    () => true,
+  );
+}
+
+describe('a replica that is told to stop', () => {
+  it('goes on until everybody has left, finishes what it has begun, writes what it has counted, and exits with 0', async () => {
+    const { url, opsUrl, stop } = replica(2);
+    const before = (await fleet.admin.detail(key.id)).usage.totalRequests;
+    const port = Number(new URL(url).port);
+    const waiting = Array.from({ length: 5 }, () => statusOf(`${url}/held`, key.secret));
+    await until(() => held.size === waiting.length);
+    const [busy, idle] = [await keptConnection(port), await keptConnection(port)];
+    const unused = await RawPeer.connect(port);
+
+    const exited = stop();
+    await until(async () => (await readyz(opsUrl)).status === 503, PATIENCE);
+    expect((await readyz(opsUrl)).components.replica).toBe('shutting down');
+    // Within SHUTDOWN_DELAY_MS: served as ever, and asked to connect elsewhere the next time.
+    busy.send(request());
+    expect(await busy.head(1)).toMatch(/^ok?HTTP\/1\.1 200 [\s\S]*Connection: close/i);
+    expect(await busy.ended()).toMatch(/ok$/);
+    expect(busy.ending).toBe('fin');
+
+    await until(() => isRefused(port), PATIENCE);
+    // Neither a kept connection nor one that never brought a request holds anything up.
+    for (const peer of [idle, unused]) {
+      await peer.ended();
+      expect(peer.ending).toBe('fin');
+    }
+    expect(held.size).toBe(waiting.length);
+    for (const res of held) res.end('late');
+    expect(await Promise.all(waiting)).toEqual([200, 200, 200, 200, 200]);
+    expect(await exited).toBe(0);
+    const { usage } = await fleet.admin.detail(key.id);
+    expect(usage.totalRequests - before).toBe(8);
+    expect(usage.successfulRequests).toBe(usage.totalRequests);
+  });
+
+  it('that has an answer under way closes its connection after it, although the head promised to keep it', async () => {
+    const { url, opsUrl, stop } = replica(1);
+    const port = Number(new URL(url).port);
+    const peer = await RawPeer.connect(port);
+    peer.send(request().replace('GET / ', 'GET /held '));
+    await until(() => held.size === 1);
+    const [res] = held;
+    res?.write('first');
+    expect(await peer.head()).toMatch(/Connection: keep-alive/i);
+    const exited = stop();
+    await until(async () => (await readyz(opsUrl)).status === 503, PATIENCE);
+    await until(() => isRefused(port), PATIENCE);
+    res?.end('last');
+    expect(await peer.ended()).toMatch(/first\r\n4\r\nlast\r\n0\r\n\r\n$/);
+    expect(peer.ending).toBe('fin');
+    expect(await exited).toBe(0);
+  });
+});

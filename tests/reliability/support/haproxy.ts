@@ -1,0 +1,108 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { requireProgram } from '../../support/debian-package.ts';
+import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/until.ts';
+
+/** Of `docker-compose.yml`. */
+const CONFIGURATION = resolve(import.meta.dirname, '../../../k8s/compose/haproxy.cfg');
+
+/** A replica, as a load balancer knows it. */
+export interface BalancedServer {
+  readonly port: number;
+  readonly opsPort: number;
+}
+
+/** A load balancer of a test's own. */
+export interface LoadBalancer {
+  readonly url: string;
+  /** All that it wrote: servers that went and came. */
+  output(): string;
+  stop(): Promise<void>;
+}
+
+/**
+ * HAProxy as `docker-compose.yml` runs it, but on loopback, in front of these servers, and with its own interval between health checks.
+ * Resolves when it takes connections; whether a server gets any depends on its `/readyz`.
+ */
+export async function startHaproxy(
+  servers: readonly BalancedServer[],
+  checkIntervalMs: number,
+): Promise<LoadBalancer> {
+  const program = await requireProgram('haproxy', 'haproxy');
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-haproxy-'));
+  const port = await freePort();
+  const file = join(directory, 'haproxy.cfg');
+  await writeFile(
+    file,
+    onLoopback(await readFile(CONFIGURATION, 'utf8'), { servers, port, checkIntervalMs }),
+  );
+  const child = spawn(program, ['-db', '-f', file], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const onExit = () => child.kill('SIGKILL');
+  process.once('exit', onExit);
+  let written = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (chunk: string) => {
+      written += chunk;
+    });
+  }
+  const url = `http://127.0.0.1:${port}`;
+  const stop = async (): Promise<void> => {
+    await end(child);
+    process.removeListener('exit', onExit);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    await until(() => hasEnded(child) || answers(url), { timeoutMs: 10_000 });
+    if (hasEnded(child)) throw new Error(`haproxy ended at once:\n${written}`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { url, output: () => written, stop };
+}
+
+interface Placement {
+  readonly servers: readonly BalancedServer[];
+  readonly port: number;
+  readonly checkIntervalMs: number;
+}
+
+/** The configuration with its addresses replaced, and without what only Docker or Prometheus needs. Throws where it has changed too much for that. */
+function onLoopback(configuration: string, { servers, port, checkIntervalMs }: Placement): string {
+  const lines = servers.map(
+    (server, index) => `  server gateway${index} 127.0.0.1:${server.port} check port ${server.opsPort}`,
+  );
+  const replacements: readonly (readonly [RegExp, string])[] = [
+    [/^resolvers docker\n(?: .*\n|\n)+/m, ''],
+    [/^frontend metrics\n(?: .*\n?|\n)+/m, ''],
+    [/^ {2}bind :8080$/m, `  bind 127.0.0.1:${port}`],
+    [/check port 9090 inter 1s/, `check inter ${checkIntervalMs}ms`],
+    [/^ {2}server-template .*$/m, lines.join('\n')],
+  ];
+  return replacements.reduce((text, [pattern, replacement]) => {
+    if (!pattern.test(text)) throw new Error(`haproxy.cfg has nothing like ${pattern}`);
+    return text.replace(pattern, replacement);
+  }, configuration);
+}
+
+async function answers(url: string): Promise<boolean> {
+  return fetch(url).then(
+    () => true,
+    () => false,
+  );
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || hasEnded(child)) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}

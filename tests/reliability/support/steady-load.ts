@@ -1,0 +1,79 @@
+import { Agent, request } from 'node:http';
+
+/** One kind of request, sent again and again. */
+export interface LoadKind {
+  readonly path: string;
+  readonly method: 'GET' | 'POST';
+  /** What each of the clients of this kind does is one request after the other. */
+  readonly clients: number;
+}
+
+/** What became of all requests. */
+export interface LoadReport {
+  readonly answered: number;
+  /** One sentence for each request that was not answered 200 in full; the first few hundred. */
+  readonly failures: readonly string[];
+}
+
+/** Clients that go on until they are told to stop. */
+export interface SteadyLoad {
+  /** Answered so far. */
+  answered(): number;
+  /** No more requests; resolves when those under way are over. */
+  stop(): Promise<LoadReport>;
+}
+
+const MOST_FAILURES = 300;
+
+/** Sends requests with a key without a pause, each client on a connection of its own that it keeps as long as the server lets it. */
+export function startLoad(url: string, secret: string, kinds: readonly LoadKind[]): SteadyLoad {
+  const failures: string[] = [];
+  let answered = 0;
+  let isStopped = false;
+  const client = async (kind: LoadKind): Promise<void> => {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    while (!isStopped) {
+      const outcome = await outcomeOf(url, secret, { kind, agent });
+      answered += 1;
+      if (outcome !== 'ok' && failures.length < MOST_FAILURES) {
+        failures.push(`${kind.method} ${kind.path}: ${outcome}`);
+      }
+    }
+    agent.destroy();
+  };
+  const clients = kinds.flatMap((kind) => Array.from({ length: kind.clients }, () => client(kind)));
+  return {
+    answered: () => answered,
+    stop: async () => {
+      isStopped = true;
+      await Promise.all(clients);
+      return { answered, failures };
+    },
+  };
+}
+
+interface Sent {
+  readonly kind: LoadKind;
+  readonly agent: Agent;
+}
+
+/** `ok`, or what went wrong. Never rejects. */
+function outcomeOf(url: string, secret: string, { kind: { path, method }, agent }: Sent): Promise<string> {
+  return new Promise((resolve) => {
+    const req = request(`${url}${path}`, {
+      method,
+      agent,
+      headers: { authorization: `Bearer ${secret}`, ...(method === 'POST' && { 'content-length': 4 }) },
+    });
+    req.once('error', (error) => resolve(`no answer: ${error.message}`));
+    req.once('response', (res) => {
+      let body = '';
+      res.setEncoding('utf8').on('data', (chunk: string) => {
+        body += chunk;
+      });
+      res.once('error', (error) => resolve(`cut off: ${error.message}`));
+      res.once('end', () => resolve(res.statusCode === 200 ? 'ok' : `${res.statusCode} ${body}`));
+    });
+    req.end(method === 'POST' ? 'body' : undefined);
+  });
+}
