@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import type { RecordSettings, Settings } from './config.ts';
 import type { CallTimes } from './limiter/call-times.ts';
+import type { CircuitState } from './limiter/circuit-breaker.ts';
 import { type GuardedRateLimiter, guardRateLimiter } from './limiter/guarded-rate-limiter.ts';
 import { InProcessRateLimiter } from './limiter/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from './limiter/in-process-record-versions.ts';
@@ -88,7 +89,7 @@ function countInRedis(url: string, settings: Settings, platform: Platform): Coun
     mode: settings.limiterFailureMode,
     liveReplicas,
     countRestorer: redis.countRestorer,
-    onCircuitChange: (state) => log.warn({ state }, 'the circuit to Redis changed'),
+    onCircuitChange: logCircuit(settings.limiterFailureMode, log),
   });
   return {
     limiter: guarded.limiter,
@@ -98,6 +99,20 @@ function countInRedis(url: string, settings: Settings, platform: Platform): Coun
     shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas },
     component: { name: 'redis', check: () => checkRedis(redis) },
     close: () => redis.close(),
+  };
+}
+
+/** One line when Redis is given up, one when it is asked again; the trials between them are for those who look closely. */
+function logCircuit(
+  mode: Settings['limiterFailureMode'],
+  log: Platform['log'],
+): (state: CircuitState) => void {
+  let isOpen = false;
+  return (state) => {
+    if (state === 'open' && !isOpen) log.warn({ mode }, 'Redis does not decide: the failure mode does');
+    else if (state === 'closed' && isOpen) log.info('Redis decides again');
+    else log.debug({ state }, 'the circuit to Redis changed');
+    isOpen = state !== 'closed';
   };
 }
 
