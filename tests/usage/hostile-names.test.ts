@@ -12,15 +12,15 @@ const EMOJI = '👩‍🚀🚀';
 
 /** What somebody sends who wants the gateway to fall over: every path is new, and long. */
 function hostilePath(number: number): string {
-  return `/${number}/${'p'.repeat(number % 2 === 0 ? 8000 : 20)}/${number}`;
+  return `/${number}/${'p'.repeat(8000)}/${number}`;
 }
 
 function hostileCustomer(number: number): string {
   const kinds = [
     '__proto__',
-    `${number}${'x'.repeat(4096)}`,
-    `\u0001\u0000${number}`,
     `${number}${EMOJI.repeat(50)}`,
+    `\u0001${number}\u0000${EMOJI.repeat(50)}`,
+    `${number}${'é'.repeat(4096)}`,
   ];
   return kinds[number % kinds.length] ?? '';
 }
