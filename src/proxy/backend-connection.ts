@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { buildConnector, Client, type Dispatcher } from 'undici';
 import { renameContinue } from './interim-continue.ts';
 
@@ -35,6 +35,8 @@ export function backendConnector({ connectTimeoutMs, ca }: BackendOptions): Conn
  */
 export class BackendConnection {
   readonly #client: Client;
+  /** The socket while it is being connected, which undici would go on with after `destroy`. */
+  #connecting: Socket | undefined;
   /** Answers that the open socket has brought. */
   #served = 0;
   /** The socket failed while it was open, so that what ended with it may be cut short. */
@@ -52,13 +54,17 @@ export class BackendConnection {
       keepAliveTimeout: IDLE_CONNECTION_MS,
       keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
       keepAliveMaxTimeout: LONGEST_IDLE_MS,
-      connect: (target, connected) =>
-        connect(target, (...result) => {
+      connect: (target, connected) => {
+        // Its type does not say so, but undici's connector returns the socket that it is connecting.
+        const connecting: unknown = connect(target, (...result) => {
           const [, socket] = result;
+          this.#connecting = undefined;
           // undici's types say null, but it leaves the argument out when the connection fails.
           if (socket) this.#watch(socket);
           connected(...result);
-        }),
+        });
+        if (connecting instanceof Socket) this.#connecting = connecting;
+      },
     });
   }
 
@@ -98,6 +104,7 @@ export class BackendConnection {
   /** Closes the socket at once; a request in progress fails. */
   destroy(reason: Error): void {
     this.#client.destroy(reason).catch(() => {});
+    this.#connecting?.destroy(reason);
   }
 
   #watch(socket: Socket): void {

@@ -217,6 +217,30 @@ describe('connections to the backend', () => {
     }
   });
 
+  it('that is still being made ends with the client, and with the deadline: 504', async () => {
+    // The backend accepts, and never says a word of TLS.
+    const other = await TestGateway.start(stage.backend.url.replace('http:', 'https:'), {
+      backendTimeoutMs: 1500,
+    });
+    try {
+      const gone = await other.send(other.head('GET /'));
+      const first = await stage.backend.connection(0);
+      const leftAt = performance.now();
+      gone.destroy();
+      await first.ended();
+      expect(performance.now() - leftAt).toBeLessThan(1000);
+      const patient = await other.send(other.head('GET /'));
+      const second = await stage.backend.connection(1);
+      expect(await patient.until((text) => text.endsWith('}'))).toMatch(
+        /^HTTP\/1\.1 504 .*"gateway_timeout"/s,
+      );
+      await second.ended();
+      await other.settled();
+    } finally {
+      await other.stop();
+    }
+  });
+
   it('can not be made with TLS: 502', async () => {
     stage.backend.answer(OK);
     const other = await TestGateway.start(stage.backend.url.replace('http:', 'https:'));
