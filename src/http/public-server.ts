@@ -12,6 +12,7 @@ import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts
 import { errorAnswer } from './error-answers.ts';
 import { parserFault } from './parser-faults.ts';
 import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-head.ts';
+import { isReservedInDisguise } from './request-target.ts';
 import { isReserved } from './reserved-paths.ts';
 
 /** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
@@ -123,10 +124,17 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     else refuseSocket(socket, fault);
   });
 
+  function readHead(req: IncomingMessage): RequestHead | TollgateError {
+    const head = readRequestHead(req);
+    if (management === undefined || head instanceof TollgateError || !isReservedInDisguise(head.path))
+      return head;
+    return new TollgateError('not_found', 'There is nothing at this path.');
+  }
+
   function serve(req: IncomingMessage, res: ServerResponse): void {
     // What came behind the last request of a connection was never to be answered.
     if (givenUp.has(req.socket) || req.socket.writableEnded) return;
-    const head = readRequestHead(req);
+    const head = readHead(req);
     if (head instanceof TollgateError) {
       givenUp.add(req.socket);
       onRefused(head);
@@ -144,7 +152,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
 
   function upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer): void {
     socket.on('error', () => socket.destroy());
-    const head = readRequestHead(req);
+    const head = readHead(req);
     const fault = head instanceof TollgateError ? head : upgradeFault(req);
     if (head instanceof TollgateError || fault !== undefined) {
       refuseSocket(socket, fault);

@@ -14,7 +14,7 @@ export interface RequestTarget {
 /**
  * Reads a request target in origin or absolute form. The answer is a `TollgateError` for everything else, for a path that a
  * backend could read in another way than it is written (dot segments, backslashes, control characters, bad percent-encoding: also
- * when they are percent-encoded), and for another spelling of a reserved path.
+ * when they are percent-encoded).
  */
 export function readTarget(raw: string): RequestTarget | TollgateError {
   if (raw.charCodeAt(0) === SLASH) return fromOriginForm(raw, undefined);
@@ -48,10 +48,15 @@ function faultOf(path: string): TollgateError | undefined {
   if (decoded.includes('\\') || hasControl(decoded))
     return refuse('The path has a backslash or a control character.');
   if (DOT_SEGMENT.test(decoded)) return refuse('The path has a "." or ".." segment.');
-  if (!isReserved(path) && isReserved(decoded.replace(SLASHES, '/'))) {
-    return new TollgateError('not_found', 'There is nothing at this path.');
-  }
   return undefined;
+}
+
+/**
+ * Whether a path that `readTarget` let through is another spelling of a reserved path: one that a backend could take for it, and that
+ * we don't.
+ */
+export function isReservedInDisguise(path: string): boolean {
+  return SUSPICIOUS.test(path) && !isReserved(path) && isReserved(decodeBytes(path).replace(SLASHES, '/'));
 }
 
 /** Each %XX as the one character with that code: what UTF-8 it may be does not matter for what is looked for here. */

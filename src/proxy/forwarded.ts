@@ -2,19 +2,18 @@ import { isIPv6 } from 'node:net';
 import { plainAddress } from '../http/client-address.ts';
 import type { Exchange } from './exchange.ts';
 
-/** Fields that tell a backend who asked and how. A client's own are believed only when it is a trusted proxy. Lower case. */
-export const FORWARDED_FIELDS: ReadonlySet<string> = new Set([
+/** Fields that tell a backend who asked and how, and that are always written anew. Lower case. */
+export const FORWARDED_FIELDS = [
   'forwarded',
   'x-forwarded-for',
   'x-forwarded-host',
   'x-forwarded-proto',
-  'x-forwarded-port',
-  'x-forwarded-prefix',
-  'x-forwarded-server',
-  'x-forwarded-ssl',
-  'x-forwarded-by',
-  'x-real-ip',
-]);
+] as const;
+
+/** Whether a field (its name in lower case) claims what only a proxy can know: believed from a trusted one, dropped otherwise. */
+export function isProxyClaim(name: string): boolean {
+  return name.startsWith('x-forwarded-') || name === 'x-real-ip';
+}
 
 /**
  * Adds `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop to a flat list of fields. Behind a trusted proxy its

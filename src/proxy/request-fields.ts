@@ -2,7 +2,7 @@ import type { BlockList } from 'node:net';
 import { isTrusted } from '../http/client-address.ts';
 import { VIA_NAME } from '../http/request-head.ts';
 import type { Exchange } from './exchange.ts';
-import { FORWARDED_FIELDS, pushForwardedFields } from './forwarded.ts';
+import { FORWARDED_FIELDS, isProxyClaim, pushForwardedFields } from './forwarded.ts';
 import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
 
 /** What decides which fields the backend sees. */
@@ -13,8 +13,13 @@ export interface RequestFieldsOptions {
 }
 
 /** Never forwarded as they came: they end here, or are ours to write. */
-const REPLACED = new Set<string>([...HOP_BY_HOP_FIELDS, 'host', 'expect', 'x-api-key']);
-for (const name of FORWARDED_FIELDS) REPLACED.add(name);
+const REPLACED: ReadonlySet<string> = new Set<string>([
+  ...HOP_BY_HOP_FIELDS,
+  ...FORWARDED_FIELDS,
+  'host',
+  'expect',
+  'x-api-key',
+]);
 
 /**
  * The fields of the request to the backend, a flat list of names and values, in one pass over the client's: names and values byte for
@@ -23,19 +28,20 @@ for (const name of FORWARDED_FIELDS) REPLACED.add(name);
  */
 export function requestFields(exchange: Exchange, options: RequestFieldsOptions): string[] {
   const { rawHeaders, headers, socket } = exchange.req;
+  const trusted = isTrusted(socket.remoteAddress ?? '', options.trustedProxies);
   const named = fieldsNamedBy(headers.connection);
   const fields: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (name.includes('_')) continue;
     const lower = name.toLowerCase();
-    if (REPLACED.has(lower) || named?.has(lower)) continue;
+    if (REPLACED.has(lower) || named?.has(lower) || (!trusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (lower === 'content-length' && !exchange.head.hasBody) continue;
     fields.push(name, rawHeaders[i + 1] ?? '');
   }
   fields.push('Via', `1.1 ${VIA_NAME}`);
-  pushForwardedFields(fields, exchange, isTrusted(socket.remoteAddress ?? '', options.trustedProxies));
+  pushForwardedFields(fields, exchange, trusted);
   fields.push('x-api-key', exchange.secret);
   return fields;
 }

@@ -123,6 +123,7 @@ describe('rule 3: who asked', () => {
     'X-Forwarded-Proto: https',
     'Forwarded: for=6.6.6.6',
     'X-Real-IP: 6.6.6.6',
+    'X-Forwarded-Client-Cert: forged',
   ];
 
   describe('from a stranger', () => {
@@ -132,7 +133,7 @@ describe('rule 3: who asked', () => {
       const client = await stage.gateway.send(stage.gateway.head('GET /', ...FORGED));
       await client.until((text) => text.endsWith('ok'));
       const { received } = stage.backend;
-      expect(received).not.toMatch(/6\.6\.6\.6|forged|x-real-ip/);
+      expect(received).not.toMatch(/6\.6\.6\.6|forged|x-real-ip|client-cert/i);
       expect(received).toContain('\r\nX-Forwarded-For: 127.0.0.1\r\n');
       expect(received).toContain('\r\nX-Forwarded-Host: api.example.com\r\n');
       expect(received).toContain('\r\nX-Forwarded-Proto: http\r\n');
@@ -152,6 +153,7 @@ describe('rule 3: who asked', () => {
       expect(received).toContain('\r\nX-Forwarded-For: 6.6.6.6, 127.0.0.1\r\n');
       expect(received).toContain('\r\nX-Forwarded-Host: forged.example\r\n');
       expect(received).toContain('\r\nX-Forwarded-Proto: https\r\n');
+      expect(received).toContain('\r\nX-Real-IP: 6.6.6.6\r\n');
       expect(received).toContain(
         '\r\nForwarded: for=6.6.6.6, for=127.0.0.1;host=api.example.com;proto=http\r\n',
       );

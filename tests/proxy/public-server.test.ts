@@ -25,6 +25,18 @@ describe('the public port with the management interface', () => {
     expect(stage.gateway.observed).toEqual([]);
   });
 
+  it.each([
+    '//consumer-api-key',
+    '/consumer%2dapi-key',
+    '/%63onsumer-api-key/x',
+    '/rate-limit%2fcreate',
+    '//api-keys//x',
+  ])('rule 9: answers %s, another spelling of such a path, with 404', async (target) => {
+    const client = await stage.gateway.send(stage.gateway.head(`GET ${target}`));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 404 .*"not_found"/s);
+    expect(stage.backend.received).toBe('');
+  });
+
   it('sends an absolute-form target of a reserved path there too', async () => {
     const client = await stage.gateway.send(
       stage.gateway.head('GET http://api.example.com/rate-limit/create'),
@@ -52,9 +64,12 @@ describe('the public port without it', () => {
   const stage = withGateway();
   it('reserves no path', async () => {
     stage.backend.answer(OK);
-    const client = await stage.gateway.send(stage.gateway.head('GET /consumer-api-key'));
-    await client.until((text) => text.endsWith('ok'));
-    expect(stage.backend.received).toContain('GET /consumer-api-key HTTP/1.1');
+    const client = await stage.gateway.connect();
+    for (const [i, target] of ['/consumer-api-key', '//consumer%2dapi-key'].entries()) {
+      client.send(stage.gateway.head(`GET ${target}`));
+      await client.until((text) => text.split('\r\n\r\nok').length === i + 2);
+      expect(stage.backend.received).toContain(`GET ${target} HTTP/1.1`);
+    }
   });
 });
 

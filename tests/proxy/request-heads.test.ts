@@ -233,13 +233,6 @@ describe('the head of a request', () => {
     ])('%j is 400', async (target) => {
       await expectRefused(head(`GET ${target}`), 400);
     });
-
-    it.each(['//consumer-api-key', '/consumer%2dapi-key', '/%63onsumer-api-key/x', '/rate-limit%2fcreate'])(
-      '%s, another spelling of a reserved path, is 404',
-      async (target) => {
-        await expectRefused(head(`GET ${target}`), 404);
-      },
-    );
   });
 
   describe('rule 4: names and repeated credentials', () => {

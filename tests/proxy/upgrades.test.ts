@@ -94,7 +94,7 @@ describe('rule 15: upgrades', () => {
     },
   );
 
-  it.each(['/a/../b', '/consumer%2dapi-key'])('of %s are refused like requests', async (target) => {
+  it.each(['/a/../b', '/a%00'])('of %s are refused like requests', async (target) => {
     const client = await stage.gateway.send(stage.gateway.head(`GET ${target}`, ...ASKS));
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 40[04] /);
     expect(stage.backend.received).toBe('');
