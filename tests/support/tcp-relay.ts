@@ -22,6 +22,7 @@ export class TcpRelay {
   readonly #clients = new Set<Socket>();
   readonly #upstreams = new Set<Socket>();
   #isSilent = false;
+  #delayMs = 0;
 
   private constructor(upstreamPort: number | undefined, options: RelayOptions) {
     this.#upstreamPort = upstreamPort;
@@ -69,6 +70,11 @@ export class TcpRelay {
     for (const socket of [...this.#clients, ...this.#upstreams]) socket.pause();
   }
 
+  /** Passes what the server answers on so many milliseconds later; 0 = at once. */
+  delayReplies(ms: number): void {
+    this.#delayMs = ms;
+  }
+
   /** Ends all connections, and every new one at once. */
   refuse(): void {
     this.#upstreamPort = undefined;
@@ -101,7 +107,11 @@ export class TcpRelay {
       onSent?.(bytes);
       upstream.write(bytes);
     });
-    upstream.on('data', (bytes: Buffer) => void client.write(rewrite(bytes)));
+    upstream.on('data', (bytes: Buffer) => {
+      const answer = rewrite(bytes);
+      if (this.#delayMs === 0) client.write(answer);
+      else setTimeout(() => client.writable && client.write(answer), this.#delayMs);
+    });
     if (this.#isSilent) for (const socket of [client, upstream]) socket.pause();
   }
 

@@ -49,7 +49,7 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
   const subscription = connectRedis('subscription', settings, platform);
   const connections = [decisions, usageConnection, subscription];
   const changes = new RedisChangeFeed(subscription);
-  const replicas = new ReplicaRegistry(usageConnection, platform.replicaId);
+  const replicas = new ReplicaRegistry(usageConnection, platform.replicaId, platform.clock);
   replicas.start();
   const { clock } = platform;
   const { timeoutMs } = settings;

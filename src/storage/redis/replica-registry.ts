@@ -1,30 +1,36 @@
+import type { Clock } from '../../platform/clock.ts';
 import type { RedisConnection } from './connection.ts';
 import { REPLICAS_KEY } from './key-names.ts';
 import { LuaScript } from './lua-script.ts';
 
 const BEAT_INTERVAL_MS = 2000;
-const SILENT_FOR_MS = '10000';
+const SILENT_FOR_MS = 10_000;
 
 /** Which replicas live, so that each can work out its share while Redis is away. */
 export class ReplicaRegistry {
   readonly #redis: RedisConnection;
   readonly #replicaId: string;
+  readonly #clock: Clock;
   readonly #countReplicas = new LuaScript('countReplicas-1');
-  #liveReplicas = 1;
+  #counted = 1;
+  /** What was counted over the last connection; holds until then, by the monotonic clock. */
+  #before = { count: 1, until: 0 };
   #timer: NodeJS.Timeout | undefined;
 
   /** `replicaId` must be unique to this process. */
-  constructor(redis: RedisConnection, replicaId: string) {
+  constructor(redis: RedisConnection, replicaId: string, clock: Clock) {
     this.#redis = redis;
     this.#replicaId = replicaId;
+    this.#clock = clock;
   }
 
   /**
    * Replicas that gave a sign of life within ten seconds, this one included: at least 1. While Redis is away the last count
-   * that was known.
+   * that was known; no less than that in the ten seconds after, because a Redis that came back empty has not heard of all yet.
    */
   get liveReplicas(): number {
-    return this.#liveReplicas;
+    const { count, until } = this.#before;
+    return this.#clock.monotonicMs() < until ? Math.max(count, this.#counted) : this.#counted;
   }
 
   /** Gives a sign of life now and every two seconds, without keeping the process alive. */
@@ -43,9 +49,9 @@ export class ReplicaRegistry {
       const count = await this.#countReplicas.run(this.#redis, [
         REPLICAS_KEY,
         this.#replicaId,
-        SILENT_FOR_MS,
+        String(SILENT_FOR_MS),
       ]);
-      if (typeof count === 'number') this.#liveReplicas = Math.max(count, 1);
+      if (typeof count === 'number') this.#counted = Math.max(count, 1);
       return true;
     } catch {
       // The connection logs its own failures; the last known count stays.
@@ -65,5 +71,8 @@ export class ReplicaRegistry {
     }
   }
 
-  readonly #beatWhenReady = (): void => void this.beat();
+  readonly #beatWhenReady = (): void => {
+    this.#before = { count: this.liveReplicas, until: this.#clock.monotonicMs() + SILENT_FOR_MS };
+    void this.beat();
+  };
 }

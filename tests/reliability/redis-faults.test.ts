@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { metric } from './support/probe.ts';
+import { type Asked, ask, type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
+
+const MODES = ['local', 'open', 'closed'] as const;
+const TIMEOUT_MS = 200;
+/** What a busy machine may add to an answer. */
+const SLACK_MS = 2000;
+
+let server: RedisServer;
+let relay: TcpRelay;
+let areRepliesDropped = false;
+let fleet: RedisFleet;
+/** A key with room for the requests that find out how things stand. */
+let probe: string;
+
+async function withServer<Result>(work: (direct: Redis) => Promise<Result>): Promise<Result> {
+  const direct = new Redis(server.url);
+  try {
+    return await work(direct);
+  } finally {
+    direct.disconnect();
+  }
+}
+
+beforeAll(async () => {
+  server = await startRedisServer();
+  relay = await TcpRelay.start(server.port, {
+    rewrite: (bytes) => (areRepliesDropped ? Buffer.alloc(0) : bytes),
+  });
+  fleet = await startRedisFleet(
+    MODES.map((mode) => ({
+      REDIS_URL: relay.urlOf(server.url),
+      REDIS_TIMEOUT_MS: String(TIMEOUT_MS),
+      LIMITER_FAILURE_MODE: mode,
+    })),
+  );
+  await fleet.admin.makePlan('nine', 9, 'hour');
+  await fleet.admin.makePlan('room', 1_000_000, 'hour');
+  probe = (await fleet.admin.makeKey('probe', 'room')).secret;
+}, 60_000);
+afterAll(async () => {
+  await fleet?.stop();
+  await relay?.stop();
+  await server?.stop();
+});
+
+interface Fault {
+  readonly name: string;
+  readonly inflict: () => Promise<void> | void;
+  readonly heal: () => Promise<void> | void;
+  /** What Redis counted for the key before the fault is still there after it. */
+  readonly keepsCounts: boolean;
+  /** A call during the fault may have been counted, so that not all of what was admitted without Redis is given back. */
+  readonly maySwallow: boolean;
+}
+
+const FAULTS: readonly Fault[] = [
+  {
+    name: 'is refused',
+    inflict: () => relay.refuse(),
+    heal: () => relay.pass(server.port),
+    keepsCounts: true,
+    maySwallow: false,
+  },
+  {
+    name: 'is frozen',
+    inflict: () => server.pause(),
+    heal: () => server.resume(),
+    keepsCounts: true,
+    maySwallow: true,
+  },
+  {
+    name: 'is slower than the timeout',
+    inflict: () => relay.delayReplies(2 * TIMEOUT_MS),
+    heal: () => relay.delayReplies(0),
+    keepsCounts: true,
+    maySwallow: true,
+  },
+  {
+    name: 'carries out calls whose replies are lost',
+    inflict: () => {
+      areRepliesDropped = true;
+    },
+    heal: () => {
+      areRepliesDropped = false;
+      // A reply that is missing would be taken for the next one's.
+      relay.cut();
+    },
+    keepsCounts: true,
+    maySwallow: true,
+  },
+  {
+    name: 'is killed and comes back empty',
+    inflict: () => server.stop(),
+    heal: async () => {
+      server = await startRedisServer(['--port', String(server.port)]);
+    },
+    keepsCounts: false,
+    maySwallow: false,
+  },
+  {
+    name: 'is read-only',
+    inflict: async () => void (await withServer((direct) => direct.replicaof('127.0.0.1', '1'))),
+    heal: async () => void (await withServer((direct) => direct.replicaof('NO', 'ONE'))),
+    keepsCounts: true,
+    maySwallow: false,
+  },
+  {
+    name: 'is out of memory',
+    inflict: async () => void (await withServer((direct) => direct.config('SET', 'maxmemory', '1'))),
+    heal: async () => void (await withServer((direct) => direct.config('SET', 'maxmemory', '0'))),
+    keepsCounts: true,
+    maySwallow: false,
+  },
+];
+
+async function askTimes(url: string, secret: string, times: number): Promise<readonly Asked[]> {
+  const answers: Asked[] = [];
+  for (let time = 0; time < times; time += 1) answers.push(await ask(url, secret));
+  return answers;
+}
+
+describe.each(FAULTS)('replicas whose Redis $name', ({ inflict, heal, keepsCounts, maySwallow }) => {
+  it('go on as their failure mode says, within the timeout, and count together again afterwards', async () => {
+    const { id, secret } = await fleet.admin.makeKey('asked', 'nine');
+    const before = await Promise.all(fleet.replicas.map(({ url }) => ask(url, secret)));
+    expect(before.map(({ status }) => status)).toEqual([200, 200, 200]);
+    expect(before.map(({ headers }) => headers.get('x-ratelimit-remaining')).toSorted()).toEqual([
+      '6',
+      '7',
+      '8',
+    ]);
+
+    await inflict();
+    try {
+      await untilDegraded(fleet.replicas, probe, true);
+      const [local = [], open = [], closed = []] = await Promise.all(
+        fleet.replicas.map(({ url }) => askTimes(url, secret, 5)),
+      );
+      // Nine a window over three live replicas.
+      expect(local.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429]);
+      expect(open.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200]);
+      expect(closed.map(({ status }) => status)).toEqual([503, 503, 503, 503, 503]);
+      expect(JSON.parse(closed[0]?.body ?? '')).toMatchObject({ code: 'store_unavailable' });
+      expect(closed[0]?.headers.get('retry-after')).toBe('1');
+      for (const { headers, tookMs } of [...local, ...open, ...closed]) {
+        expect(headers.get('x-ratelimit-remaining')).toBeNull();
+        expect(tookMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+      }
+    } finally {
+      await heal();
+    }
+
+    await untilDegraded(fleet.replicas, probe, false);
+    const remaining = async (): Promise<number> =>
+      (await fleet.admin.detail(id).catch(() => undefined))?.usage.rateLimits.remaining;
+    const kept = keepsCounts ? 3 : 0;
+    await until(async () => {
+      const used = 9 - (await remaining());
+      return maySwallow ? used >= kept && used <= kept + 3 : used === kept + 3;
+    });
+    const after = await ask(fleet.replicas[1]?.url ?? '', secret);
+    expect(after.status).toBe(200);
+    expect(after.headers.get('x-ratelimit-remaining')).toBe(String(await remaining()));
+    // What was recorded meanwhile waited in the replicas' memory: 3 before, 15 meanwhile, 1 after.
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 19, { timeoutMs: 10_000 });
+  }, 60_000);
+});
+
+describe('replicas whose Redis', () => {
+  it('forgot its scripts do not notice', async () => {
+    const { secret } = await fleet.admin.makeKey('scripts', 'nine');
+    await withServer((direct) => direct.script('FLUSH'));
+    for (const { url } of fleet.replicas) {
+      expect((await ask(url, secret)).headers.get('x-ratelimit-remaining')).not.toBeNull();
+      await withServer((direct) => direct.script('FLUSH'));
+    }
+  });
+
+  it('may evict keys say so, and go on', async () => {
+    await withServer((direct) => direct.config('SET', 'maxmemory-policy', 'allkeys-lru'));
+    for (const { url, opsUrl } of fleet.replicas) {
+      const readiness = await fetch(`${opsUrl}/readyz`);
+      expect(readiness.status).toBe(200);
+      expect(await readiness.text()).toContain('allkeys-lru');
+      expect((await ask(url, probe)).status).toBe(200);
+      expect(await metric(opsUrl, 'tollgate_component_up', 'component="redis"')).toBe(0);
+    }
+    await withServer((direct) => direct.config('SET', 'maxmemory-policy', 'noeviction'));
+  });
+
+  it('came and went said so once each time, and what they decided alone is in the metrics', async () => {
+    for (const [index, replica] of fleet.replicas.entries()) {
+      const lines = replica.output();
+      const given = lines.match(/Redis does not decide: the failure mode does/g)?.length ?? 0;
+      const back = lines.match(/Redis decides again/g)?.length ?? 0;
+      expect([given, back]).toEqual([FAULTS.length, FAULTS.length]);
+      expect(lines).toContain('Redis connection lost');
+      expect(lines).toContain('Redis connection is back');
+      const kind = ['admitted', 'unlimited', 'unavailable'][index] ?? '';
+      const degraded = await metric(
+        replica.opsUrl,
+        'tollgate_limiter_decisions_total',
+        `kind="${kind}",mode="degraded"`,
+      );
+      expect(degraded).toBeGreaterThanOrEqual(3 * FAULTS.length);
+    }
+  });
+});

@@ -1,0 +1,77 @@
+import { Admin } from '../../support/admin.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
+import { createTestDatabase } from '../../support/stores.ts';
+import { until } from '../../support/until.ts';
+import { metric } from './probe.ts';
+import { startBackend } from './test-backend.ts';
+
+/** Replicas in front of one backend, over one Postgres database of their own. */
+export interface RedisFleet {
+  readonly replicas: readonly GatewayProcess[];
+  readonly admin: Admin;
+  stop(): Promise<void>;
+}
+
+/** Starts a replica with each of the settings, which must say where Redis is. Resolves when each knows of all. */
+export async function startRedisFleet(
+  settings: readonly Readonly<Record<string, string>>[],
+): Promise<RedisFleet> {
+  const database = await createTestDatabase();
+  const backend = await startBackend();
+  const environment = { BACKEND_URL: backend.url, DATABASE_URL: database.url, ROOT_TOKEN, ENCRYPTION_KEY };
+  const replicas = await Promise.all(settings.map((own) => startGateway({ ...environment, ...own })));
+  const [first] = replicas;
+  if (first === undefined) throw new Error('a fleet needs a replica');
+  await until(async () => {
+    const seen = await Promise.all(replicas.map(({ opsUrl }) => metric(opsUrl, 'tollgate_replicas_live')));
+    return seen.every((count) => count === replicas.length);
+  });
+  return {
+    replicas,
+    admin: new Admin(first.url),
+    stop: async () => {
+      await Promise.all(replicas.map((replica) => replica.kill()));
+      await backend.stop();
+      await database.drop();
+    },
+  };
+}
+
+/** One request with a key: how it was answered, and after how many milliseconds. */
+export interface Asked {
+  readonly status: number;
+  readonly body: string;
+  readonly headers: Headers;
+  readonly tookMs: number;
+}
+
+export async function ask(url: string, secret: string): Promise<Asked> {
+  const startedAt = performance.now();
+  const answer = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+  const body = await answer.text();
+  return { status: answer.status, body, headers: answer.headers, tookMs: performance.now() - startedAt };
+}
+
+/** Whether a replica decides without Redis. */
+export async function isDegraded({ opsUrl }: GatewayProcess): Promise<boolean> {
+  return (await metric(opsUrl, 'tollgate_limiter_degraded')) === 1;
+}
+
+/** Sends requests with a key that has room for them until the replicas decide without Redis, or with it again. */
+export async function untilDegraded(
+  replicas: readonly GatewayProcess[],
+  secret: string,
+  degraded: boolean,
+): Promise<void> {
+  await Promise.all(
+    replicas.map((replica) =>
+      until(
+        async () => {
+          await ask(replica.url, secret);
+          return (await isDegraded(replica)) === degraded;
+        },
+        { timeoutMs: 20_000 },
+      ),
+    ),
+  );
+}
