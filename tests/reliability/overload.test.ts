@@ -10,7 +10,7 @@ import { startBackend, type TestBackend } from './support/test-backend.ts';
 const CONNECTIONS = 20;
 /** Four for each connection. */
 const WAITING = 80;
-const REQUESTS = 3000;
+const REQUESTS = 1000;
 const MEGABYTE = 2 ** 20;
 
 let database: TestDatabase;
@@ -92,14 +92,12 @@ describe('more requests than the backend takes', () => {
   });
 
   it('cost no memory that stays, and no connection', async () => {
-    for (let warmUp = 0; warmUp < 2; warmUp += 1) await overload();
     const before = await metric(gateway.opsUrl, 'process_resident_memory_bytes');
-    for (let round = 0; round < 5; round += 1) await overload();
+    for (let round = 0; round < 4; round += 1) await overload();
     const after = await metric(gateway.opsUrl, 'process_resident_memory_bytes');
     expect(after - before).toBeLessThan(100 * MEGABYTE);
     expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_in_use')).toBe(0);
     expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_queued')).toBe(0);
-    await until(async () => (await metric(gateway.opsUrl, 'tollgate_requests_in_flight')) === 0);
     expect((await ask()).status).toBe(200);
   });
 

@@ -1,0 +1,153 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { Decision } from '../../src/limiter/rate-limiter.ts';
+import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
+import { decide, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+
+const TIMEOUT_MS = 300;
+/** What a busy machine may add. Less than a second timeout would. */
+const SLACK_MS = 250;
+
+let server: RedisServer;
+let relay: TcpRelay;
+let direct: Redis;
+let replica: OpenRedis;
+let areRepliesDropped: boolean;
+
+beforeEach(async () => {
+  areRepliesDropped = false;
+  server = await startRedisServer();
+  relay = await TcpRelay.start(server.port, {
+    rewrite: (bytes) => (areRepliesDropped ? Buffer.alloc(0) : bytes),
+  });
+  direct = new Redis(server.url);
+  replica = openReplica(relay.urlOf(server.url), 'single', { timeoutMs: TIMEOUT_MS });
+  await replica.waitUntilReady(10_000);
+  // Nobody but decisions calls scripts then.
+  await replica.replicas.stop();
+});
+afterEach(async () => {
+  direct.disconnect();
+  await replica.close();
+  await relay.stop();
+  await server.stop();
+});
+
+interface Timed {
+  readonly decision: Decision;
+  readonly tookMs: number;
+}
+
+async function timed(keyId: string): Promise<Timed> {
+  const startedAt = performance.now();
+  const decision = await decide(replica.limiter, subject(keyId, { quota: quota(1000, 'hour') }));
+  return { decision, tookMs: performance.now() - startedAt };
+}
+
+async function used(keyId: string): Promise<number> {
+  return Number((await direct.get(`tg:{${keyId}}:window`)) ?? 0);
+}
+
+/** Calls of the admit script that the server was sent. */
+async function calls(): Promise<number> {
+  const stats = await direct.info('commandstats');
+  return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+}
+
+describe('a decision that Redis does not answer', () => {
+  it('is given up after the timeout, also when others before it wait', async () => {
+    server.pause();
+    const keyId = newKeyId();
+    const waiting: Promise<Timed>[] = [];
+    // One after the other, in different turns of the event loop.
+    for (let time = 0; time < 20; time += 1) {
+      waiting.push(timed(keyId));
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    for (const { decision, tookMs } of await Promise.all(waiting)) {
+      expect(decision).toMatchObject({ kind: 'unavailable' });
+      expect(tookMs).toBeGreaterThanOrEqual(TIMEOUT_MS - 2);
+      expect(tookMs).toBeLessThan(TIMEOUT_MS + SLACK_MS);
+    }
+    server.resume();
+  });
+
+  it('is not carried out when Redis goes on, although it had been sent', async () => {
+    const keyId = newKeyId();
+    await timed(keyId);
+    await direct.config('RESETSTAT');
+    server.pause();
+    const given = await Promise.all(Array.from({ length: 50 }, () => timed(keyId)));
+    expect(given.every(({ decision }) => decision.kind === 'unavailable')).toBe(true);
+    server.resume();
+    await until(async () => (await calls()) === 50);
+    expect(await used(keyId)).toBe(1);
+    expect(await timed(keyId)).toMatchObject({ decision: { kind: 'admitted', remaining: 998 } });
+  });
+
+  it('was counted once where Redis carried it out in time and only the reply was lost, and is not sent again', async () => {
+    const keyId = newKeyId();
+    await timed(keyId);
+    await direct.config('RESETSTAT');
+    areRepliesDropped = true;
+    const lost = Array.from({ length: 30 }, () => timed(keyId));
+    await until(async () => (await used(keyId)) === 31);
+    relay.cut();
+    for (const { decision } of await Promise.all(lost)) {
+      expect(decision).toMatchObject({
+        kind: 'unavailable',
+        cause: { name: expect.not.stringMatching('NotCounted') },
+      });
+    }
+    areRepliesDropped = false;
+    await until(() => replica.limiter.isReady);
+    expect(await timed(keyId)).toMatchObject({ decision: { kind: 'admitted', remaining: 968 } });
+    expect(await calls()).toBe(31);
+  });
+
+  it('is not sent at all while there is no connection, and certainly not counted', async () => {
+    const keyId = newKeyId();
+    relay.refuse();
+    await until(() => !replica.limiter.isReady);
+    const { decision, tookMs } = await timed(keyId);
+    expect(decision).toMatchObject({ kind: 'unavailable', cause: { name: 'NotCounted' } });
+    expect(tookMs).toBeLessThan(SLACK_MS);
+    relay.pass(server.port);
+    await until(() => replica.limiter.isReady, { timeoutMs: 10_000 });
+    expect(await used(keyId)).toBe(0);
+  });
+
+  it('is followed by others over a new connection when the old one is silent for good', async () => {
+    const keyId = newKeyId();
+    await timed(keyId);
+    // A path that lost its state: packets vanish, and nobody is told.
+    relay.silence();
+    expect((await timed(keyId)).decision.kind).toBe('unavailable');
+    const before = relay.connections;
+    expect(before).toBeGreaterThan(0);
+    await until(
+      async () => {
+        await timed(keyId);
+        return !replica.limiter.isReady;
+      },
+      { timeoutMs: 15_000 },
+    );
+    relay.cut();
+    relay.pass();
+    await until(async () => (await timed(keyId)).decision.kind === 'admitted', { timeoutMs: 10_000 });
+  });
+});
+
+describe('the connections', () => {
+  it('are one each for decisions, usage and subscription', async () => {
+    const names = String(await direct.client('LIST')).match(/name=tollgate-\w+/g);
+    expect(names?.toSorted()).toEqual([
+      'name=tollgate-decisions',
+      'name=tollgate-subscription',
+      'name=tollgate-usage',
+    ]);
+  });
+});
