@@ -39,7 +39,7 @@ function take(exchange: Exchange, { usage, customerIdHeader, clock }: RecordOpti
 }
 
 /** Below 400 and fully sent; a switched connection has its whole answer. */
-export function isSuccessful({ res, isSwitched }: Exchange): boolean {
+function isSuccessful({ res, isSwitched }: Exchange): boolean {
   return isSwitched || (res.statusCode < 400 && res.writableFinished);
 }
 

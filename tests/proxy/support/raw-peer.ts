@@ -30,8 +30,9 @@ export class RawPeer {
     socket.on('close', () => this.#wake());
   }
 
-  static async connect(port: number): Promise<RawPeer> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true });
+  /** With `goesOn` it may send after the other side has ended. */
+  static async connect(port: number, goesOn = false): Promise<RawPeer> {
+    const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: goesOn });
     await once(socket, 'connect');
     return new RawPeer(socket);
   }
