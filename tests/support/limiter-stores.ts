@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
@@ -14,7 +13,7 @@ import type { RedisMode } from '../../src/storage/redis/connection.ts';
 import { periodKey, versionKey, windowKey } from '../../src/storage/redis/key-names.ts';
 import { type OpenRedis, openRedis } from '../../src/storage/redis/open-redis.ts';
 import { ManualClock } from './manual-clock.ts';
-import { startRedisServer } from './redis-server.ts';
+import { startRedisCluster } from './redis-cluster.ts';
 import { testRedisUrl } from './stores.ts';
 import { until } from './until.ts';
 
@@ -77,17 +76,13 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
 }
 
 async function openInCluster(): Promise<LimiterStore> {
-  const server = await startRedisServer(['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1']);
-  const direct = new Redis(server.url);
-  await direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
-  await until(async () => String(await direct.call('CLUSTER', 'INFO')).includes('cluster_state:ok'));
-  direct.disconnect();
-  const store = await openInRedis(server.url, 'cluster');
+  const cluster = await startRedisCluster(3);
+  const store = await openInRedis(cluster.url, 'cluster');
   return {
     ...store,
     close: async () => {
       await store.close();
-      await server.stop();
+      await cluster.stop();
     },
   };
 }

@@ -1,0 +1,164 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { hashSlotOf } from '../../src/storage/redis/hash-slot.ts';
+import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
+import { burst } from '../support/burst.ts';
+import { decide, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
+import { type RedisCluster, startRedisCluster } from '../support/redis-cluster.ts';
+import { until } from '../support/until.ts';
+import { metric } from './support/probe.ts';
+import { type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
+
+let cluster: RedisCluster;
+const replicas: OpenRedis[] = [];
+
+beforeAll(async () => {
+  cluster = await startRedisCluster(3);
+}, 60_000);
+afterEach(async () => {
+  for (const replica of replicas.splice(0)) await replica.close();
+});
+afterAll(() => cluster?.stop());
+
+async function startReplica(): Promise<OpenRedis> {
+  const replica = openReplica(cluster.url, 'cluster', { timeoutMs: 5000 });
+  replicas.push(replica);
+  expect(await replica.waitUntilReady(20_000)).toBe(true);
+  await until(() => replica.changes.isSubscribed);
+  return replica;
+}
+
+/** Moves the slot of a key round the primaries, again and again, until told to stop. Resolves with how often. */
+function moveAround(keyId: string): { stop(): Promise<number> } {
+  const slot = hashSlotOf(keyId);
+  let isStopped = false;
+  let moves = 0;
+  const moving = (async () => {
+    while (!isStopped) {
+      const to = cluster.primaries[moves % cluster.primaries.length];
+      if (to !== undefined) await cluster.moveSlot(slot, to);
+      moves += 1;
+    }
+    return moves;
+  })();
+  return {
+    stop: () => {
+      isStopped = true;
+      return moving;
+    },
+  };
+}
+
+describe('in a Redis Cluster of three primaries', () => {
+  it('the slot of a key is the one that the servers say', async () => {
+    for (let time = 0; time < 50; time += 1) {
+      const keyId = newKeyId();
+      expect(await cluster.primaries[0]?.direct.cluster('KEYSLOT', `tg:{${keyId}}:window`)).toBe(
+        hashSlotOf(keyId),
+      );
+    }
+  });
+
+  it('keys are spread over all of them, and each is one call', async () => {
+    const replica = await startReplica();
+    await replica.replicas.stop();
+    for (const { direct } of cluster.primaries) await direct.config('RESETSTAT');
+    await Promise.all(Array.from({ length: 300 }, () => decide(replica.limiter, subject(newKeyId()))));
+    const calls = await Promise.all(
+      cluster.primaries.map(async ({ direct }) =>
+        Number(
+          /cmdstat_eval(?:sha)?:calls=(\d+),.*rejected_calls=0,failed_calls=0/.exec(
+            await direct.info('commandstats'),
+          )?.[1],
+        ),
+      ),
+    );
+    expect(calls.reduce((sum, count) => sum + count, 0)).toBeGreaterThanOrEqual(297);
+    for (const count of calls) expect(count).toBeGreaterThan(50);
+  });
+
+  it('limits are exact over several replicas while the slot of the key is on the move', async () => {
+    const limiters = [await startReplica(), await startReplica()].map(({ limiter }) => limiter);
+    const keyId = newKeyId();
+    const asked = subject(keyId, { quota: quota(1500, 'hour') });
+    const moving = moveAround(keyId);
+    const kinds: Record<string, number> = {};
+    const asking = async (index: number): Promise<void> => {
+      for (let time = 0; time < 100; time += 1) {
+        const limiter = limiters[index % 2];
+        if (limiter === undefined) throw new Error('no limiter');
+        const { kind } = await decide(limiter, asked);
+        kinds[kind] = (kinds[kind] ?? 0) + 1;
+      }
+    };
+    await Promise.all(Array.from({ length: 30 }, (_, index) => asking(index)));
+    expect(await moving.stop()).toBeGreaterThan(3);
+    expect(kinds).toEqual({ admitted: 1500, denied: 1500 });
+  }, 60_000);
+
+  it('a lost subscription is noticed, and goes on at another server', async () => {
+    const replica = await startReplica();
+    let resets = 0;
+    replica.changes.onReset(() => {
+      resets += 1;
+    });
+    const changed: string[] = [];
+    replica.changes.onChange((keyId) => changed.push(keyId));
+    for (const { direct } of cluster.primaries) await direct.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await until(() => resets === 2 && replica.changes.isSubscribed, { timeoutMs: 10_000 });
+    await replica.versions.retire('key_moved');
+    await until(() => changed.includes('key_moved'));
+  });
+});
+
+describe('gateways over a Redis Cluster', () => {
+  let fleet: RedisFleet;
+  beforeAll(async () => {
+    const settings = { REDIS_URL: cluster.url, REDIS_MODE: 'cluster', REDIS_TIMEOUT_MS: '5000' };
+    fleet = await startRedisFleet([settings, settings]);
+  }, 60_000);
+  afterAll(() => fleet?.stop());
+
+  const degraded = async (): Promise<number> => {
+    const counts = await Promise.all(
+      fleet.replicas.map(({ opsUrl }) =>
+        metric(opsUrl, 'tollgate_limiter_decisions_total', 'mode="degraded"'),
+      ),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  };
+
+  it('admit exactly the limit and record every request while the slot of the key is on the move', async () => {
+    await fleet.admin.makePlan('exact', 700, 'hour');
+    const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
+    const urls = fleet.replicas.map(({ url }) => url);
+    const moving = moveAround(id);
+    expect(await burst(urls, { secret, requests: 1400, inFlight: 40 })).toEqual({ 200: 700, 429: 700 });
+    expect(await moving.stop()).toBeGreaterThan(3);
+    expect(await degraded()).toBe(0);
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 1400, {
+      timeoutMs: 20_000,
+    });
+  }, 60_000);
+
+  it('find the server that takes over when a primary dies, without a restart', async () => {
+    await fleet.admin.makePlan('room', 1_000_000, 'hour');
+    const { id, secret } = await fleet.admin.makeKey('survivor', 'room');
+    const urls = fleet.replicas.map(({ url }) => url);
+    const primary = await cluster.ownerOf(hashSlotOf(id));
+    const replica = await cluster.addReplica(primary);
+    await replica.direct.readonly();
+    expect(await burst(urls, { secret, requests: 200, inFlight: 10 })).toEqual({ 200: 200 });
+    await until(async () => Number(await replica.direct.get(`tg:{${id}}:window`)) === 200);
+    primary.server.kill('SIGKILL');
+    await until(
+      async () => {
+        const answers = await Promise.all(
+          urls.map((url) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
+        );
+        return answers.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
+      },
+      { timeoutMs: 30_000 },
+    );
+    expect(Number(await replica.direct.get(`tg:{${id}}:window`))).toBeGreaterThanOrEqual(202);
+  }, 60_000);
+});

@@ -1,0 +1,143 @@
+import { Redis } from 'ioredis';
+import { freePort } from './free-port.ts';
+import { type RedisServer, startRedisServer } from './redis-server.ts';
+import { until } from './until.ts';
+
+/** One server of a cluster. */
+export interface ClusterNode {
+  readonly server: RedisServer;
+  readonly id: string;
+  /** A connection to this server only. */
+  readonly direct: Redis;
+}
+
+/** A Redis Cluster of a test's own. */
+export interface RedisCluster {
+  /** Of the primaries, as `REDIS_URL` has it. */
+  readonly url: string;
+  readonly primaries: readonly ClusterNode[];
+  /** Adds a server that copies a primary and takes over when that fails. */
+  addReplica(of: ClusterNode): Promise<ClusterNode>;
+  /** The primary that has a slot now. */
+  ownerOf(slot: number): Promise<ClusterNode>;
+  /** Moves a slot with its keys, as resharding does. */
+  moveSlot(slot: number, to: ClusterNode): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const SLOTS = 16_384;
+const NODE_TIMEOUT_MS = 1500;
+
+/** Starts so many primaries that share the slots evenly, with `args` for each. */
+export async function startRedisCluster(count: number, args: readonly string[] = []): Promise<RedisCluster> {
+  const nodes: ClusterNode[] = [];
+  const stop = async () => {
+    for (const { direct, server } of nodes) {
+      direct.disconnect();
+      await server.stop();
+    }
+  };
+  const add = async (): Promise<ClusterNode> => {
+    const server = await startRedisServer(await clusterArgs(args));
+    const direct = new Redis(server.url);
+    direct.on('error', () => {});
+    const node = { server, direct, id: String(await direct.cluster('MYID')) };
+    nodes.push(node);
+    return node;
+  };
+  try {
+    const primaries = await Promise.all(Array.from({ length: count }, add));
+    for (const [index, { direct }] of primaries.entries()) {
+      const first = Math.floor((index * SLOTS) / count);
+      const last = Math.floor(((index + 1) * SLOTS) / count) - 1;
+      await direct.call('CLUSTER', 'ADDSLOTSRANGE', String(first), String(last));
+      await direct.call('CLUSTER', 'SET-CONFIG-EPOCH', String(index + 1));
+    }
+    await meet(primaries);
+    await untilAgreed(nodes);
+    return {
+      url: primaries.map(({ server }) => server.url).join(','),
+      primaries,
+      addReplica: async (of) => {
+        const node = await add();
+        await meet([of, node]);
+        await until(async () => String(await node.direct.cluster('NODES')).includes(of.id), {
+          timeoutMs: 10_000,
+        });
+        await node.direct.call('CLUSTER', 'REPLICATE', of.id);
+        await until(
+          async () => String(await node.direct.info('replication')).includes('master_link_status:up'),
+          {
+            timeoutMs: 20_000,
+          },
+        );
+        await untilAgreed(nodes);
+        return node;
+      },
+      ownerOf: (slot) => ownerOf(primaries, slot),
+      moveSlot: (slot, to) => moveSlot(primaries, slot, to),
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** What makes a server a node of a cluster. */
+export async function clusterArgs(args: readonly string[] = []): Promise<readonly string[]> {
+  // The port of the bus is 10000 above the other unless told, which is too high for many free ports.
+  const busPort = String(await freePort());
+  return [
+    ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--cluster-port', busPort],
+    ...['--cluster-node-timeout', String(NODE_TIMEOUT_MS), ...args],
+  ];
+}
+
+async function meet([first, ...others]: readonly ClusterNode[]): Promise<void> {
+  for (const { direct, server } of others) {
+    const [, busPort] = (await direct.call('CONFIG', 'GET', 'cluster-port')) as string[];
+    await first?.direct.call('CLUSTER', 'MEET', '127.0.0.1', String(server.port), String(busPort));
+  }
+}
+
+async function untilAgreed(nodes: readonly ClusterNode[]): Promise<void> {
+  await until(
+    async () => {
+      const infos = await Promise.all(nodes.map(({ direct }) => direct.cluster('INFO')));
+      return infos.every(
+        (info) =>
+          String(info).includes('cluster_state:ok') &&
+          String(info).includes(`cluster_known_nodes:${nodes.length}`),
+      );
+    },
+    { timeoutMs: 20_000 },
+  );
+}
+
+async function ownerOf(primaries: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
+  const ranges = (await primaries[0]?.direct.call('CLUSTER', 'SLOTS')) as [
+    number,
+    number,
+    [string, number, string],
+  ][];
+  const range = ranges.find(([first, last]) => slot >= first && slot <= last);
+  const owner = primaries.find(({ id }) => id === range?.[2][2]);
+  if (owner === undefined) throw new Error(`nobody has slot ${slot}`);
+  return owner;
+}
+
+async function moveSlot(primaries: readonly ClusterNode[], slot: number, to: ClusterNode): Promise<void> {
+  const from = await ownerOf(primaries, slot);
+  if (from === to) return;
+  await to.direct.cluster('SETSLOT', slot, 'IMPORTING', from.id);
+  await from.direct.cluster('SETSLOT', slot, 'MIGRATING', to.id);
+  for (;;) {
+    const names = (await from.direct.cluster('GETKEYSINSLOT', slot, 100)) as string[];
+    if (names.length === 0) break;
+    await from.direct.call('MIGRATE', '127.0.0.1', String(to.server.port), '', '0', '5000', 'KEYS', ...names);
+  }
+  for (const node of [to, from, ...primaries.filter((other) => other !== to && other !== from)]) {
+    await node.direct.cluster('SETSLOT', slot, 'NODE', to.id);
+  }
+}
