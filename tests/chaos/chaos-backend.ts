@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** How a backend treats its requests. */
+export type BackendMood = 'well' | 'refusing' | 'hanging' | 'truncating';
+
+/** A backend that can be made to fail. */
+export interface ChaosBackend {
+  readonly url: string;
+  /** Requests already begun end as they began, except that nothing hangs for longer than the mood. */
+  setMood(mood: BackendMood): void;
+  stop(): Promise<void>;
+}
+
+/** Answers each request after a few milliseconds, as long as it is well. */
+export async function startChaosBackend(): Promise<ChaosBackend> {
+  let mood: BackendMood = 'well';
+  const sockets = new Set<Socket>();
+  const hanging = new Set<ServerResponse>();
+  const server = createServer((req, res) => {
+    req.resume();
+    if (mood === 'hanging') {
+      hanging.add(res);
+      res.once('close', () => hanging.delete(res));
+    } else if (mood === 'truncating') {
+      res.writeHead(200, { 'content-length': 1000 });
+      res.write('only the beginning', () => res.destroy());
+    } else {
+      setTimeout(() => res.end('ok'), 3);
+    }
+  });
+  server.on('connection', (socket) => {
+    if (mood === 'refusing') {
+      socket.resetAndDestroy();
+      return;
+    }
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    setMood: (next) => {
+      mood = next;
+      if (mood === 'refusing') for (const socket of sockets) socket.destroy();
+      for (const res of hanging) res.end('at last');
+    },
+    stop: async () => {
+      server.close();
+      server.closeAllConnections();
+      await once(server, 'close').catch(() => {});
+    },
+  };
+}

@@ -1,0 +1,150 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { BackendMood } from './chaos-backend.ts';
+import type { ChaosReplica } from './chaos-replica.ts';
+import type { SeededRandom } from './seeded-random.ts';
+import type { World } from './world.ts';
+
+/** Something that goes wrong for a while. */
+export interface Fault {
+  readonly name: string;
+  /** How long it lasts. Milliseconds. */
+  readonly lastsMs: number;
+  /** The pause after it. Milliseconds. */
+  readonly pauseMs: number;
+  strike(world: World): Promise<void>;
+  mend(world: World): Promise<void>;
+}
+
+type Blow = Pick<Fault, 'name' | 'strike' | 'mend'>;
+
+/** What happens to the stores: one blow after the other. */
+const STORE_BLOWS: readonly Blow[] = [
+  onRedis(
+    'kill Redis',
+    (redis) => redis.kill(),
+    (redis) => redis.restart(),
+  ),
+  onRedis(
+    'pause Redis',
+    async (redis) => redis.pause(),
+    async (redis) => redis.resume(),
+  ),
+  onPostgres(
+    'stop Postgres',
+    ({ postgres }) => postgres.halt(),
+    ({ postgres }) => postgres.resume(),
+  ),
+  onPostgres(
+    'silence Postgres',
+    async ({ postgresRelay: relay }) => relay.silence(),
+    async ({ postgresRelay: relay }) => relay.pass(),
+  ),
+  onPostgres(
+    'cut Postgres connections',
+    async ({ postgresRelay: relay }) => relay.cut(),
+    async () => {},
+  ),
+];
+
+/** What happens to the backend at the same time. */
+const BACKEND_BLOWS: readonly Blow[] = (['refusing', 'hanging', 'truncating'] as const).map(onBackend);
+
+/** The faults of one lane, without end: the same for the same seed. */
+export function* storeFaults(random: SeededRandom): Generator<Fault> {
+  while (true) yield fault(random, random.pick(STORE_BLOWS));
+}
+
+/** The faults of the other lane: replicas and the backend. */
+export function* trafficFaults(random: SeededRandom, replicas: number): Generator<Fault> {
+  while (true) {
+    const index = random.between(0, replicas - 1);
+    const onReplica = [
+      onOneReplica(`kill replica ${index}`, index, (replica) => replica.kill()),
+      onOneReplica(`terminate replica ${index}`, index, (replica) => replica.terminate()),
+    ];
+    yield fault(random, random.pick([...onReplica, ...BACKEND_BLOWS]));
+  }
+}
+
+/** Runs a lane until the deadline, and mends the last fault whatever happens. */
+export async function runLane(
+  world: World,
+  faults: Iterator<Fault>,
+  { deadline, report }: { readonly deadline: number; readonly report: (line: string) => void },
+): Promise<void> {
+  while (performance.now() < deadline) {
+    const { value, done } = faults.next();
+    if (done === true) return;
+    const current: Fault = value;
+    report(`${current.name} for ${current.lastsMs} ms`);
+    await current.strike(world);
+    await wait(current.lastsMs);
+    await current.mend(world);
+    await wait(current.pauseMs);
+  }
+}
+
+function fault(random: SeededRandom, blow: Blow): Fault {
+  return { ...blow, lastsMs: random.between(200, 4000), pauseMs: random.between(500, 6000) };
+}
+
+function onRedis(
+  name: string,
+  strike: (redis: World['redis']) => Promise<void>,
+  mend: (redis: World['redis']) => Promise<void>,
+): Blow {
+  return {
+    name,
+    strike: ({ redis, troubles }) => {
+      troubles.redis.begin();
+      return strike(redis);
+    },
+    mend: async ({ redis, troubles }) => {
+      await mend(redis);
+      troubles.redis.end();
+    },
+  };
+}
+
+function onPostgres(
+  name: string,
+  strike: (world: World) => Promise<void>,
+  mend: (world: World) => Promise<void>,
+): Blow {
+  return {
+    name,
+    strike: (world) => {
+      world.troubles.postgres.begin();
+      return strike(world);
+    },
+    mend: async (world) => {
+      await mend(world);
+      world.troubles.postgres.end();
+    },
+  };
+}
+
+function onBackend(mood: BackendMood): Blow {
+  return {
+    name: `backend ${mood}`,
+    strike: async ({ backend, troubles }) => {
+      troubles.backend.begin();
+      backend.setMood(mood);
+    },
+    mend: async ({ backend, troubles }) => {
+      backend.setMood('well');
+      troubles.backend.end();
+    },
+  };
+}
+
+function onOneReplica(name: string, index: number, strike: (replica: ChaosReplica) => Promise<void>): Blow {
+  return {
+    name,
+    strike: async ({ replicas }) => {
+      const replica = replicas[index];
+      if (replica !== undefined) await strike(replica);
+    },
+    mend: async ({ replicas }) => void (await replicas[index]?.start()),
+  };
+}

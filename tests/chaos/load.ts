@@ -1,0 +1,90 @@
+import { Agent, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
+import type { ChaosReplica } from './chaos-replica.ts';
+import type { ChaosKey, World } from './world.ts';
+
+/** How a request ended, as its client saw it. */
+export interface Attempt {
+  readonly key: ChaosKey;
+  readonly replica: ChaosReplica;
+  readonly startedAt: number;
+  readonly endedAt: number;
+  /** `cut`: the answer began and did not end. `none`: the connection ended first. `late`: nothing for a minute. */
+  readonly end: 'answered' | 'cut' | 'none' | 'late';
+  /** Of an answer that began; otherwise 0. */
+  readonly status: number;
+  /** The window that Redis counted it in, by its end in epoch seconds; undefined when Redis was not asked. */
+  readonly window: number | undefined;
+}
+
+/** Requests under way and over. */
+export interface Load {
+  readonly attempts: Attempt[];
+  /** No more requests; resolves when those under way are over. */
+  stop(): Promise<void>;
+}
+
+const CLIENTS = 24;
+/** Between two requests of a client. Milliseconds. */
+const PAUSE_MS = 10;
+const LATE_MS = 60_000;
+
+/** Clients that go round the replicas and the keys. */
+export function startLoad({ replicas }: World, keys: readonly ChaosKey[]): Load {
+  const attempts: Attempt[] = [];
+  let isStopped = false;
+  const client = async (number: number): Promise<void> => {
+    const agent = new Agent({ keepAlive: number % 2 === 0, maxSockets: 1 });
+    for (let turn = number; !isStopped; turn += 1) {
+      const replica = replicas[turn % replicas.length];
+      const key = keys[Math.floor(turn / replicas.length) % keys.length];
+      if (replica === undefined || key === undefined) throw new Error('nothing to ask');
+      attempts.push(await attempt(key, replica, { agent, path: `/${turn % 5}` }));
+      await wait(PAUSE_MS);
+    }
+    agent.destroy();
+  };
+  const clients = Array.from({ length: CLIENTS }, (_, number) => client(number));
+  return {
+    attempts,
+    stop: async () => {
+      isStopped = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+interface Way {
+  readonly agent: Agent;
+  readonly path: string;
+}
+
+/** Sends one request. Never rejects. */
+export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: Way): Promise<Attempt> {
+  const startedAt = performance.now();
+  return new Promise((resolve) => {
+    let status = 0;
+    let window: number | undefined;
+    const over = (end: Attempt['end']) =>
+      resolve({ key, replica, startedAt, endedAt: performance.now(), end, status, window });
+    const req = request(`${replica.url}${path}`, {
+      agent,
+      headers: { authorization: `Bearer ${key.secret}` },
+    });
+    const late = setTimeout(() => {
+      over('late');
+      req.destroy();
+    }, LATE_MS);
+    req.once('close', () => clearTimeout(late));
+    req.once('error', () => over(status === 0 ? 'none' : 'cut'));
+    req.once('response', (res) => {
+      status = res.statusCode ?? 0;
+      const reset = res.headers['x-ratelimit-reset'];
+      window = reset === undefined ? undefined : Number(reset);
+      res.once('error', () => over('cut'));
+      res.once('end', () => over('answered'));
+      res.resume();
+    });
+    req.end();
+  });
+}

@@ -1,0 +1,91 @@
+import { Agent } from 'node:http';
+import { until } from '../support/until.ts';
+import { type Fault, runLane, storeFaults, trafficFaults } from './faults.ts';
+import { type Attempt, attempt, startLoad } from './load.ts';
+import { SeededRandom } from './seeded-random.ts';
+import { verdict } from './verdict.ts';
+import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './world.ts';
+
+// npm run chaos -- [minutes] [seed]: faults from a seeded list under load. Every few minutes all is mended, and what was promised and not
+// held is told. Ends with 0 when everything held.
+
+/** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
+const ROUND_MINUTES = 5;
+
+const minutes = Number(process.argv[2] ?? '2');
+const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000));
+if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isInteger(seed)) {
+  process.stderr.write('usage: npm run chaos -- [minutes, at most a day] [seed, a whole number]\n');
+  process.exit(2);
+}
+
+const world = await startWorld();
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void world.stop().finally(() => process.exit(1)));
+}
+let hasHeld = false;
+try {
+  report(`${minutes} minutes, seed ${seed}`);
+  hasHeld = await run(world);
+} finally {
+  await world.stop();
+}
+process.exit(hasHeld ? 0 : 1);
+
+async function run(world: World): Promise<boolean> {
+  const random = new SeededRandom(seed);
+  // A generator of its own for each lane: their choices must not depend on which is faster.
+  const lanes = [
+    storeFaults(new SeededRandom(random.between(0, 2 ** 31))),
+    trafficFaults(new SeededRandom(random.between(0, 2 ** 31)), world.replicas.length),
+  ];
+  const faults: string[] = [];
+  for (let left = minutes; left > 0; left -= ROUND_MINUTES) {
+    faults.push(...(await runRound(world, lanes, Math.min(left, ROUND_MINUTES))));
+  }
+  report(faults.length === 0 ? 'all promises held' : `${faults.length} promises not held, seed ${seed}`);
+  return faults.length === 0;
+}
+
+async function runRound(
+  world: World,
+  lanes: readonly Iterator<Fault>[],
+  roundMinutes: number,
+): Promise<readonly string[]> {
+  const keys = await makeKeys(world);
+  const load = startLoad(world, keys);
+  const deadline = performance.now() + roundMinutes * 60_000;
+  await Promise.all(lanes.map((lane) => runLane(world, lane, { deadline, report })));
+  report('no more faults');
+  for (const replica of world.replicas) await isReady(replica);
+  await load.stop();
+  const { attempts } = load;
+  attempts.push(...(await serveAgain(world, keys)));
+  for (const [end, { length }] of Map.groupBy(attempts, ({ end, status }) => `${end} ${status}`)) {
+    report(`${String(length).padStart(8)} × ${end}`);
+  }
+  const faults = await verdict({ world, keys, attempts, report });
+  for (const fault of faults) report(`NOT HELD: ${fault}`);
+  return faults;
+}
+
+/** Each replica serves a key again by itself, counted by Redis; and no key is too much for it. */
+async function serveAgain({ replicas }: World, keys: readonly ChaosKey[]): Promise<readonly Attempt[]> {
+  const agent = new Agent();
+  const attempts: Attempt[] = [];
+  for (const replica of replicas) {
+    for (const key of keys) {
+      const isCounted = async () => {
+        const made = await attempt(key, replica, { agent, path: '/' });
+        attempts.push(made);
+        return made.window !== undefined;
+      };
+      await until(isCounted, { timeoutMs: 30_000 });
+    }
+  }
+  return attempts;
+}
+
+function report(line: string): void {
+  process.stdout.write(`${(performance.now() / 1000).toFixed(1).padStart(8)} s  ${line}\n`);
+}

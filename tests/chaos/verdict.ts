@@ -1,0 +1,155 @@
+import { metric } from '../reliability/support/probe.ts';
+import { Admin } from '../support/admin.ts';
+import { until } from '../support/until.ts';
+import type { Attempt } from './load.ts';
+import { BACKEND_TIMEOUT_MS, type ChaosKey, type World } from './world.ts';
+
+/** How long a fault may be felt after it: time-outs, circuits that close again, connections that are made again. Milliseconds. */
+const AFTERMATH_MS = 12_000;
+/** Usage is written every 250 ms; on a busy machine the timer is late. Milliseconds. */
+const UNWRITTEN_MS = 1500;
+/** How long after an outage of Redis a replica may still hold what it could not write. Milliseconds. */
+const WRITTEN_AGAIN_MS = 5000;
+const MOST_OPEN_FILES = 120;
+const MOST_MEMORY_BYTES = 512 * 2 ** 20;
+/** What a list of faults is cut to. */
+const SHOWN = 5;
+
+/** What was done to a world, and by whom. */
+export interface Round {
+  readonly world: World;
+  /** Made for this round. */
+  readonly keys: readonly ChaosKey[];
+  readonly attempts: readonly Attempt[];
+  readonly report: (line: string) => void;
+}
+
+/** All that was promised and not held, one sentence each; to be called when the faults are over and the load has stopped. */
+export async function verdict(round: Round): Promise<readonly string[]> {
+  const { world, attempts } = round;
+  const usage: string[] = [];
+  for (const key of round.keys) usage.push(...(await wrongUsage(key, round)));
+  return [
+    ...world.replicas.flatMap(({ faults }) => faults),
+    ...unanswered(attempts),
+    ...unexplained(world, attempts),
+    ...overLimit(round),
+    ...usage,
+    ...(await leaks(world)),
+  ];
+}
+
+/** Every request has an answer, unless its replica was ended meanwhile. */
+function unanswered(attempts: readonly Attempt[]): readonly string[] {
+  return some(
+    attempts.filter(({ end, replica: { absences }, startedAt, endedAt }) =>
+      end === 'late' ? true : end === 'none' && !absences.touch(startedAt, endedAt),
+    ),
+    'without an answer although their replica lived',
+  );
+}
+
+/** Every answer but 200 and 429 has a cause among the faults. */
+function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonly string[] {
+  const isExplained = ({ end, status, startedAt, endedAt, replica }: Attempt): boolean => {
+    const backendFailed = troubles.backend.touch(startedAt - BACKEND_TIMEOUT_MS, endedAt);
+    const storeFailed =
+      troubles.redis.touch(startedAt - AFTERMATH_MS, endedAt) ||
+      troubles.postgres.touch(startedAt - AFTERMATH_MS, endedAt);
+    if (end === 'cut') return backendFailed || replica.absences.touch(startedAt, endedAt);
+    if (status === 502 || status === 504) return backendFailed;
+    if (status === 503) return storeFailed || backendFailed;
+    return status === 200 || status === 429;
+  };
+  return some(
+    attempts.filter((attempt) => attempt.end !== 'none' && attempt.end !== 'late' && !isExplained(attempt)),
+    'with an answer that no fault explains',
+  );
+}
+
+/** Redis admits the limit and no more, in every window; and nobody else admits anything while Redis is well. */
+function overLimit({ world: { troubles }, keys, attempts }: Round): readonly string[] {
+  const faults: string[] = [];
+  for (const key of keys) {
+    const admitted = attempts.filter(
+      ({ key: { id }, status }) => id === key.id && status !== 0 && status !== 429 && status !== 503,
+    );
+    for (const [window, counted] of Map.groupBy(admitted, ({ window }) => window)) {
+      if (window !== undefined && counted.length > key.limit) {
+        faults.push(`${counted.length} requests were admitted in a window of ${key.limit}`);
+      }
+    }
+    const uncounted = admitted.filter(
+      ({ window, startedAt, endedAt }) =>
+        window === undefined && !troubles.redis.touch(startedAt - AFTERMATH_MS, endedAt),
+    );
+    faults.push(...some(uncounted, 'admitted without Redis although it was well'));
+  }
+  return faults;
+}
+
+/** The sums are those of the answers, but for what was unclear to the client and what killed replicas took with them. */
+async function wrongUsage(key: ChaosKey, round: Round): Promise<readonly string[]> {
+  const { world, report } = round;
+  const attempts = round.attempts.filter(({ key: { id } }) => id === key.id);
+  const isSure = ({ end, status, replica, startedAt, endedAt }: Attempt): boolean =>
+    (end === 'answered' || (end === 'cut' && !replica.absences.touch(startedAt, endedAt))) && status !== 503;
+  const sure = attempts.filter(isSure).length;
+  const lost = attempts.filter((attempt) => mayBeLost(world, attempt)).length;
+  const [least, most] = [sure - lost, attempts.length];
+  const admin = new Admin(world.replicas[0]?.url ?? '');
+  const read = async (): Promise<{
+    totalRequests: number;
+    successfulRequests: number;
+    failedRequests: number;
+  }> => (await admin.detail(key.id)).usage;
+  await until(async () => (await read()).totalRequests >= least, { timeoutMs: 20_000 }).catch(() => {});
+  const { totalRequests: total, successfulRequests, failedRequests } = await read();
+  report(`${total} requests counted of ${attempts.length} sent: ${sure} for sure, ${lost} of them at risk`);
+  const faults: string[] = [];
+  if (total < least || total > most) {
+    faults.push(`${total} requests are in the statistics of a key that made ${least} to ${most}`);
+  }
+  if (successfulRequests + failedRequests !== total)
+    faults.push('successful and failed requests do not add up');
+  return faults;
+}
+
+/** Whether a replica may have been killed before it wrote this request down: it keeps what Redis does not take. */
+function mayBeLost({ troubles }: World, { replica, endedAt }: Attempt): boolean {
+  return replica.killedAt.some((killedAt) => {
+    const redisFailedAt = troubles.redis.beginOfLast(killedAt, WRITTEN_AGAIN_MS) ?? killedAt;
+    return endedAt <= killedAt && endedAt >= Math.min(redisFailedAt, killedAt) - UNWRITTEN_MS;
+  });
+}
+
+/** With nobody asking, nothing is held any more. */
+async function leaks({ replicas }: World): Promise<readonly string[]> {
+  const faults: string[] = [];
+  for (const replica of replicas) {
+    const { opsUrl } = replica;
+    for (const name of ['tollgate_backend_requests_in_use', 'tollgate_backend_requests_queued']) {
+      const value = await metric(opsUrl, name);
+      if (value !== 0) faults.push(`${name} is ${value} without any request`);
+    }
+    const memory = await metric(opsUrl, 'process_resident_memory_bytes');
+    if (memory > MOST_MEMORY_BYTES) faults.push(`a replica holds ${memory} bytes`);
+    await until(async () => !((await replica.openFiles()) > MOST_OPEN_FILES), { timeoutMs: 20_000 }).catch(
+      () => {},
+    );
+    const files = await replica.openFiles();
+    if (files > MOST_OPEN_FILES) faults.push(`a replica holds ${files} open files and sockets`);
+  }
+  return faults;
+}
+
+function some(attempts: readonly Attempt[], what: string): readonly string[] {
+  if (attempts.length === 0) return [];
+  const shown = attempts
+    .slice(0, SHOWN)
+    .map(
+      ({ end, status, startedAt, endedAt }) =>
+        `${end} ${status} from ${Math.round(startedAt)} to ${Math.round(endedAt)}`,
+    );
+  return [`${attempts.length} requests ${what}: ${shown.join('; ')}`];
+}

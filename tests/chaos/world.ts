@@ -1,0 +1,103 @@
+import { Admin } from '../support/admin.ts';
+import { freePort } from '../support/free-port.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
+import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { type ChaosBackend, startChaosBackend } from './chaos-backend.ts';
+import { ChaosReplica } from './chaos-replica.ts';
+import { DurableRedis } from './durable-redis.ts';
+import { Intervals } from './intervals.ts';
+
+/** A key under load, and how many requests it may make in each window. */
+export interface ChaosKey {
+  readonly id: string;
+  readonly secret: string;
+  readonly limit: number;
+}
+
+/** All that takes part in a run. */
+export interface World {
+  readonly redis: DurableRedis;
+  readonly postgres: PostgresServer;
+  /** Between the replicas and Postgres. */
+  readonly postgresRelay: TcpRelay;
+  readonly backend: ChaosBackend;
+  readonly replicas: readonly ChaosReplica[];
+  /** When each of them was disturbed. */
+  readonly troubles: { readonly redis: Intervals; readonly postgres: Intervals; readonly backend: Intervals };
+  stop(): Promise<void>;
+}
+
+const REPLICAS = 3;
+/** Some windows fill up, one never does. */
+const LIMITS = [50, 300, 1_000_000_000];
+const WINDOW = '7s';
+/** Short, so that a backend that hangs is noticed within a fault. Milliseconds. */
+export const BACKEND_TIMEOUT_MS = 3000;
+
+/** Starts stores, backend and replicas of this run's own. Whoever starts them must stop them. */
+export async function startWorld(): Promise<World> {
+  const started: (() => Promise<unknown>)[] = [];
+  const stop = async (): Promise<void> => {
+    for (const end of started.splice(0).reverse()) await end();
+  };
+  try {
+    const redis = await DurableRedis.start();
+    started.push(() => redis.stop());
+    const postgres = await startPostgresServer();
+    started.push(() => postgres.stop());
+    const postgresRelay = await TcpRelay.start(Number(new URL(postgres.url).port));
+    started.push(() => postgresRelay.stop());
+    const backend = await startChaosBackend();
+    started.push(() => backend.stop());
+    const environment = {
+      BACKEND_URL: backend.url,
+      BACKEND_TIMEOUT_MS: String(BACKEND_TIMEOUT_MS),
+      DATABASE_URL: postgresRelay.urlOf(postgres.url),
+      REDIS_URL: redis.url,
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+    };
+    const replicas: ChaosReplica[] = [];
+    for (let index = 0; index < REPLICAS; index += 1) {
+      const replica = new ChaosReplica(environment, await freePort(), await freePort());
+      await replica.start();
+      started.push(() => replica.kill());
+      replicas.push(replica);
+    }
+    for (const replica of replicas) await isReady(replica);
+    return {
+      redis,
+      postgres,
+      postgresRelay,
+      backend,
+      replicas,
+      troubles: { redis: new Intervals(), postgres: new Intervals(), backend: new Intervals() },
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** Resolves once the replica is ready; rejects after half a minute. */
+export async function isReady({ opsUrl }: ChaosReplica): Promise<void> {
+  await until(async () => (await fetch(`${opsUrl}/readyz`).catch(() => undefined))?.ok === true, {
+    timeoutMs: 30_000,
+  });
+}
+
+/** Makes new keys, one for each limit. */
+export async function makeKeys({ replicas }: World): Promise<readonly ChaosKey[]> {
+  const admin = new Admin(replicas[0]?.url ?? '');
+  const keys: ChaosKey[] = [];
+  for (const limit of LIMITS) {
+    const planId = `chaos-${limit}`;
+    if ((await admin.call('GET', `/rate-limit/${planId}`)).status === 404)
+      await admin.makePlan(planId, limit, WINDOW);
+    keys.push({ ...(await admin.makeKey(planId, planId)), limit });
+  }
+  return keys;
+}
