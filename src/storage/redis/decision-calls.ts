@@ -126,7 +126,7 @@ export class DecisionCalls {
     if (this.#isWatching) return;
     this.#isWatching = true;
     // A turn later, so that answers that came while the process was busy are read before they are given up.
-    setTimeout(() => setImmediate(() => this.#giveUp()), delayMs);
+    setTimeout(() => setImmediate(() => this.#giveUp()), delayMs).unref();
   }
 
   #giveUp(): void {
