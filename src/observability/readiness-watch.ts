@@ -31,8 +31,9 @@ export class ReadinessWatch {
   }
 
   async #look(): Promise<void> {
-    const { ready, components } = await this.#readiness.report();
+    await this.#readiness.check();
     if (this.#isStopped) return;
+    const { ready, components } = this.#readiness.last();
     for (const [component, state] of Object.entries(components)) this.#note(component, state);
     if (ready && !this.#isReady) {
       this.#isReady = true;

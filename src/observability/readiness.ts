@@ -16,7 +16,8 @@ export interface ReadinessReport {
  * Whether the replica may get traffic: every component has answered at the same check since the start, and the replica is not shutting
  * down. A component that goes away later is named but does not take the replica out of service: all replicas share the stores, each
  * goes on with what it can do without them, and a load balancer with no replica left would turn an outage of a part into one of the
- * whole. Components are asked when the report is asked for, at most once at a time, so a flood of probes costs the stores nothing.
+ * whole. Components are asked when the report is asked for, at most once at a time, so a flood of probes costs the stores nothing. Once
+ * started, the report is that of the last check: a store that hangs must not make a probe give up on the replica.
  */
 export class Readiness {
   readonly #components: readonly Component[];
@@ -38,13 +39,19 @@ export class Readiness {
     this.#draining = true;
   }
 
-  /** Asks every component and reports. Never rejects. */
+  /** Asks every component, and reports: at the start when they have answered, later at once. Never rejects. */
   async report(): Promise<ReadinessReport> {
+    const checked = this.check();
+    if (!this.#hasStarted) await checked;
+    return this.last();
+  }
+
+  /** Asks every component; resolves when all have answered or have had their time. While they are being asked, callers share it. */
+  check(): Promise<void> {
     this.#running ??= this.#checkAll().finally(() => {
       this.#running = undefined;
     });
-    await this.#running;
-    return this.last();
+    return this.#running;
   }
 
   /** The report of the last check, without asking anybody. */

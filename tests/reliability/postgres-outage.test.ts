@@ -95,6 +95,7 @@ describe('a replica whose Postgres', () => {
     const secret = await newKey();
     await postgres.halt();
     await goesOnWithoutPostgres(secret);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok', PATIENCE);
     // It stays in service: what it can't answer no other replica could.
     expect(await readyz(gateway.opsUrl)).toEqual({
       status: 200,
@@ -123,6 +124,10 @@ describe('a replica whose Postgres', () => {
     const flood = Array.from({ length: 2500 }, () => statusOf(gateway.url, unknownKey()));
     await goesOnWithoutPostgres(secret);
     expect(relay.connections).toBeLessThanOrEqual(14);
+    expect(await readyz(gateway.opsUrl)).toMatchObject({
+      status: 200,
+      components: { postgres: 'no answer in time' },
+    });
     expect(new Set(await Promise.all(flood))).toEqual(new Set([503]));
     relay.pass();
     await isBack(secret);

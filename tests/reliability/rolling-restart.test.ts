@@ -13,7 +13,7 @@ const LONG_REQUEST_MS = Number(process.env.ROLLING_REQUEST_MS ?? '1000');
 /** As in docker-compose.yml where there is time for it, else both shorter. */
 const IS_LONG_FORM = LONG_REQUEST_MS >= 5000;
 const CHECK_INTERVAL_MS = IS_LONG_FORM ? 1000 : 200;
-const SHUTDOWN_DELAY_MS = IS_LONG_FORM ? 5000 : 1500;
+const SHUTDOWN_DELAY_MS = IS_LONG_FORM ? 5000 : 2000;
 const REPLICAS = 3;
 const PATIENCE = { timeoutMs: 30_000 };
 const TEST_TIMEOUT_MS = 60_000 + REPLICAS * 20_000;
