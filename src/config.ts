@@ -249,6 +249,10 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
   if (new Set(ports).size < ports.length)
     faults.push('PORT, ADMIN_PORT, OPS_PORT: must differ from each other');
 
+  if (values.workers !== undefined && values.workers > 1 && (values.port === 0 || values.adminPort === 0)) {
+    faults.push('PORT, ADMIN_PORT: must not be 0 with WORKERS above 1, which share them');
+  }
+
   // What one process makes or keeps for itself can't serve several: each would count, and encrypt, on its own.
   const sharing = reasonToShare(values, environment);
   if (sharing !== undefined && values.databaseUrl === null)

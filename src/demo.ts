@@ -7,7 +7,7 @@ import { systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logger.ts';
 import { systemRandom } from './platform/random.ts';
 import { createSampleBackend } from './sample-backend.ts';
-import { startService } from './service.ts';
+import { startSingleProcess } from './single-process.ts';
 
 /**
  * The main job, on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a plan
@@ -26,7 +26,7 @@ const settings = readSettings({
   DATA_DIR: directory,
   LOG_LEVEL: process.env.LOG_LEVEL ?? 'warn',
 });
-const service = await startService(settings, {
+const service = await startSingleProcess(settings, {
   clock: systemClock,
   random: systemRandom,
   log: createLogger(settings.logLevel),

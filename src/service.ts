@@ -1,14 +1,13 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Settings } from './config.ts';
 import { maskedSettings } from './config.ts';
 import { FailedCredentials } from './http/failed-credentials.ts';
-import { createOpsServer } from './http/ops-server.ts';
+import type { OpsSources } from './http/ops-server.ts';
 import { createPublicServer } from './http/public-server.ts';
 import { KeyDirectory } from './keys/key-directory.ts';
 import { KeyService } from './keys/key-service.ts';
 import { SecretVault } from './keys/secret-vault.ts';
 import { createManagementApp } from './management/management-app.ts';
+import type { MetricsSnapshot } from './observability/merge-metrics.ts';
 import { createMetrics } from './observability/metrics.ts';
 import { Readiness } from './observability/readiness.ts';
 import { ReadinessWatch } from './observability/readiness-watch.ts';
@@ -24,12 +23,13 @@ import { gatewayReadings, redisCallBuckets, resultOf } from './service-metrics.t
 import { PostgresUsageHistory } from './storage/postgres/postgres-usage-history.ts';
 import { createUsage } from './usage/create-usage.ts';
 
-/** A running replica. */
-export interface Service {
+/** A replica that runs in this process, but for its ops port. */
+export interface Replica {
   /** The ports that it listens on. */
   readonly port: number;
   readonly adminPort: number | null;
-  readonly opsPort: number;
+  /** For the ops port, which outlives the replica so that it can tell how it stops. */
+  readonly ops: OpsSources & { readonly snapshot: () => Promise<MetricsSnapshot> };
   /** Resolves when every component answers. */
   ready(): Promise<void>;
   /**
@@ -46,8 +46,11 @@ const CHECK_DEADLINE_MS = 2000;
 /** Postgres look-ups of keys that run together, for new and for changed keys each. */
 const LOOK_UPS = 4;
 
-/** Builds a replica and starts it. Stores that are away do not keep it from starting: it is ready once they answer. Rejects when a port can't be had. */
-export async function startService(settings: Settings, platform: Platform): Promise<Service> {
+/**
+ * Builds a replica and starts it. Stores that are away do not keep it from starting: it is ready once they answer. Several workers share
+ * their ports. Rejects when a port can't be had.
+ */
+export async function startReplica(settings: Settings, platform: Platform): Promise<Replica> {
   const { clock, random, log } = platform;
   log.info({ settings: maskedSettings(settings) }, 'starting');
   const lifecycle = new Lifecycle(log);
@@ -130,27 +133,29 @@ export async function startService(settings: Settings, platform: Platform): Prom
       readings: gatewayReadings(parts),
       buckets: redisCallBuckets(counting),
     });
-    const ops = createOpsServer({
-      readiness: () => readiness.report(),
-      metrics: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
-    });
-    lifecycle.add('ops port', CLOSE_DEADLINE_MS, () => closeServer(ops));
-    const opsPort = await listen(ops, settings.opsPort, settings.host);
-
     const { shutdownDrainMs, adminPort } = settings;
+    const sharesPort = settings.workers > 1;
     const drainDeadlineMs = shutdownDrainMs + CLOSE_DEADLINE_MS;
-    const admin = adminPort === null ? null : createPublicServer({ management });
+    const admin = adminPort === null ? null : createPublicServer({ management, sharesPort });
     const adminAddress =
       admin === null || adminPort === null ? null : await admin.listen(adminPort, settings.host);
     if (admin !== null) lifecycle.add('admin port', drainDeadlineMs, () => admin.close(shutdownDrainMs));
-    const open = createPublicServer({ proxied: proxy, ...(adminPort === null && { management }) });
+    const open = createPublicServer({
+      proxied: proxy,
+      sharesPort,
+      ...(adminPort === null && { management }),
+    });
     const address = await open.listen(settings.port, settings.host);
     lifecycle.add('public port', drainDeadlineMs, () => open.close(shutdownDrainMs));
 
-    const ports = { port: address.port, adminPort: adminAddress?.port ?? null, opsPort };
-    log.info(ports, 'listening');
+    const ports = { port: address.port, adminPort: adminAddress?.port ?? null };
     return {
       ...ports,
+      ops: {
+        readiness: () => readiness.report(),
+        metrics: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
+        snapshot: () => registry.getMetricsAsJSON(),
+      },
       ready: async () => {
         while (!(await readiness.report()).ready) await pause(20);
       },
@@ -180,22 +185,6 @@ function secretsOf(
     rootTokens: rootTokens.length > 0 ? rootTokens : [local.rootToken],
     encryptionKeys: encryptionKeys.length > 0 ? encryptionKeys : [local.encryptionKey],
   };
-}
-
-async function listen(server: Server, port: number, host: string): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<void>();
-  server.once('error', reject);
-  server.listen(port, host, resolve);
-  await promise;
-  server.off('error', reject);
-  return (server.address() as AddressInfo).port;
-}
-
-async function closeServer(server: Server): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.close(() => resolve());
-  server.closeAllConnections();
-  await promise;
 }
 
 function pause(ms: number): Promise<void> {

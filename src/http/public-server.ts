@@ -6,7 +6,7 @@ import {
   type Server,
   ServerResponse,
 } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
 import { errorAnswer } from './error-answers.ts';
@@ -47,6 +47,8 @@ export interface PublicServerOptions {
   /** An Express app. Undefined: no path is reserved, everything is proxied. */
   readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
   readonly timeouts?: PublicServerTimeouts;
+  /** Other processes listen on the same port: the system spreads the connections over them. */
+  readonly sharesPort?: boolean;
   /** Told of each request that was refused for its head, before anything else looked at it. */
   readonly onRefused?: (error: TollgateError) => void;
 }
@@ -72,7 +74,13 @@ type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
  * to the proxy. Every refusal is JSON, also where Node's own would be plain.
  */
 export function createPublicServer(options: PublicServerOptions): PublicServer {
-  const { proxied, management, timeouts = PUBLIC_TIMEOUTS, onRefused = () => {} } = options;
+  const {
+    proxied,
+    management,
+    timeouts = PUBLIC_TIMEOUTS,
+    sharesPort = false,
+    onRefused = () => {},
+  } = options;
   let closing = false;
   /** Connections on which it is not certain where a next request would begin: nothing more is read from them. */
   const givenUp = new WeakSet<Socket>();
@@ -169,7 +177,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   }
 
   return {
-    listen: (port, host) => listen(server, port, host),
+    listen: (port, host) => listen(server, { port, host, reusePort: sharesPort }),
     announceClose() {
       closing = true;
     },
@@ -217,10 +225,10 @@ function hasBegunAnswer(socket: Socket): boolean {
   return current instanceof ServerResponse && current.headersSent;
 }
 
-function listen(server: Server, port: number, host: string): Promise<AddressInfo> {
+function listen(server: Server, where: ListenOptions): Promise<AddressInfo> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    server.listen(port, host, () => {
+    server.listen(where, () => {
       server.off('error', reject);
       const address = server.address();
       if (address === null || typeof address === 'string') reject(new Error('The server has no address.'));

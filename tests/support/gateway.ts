@@ -9,6 +9,9 @@ const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
 export const ROOT_TOKEN = 'the-root-token-of-the-tests-0123456789';
 export const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 
+/** Generous, because a process starts slowly where others take the cores. */
+const START_DEADLINE_MS = 60_000;
+
 /** A replica in a process of its own. */
 export interface GatewayProcess {
   readonly url: string;
@@ -36,7 +39,12 @@ export async function startGateway(
   const { child, output } = spawnNode(MAIN, environment);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
-  await until(() => child.exitCode !== null || listening() !== null, { timeoutMs: 20_000 });
+  try {
+    await until(() => child.exitCode !== null || listening() !== null, { timeoutMs: START_DEADLINE_MS });
+  } catch (error) {
+    child.kill('SIGKILL');
+    throw error;
+  }
   const ports = listening();
   if (ports === null) throw new Error(`the gateway ended with code ${child.exitCode}:\n${output()}`);
   const gateway: GatewayProcess = {
@@ -53,7 +61,8 @@ export async function startGateway(
       await exited;
     },
   };
-  if (isReady) await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok, { timeoutMs: 20_000 });
+  if (isReady)
+    await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok, { timeoutMs: START_DEADLINE_MS });
   return gateway;
 }
 

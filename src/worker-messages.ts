@@ -1,0 +1,28 @@
+import type { MetricsSnapshot } from './observability/merge-metrics.ts';
+import type { ReadinessReport } from './observability/readiness.ts';
+
+/** What the primary process asks of a worker. The answer carries the same number. */
+export interface ReportRequest {
+  readonly ask: 'report';
+  readonly number: number;
+}
+
+/** What a worker tells the primary process. */
+export type WorkerMessage =
+  | { readonly tell: 'listening'; readonly port: number; readonly adminPort: number | null }
+  | {
+      readonly tell: 'report';
+      readonly number: number;
+      readonly readiness: ReadinessReport;
+      readonly metrics: MetricsSnapshot;
+    };
+
+/** Whether a message from the primary process is a request for a report. */
+export function isReportRequest(message: unknown): message is ReportRequest {
+  return typeof message === 'object' && message !== null && 'ask' in message && message.ask === 'report';
+}
+
+/** Whether a message came from our worker, and not from Node's own cluster protocol. */
+export function isWorkerMessage(message: unknown): message is WorkerMessage {
+  return typeof message === 'object' && message !== null && 'tell' in message;
+}
