@@ -53,6 +53,9 @@ export interface PublicServerOptions {
   readonly onRefused?: (error: TollgateError) => void;
 }
 
+/** Where the system can't spread connections over several sockets of one port, Node's cluster module shares a single one. */
+const HAS_REUSE_PORT = process.platform === 'linux';
+
 /** A port on which nobody is trusted. */
 export interface PublicServer {
   /** Resolves with the address that is listened on. Rejects when the port can't be had. */
@@ -177,7 +180,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   }
 
   return {
-    listen: (port, host) => listen(server, { port, host, reusePort: sharesPort }),
+    listen: (port, host) => listen(server, { port, host, reusePort: sharesPort && HAS_REUSE_PORT }),
     announceClose() {
       closing = true;
     },
