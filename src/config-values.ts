@@ -43,6 +43,31 @@ export function milliseconds(least: number, most: number): Parse<number> {
   return wholeNumber(least, most, 'a whole number of milliseconds');
 }
 
+/** Some part of all, from 0 to 1; `what` names the allowed form. */
+export function part(what: string): Parse<number> {
+  return (value) => {
+    const number = /^(\d?\.\d{1,15}|\d)$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= 0 && number <= 1)) throw new Error(`must be ${what}`);
+    return number;
+  };
+}
+
+/** Which part of the requests is logged: 0 for `off`, 1 for `all`. */
+export const accessLog: Parse<number> = (value) =>
+  value === 'off'
+    ? 0
+    : value === 'all'
+      ? 1
+      : part('off, all, or the part of the requests to log, like 0.01')(value);
+
+/** How many keys have metrics of their own: 0 for `off`. */
+export const metricsPerKey: Parse<number> = (value) => {
+  const number = value === 'off' ? 0 : Number(/^top:([1-9]\d{0,3})$/.exec(value)?.[1] ?? Number.NaN);
+  if (!(number <= 1000))
+    throw new Error('must be off, or top: and a number of keys from 1 to 1000, like top:20');
+  return number;
+};
+
 /** A TCP port; 0 lets the system choose one. */
 export const port: Parse<number> = wholeNumber(0, 65_535, 'a port');
 
@@ -65,12 +90,13 @@ export const backendUrl: Parse<URL> = (value) => {
   return url;
 };
 
-/** One store URL, or several separated by commas (the nodes of a cluster, the sentinels). */
+/** One store URL, or several separated by commas (the nodes of a cluster, the sentinels), of which only the first needs its scheme. */
 export function storeUrl(protocols: readonly string[]): Parse<string> {
   return (value) => {
-    const allAllowed = value.split(',').every((part) => {
-      const url = URL.parse(part.trim());
-      return url !== null && protocols.includes(url.protocol);
+    const parts = value.split(',').map((part) => part.trim());
+    const allAllowed = parts.every((part, index) => {
+      const url = URL.parse(index === 0 || part.includes('://') ? part : `${protocols[0]}//${part}`);
+      return url !== null && protocols.includes(url.protocol) && url.hostname !== '';
     });
     if (!allAllowed)
       throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`);

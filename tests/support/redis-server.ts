@@ -95,7 +95,8 @@ async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-function answersPing(port: number): Promise<boolean> {
+/** Whether a server on a loopback port answers PING. */
+export function answersPing(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
     socket.setTimeout(500, () => socket.destroy());

@@ -12,29 +12,32 @@ export interface RedisFleet {
   stop(): Promise<void>;
 }
 
-/** Starts a replica with each of the settings, which must say where Redis is. Resolves when each knows of all. */
+/** Starts a replica with each of the settings, which must say where Redis is. Resolves when each knows of all, if they share one. */
 export async function startRedisFleet(
   settings: readonly Readonly<Record<string, string>>[],
+  { areTogether = true }: { readonly areTogether?: boolean } = {},
 ): Promise<RedisFleet> {
   const database = await createTestDatabase();
   const backend = await startBackend();
   const environment = { BACKEND_URL: backend.url, DATABASE_URL: database.url, ROOT_TOKEN, ENCRYPTION_KEY };
-  const replicas = await Promise.all(settings.map((own) => startGateway({ ...environment, ...own })));
-  const [first] = replicas;
-  if (first === undefined) throw new Error('a fleet needs a replica');
-  await until(async () => {
-    const seen = await Promise.all(replicas.map(({ opsUrl }) => metric(opsUrl, 'tollgate_replicas_live')));
-    return seen.every((count) => count === replicas.length);
-  });
-  return {
-    replicas,
-    admin: new Admin(first.url),
-    stop: async () => {
-      await Promise.all(replicas.map((replica) => replica.kill()));
-      await backend.stop();
-      await database.drop();
-    },
+  const started = await Promise.allSettled(settings.map((own) => startGateway({ ...environment, ...own })));
+  const replicas = started.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  const stop = async () => {
+    await Promise.all(replicas.map((replica) => replica.kill()));
+    await backend.stop();
+    await database.drop();
   };
+  try {
+    for (const one of started) if (one.status === 'rejected') throw one.reason;
+    await until(async () => {
+      const seen = await Promise.all(replicas.map(({ opsUrl }) => metric(opsUrl, 'tollgate_replicas_live')));
+      return !areTogether || seen.every((count) => count === replicas.length);
+    });
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { replicas, admin: new Admin(replicas[0]?.url ?? ''), stop };
 }
 
 /** One request with a key: how it was answered, and after how many milliseconds. */

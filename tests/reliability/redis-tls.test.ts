@@ -1,0 +1,166 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Admin } from '../support/admin.ts';
+import { requireProgram } from '../support/debian-package.ts';
+import { freePort } from '../support/free-port.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { clusterArgs } from '../support/redis-cluster.ts';
+import { startSentinel } from '../support/redis-sentinel.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { createTestDatabase } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
+
+const run = promisify(execFile);
+/** As docs/settings.md has it. */
+const RULES = ['~tg:*', '&tg:*', '+@all', '-@admin', '-@dangerous', '+info'];
+const CLUSTER_RULES = ['+cluster|slots', '+cluster|info'];
+const PASSWORD = 'p@ss/word';
+const LOGIN = `gateway:${encodeURIComponent(PASSWORD)}`;
+
+const stops: (() => Promise<void>)[] = [];
+let directory: string;
+let fleet: RedisFleet;
+let singleUrl: string;
+
+/** A CA of our own, and a certificate of it for 127.0.0.1. */
+async function makeCertificates(): Promise<void> {
+  const openssl = await requireProgram('openssl', 'openssl');
+  const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
+  const make = (...args: readonly string[]) => run(openssl, args, { cwd: directory });
+  await writeFile(join(directory, 'names'), 'subjectAltName=IP:127.0.0.1');
+  await make(
+    'req',
+    '-x509',
+    ...key,
+    '-keyout',
+    'ca.key',
+    '-out',
+    'ca.pem',
+    '-days',
+    '2',
+    '-subj',
+    '/CN=tests',
+  );
+  await make('req', ...key, '-keyout', 'server.key', '-out', 'server.csr', '-subj', '/CN=redis');
+  const sign = ['x509', '-req', '-in', 'server.csr', '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial'];
+  await make(...sign, '-days', '2', '-extfile', 'names', '-out', 'server.pem');
+}
+
+function tlsSettings(port: number): readonly (readonly [string, string])[] {
+  return [
+    ['tls-port', String(port)],
+    ['tls-cert-file', join(directory, 'server.pem')],
+    ['tls-key-file', join(directory, 'server.key')],
+    ['tls-ca-cert-file', join(directory, 'ca.pem')],
+    ['tls-auth-clients', 'no'],
+  ];
+}
+
+/** A server with TLS on a second port, a user for the gateway, and no one else who may log in. */
+async function startTlsServer(
+  args: readonly string[] = [],
+  rules: readonly string[] = [],
+): Promise<{ readonly server: RedisServer; readonly tlsPort: number; readonly direct: Redis }> {
+  const tlsPort = await freePort();
+  const tls = tlsSettings(tlsPort).flatMap(([name, value]) => [`--${name}`, value]);
+  const server = await startRedisServer([...tls, ...args]);
+  stops.push(() => server.stop());
+  const direct = new Redis(server.url);
+  direct.on('error', () => {});
+  stops.push(async () => direct.disconnect());
+  await direct.call('ACL', 'SETUSER', 'gateway', 'on', `>${PASSWORD}`, ...RULES, ...rules);
+  return { server, tlsPort, direct };
+}
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-tls-'));
+  stops.push(() => rm(directory, { recursive: true, force: true }));
+  await makeCertificates();
+
+  const alone = await startTlsServer();
+  singleUrl = `rediss://${LOGIN}@127.0.0.1:${alone.tlsPort}`;
+  const node = await startTlsServer(await clusterArgs(['--tls-cluster', 'yes']), CLUSTER_RULES);
+  await node.direct.call('CLUSTER', 'ADDSLOTSRANGE', '0', '16383');
+  await until(async () => String(await node.direct.cluster('INFO')).includes('cluster_state:ok'));
+  const watched = await startTlsServer();
+  const sentinelPort = await freePort();
+  const sentinel = await startSentinel('orders', watched.tlsPort, [
+    ...tlsSettings(sentinelPort).map(([name, value]) => `${name} ${value}`),
+    'tls-replication yes',
+  ]);
+  stops.push(sentinel.stop);
+
+  const common = { REDIS_TIMEOUT_MS: '5000', NODE_EXTRA_CA_CERTS: join(directory, 'ca.pem') };
+  fleet = await startRedisFleet(
+    [
+      { REDIS_MODE: 'single', REDIS_URL: singleUrl },
+      { REDIS_MODE: 'cluster', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${node.tlsPort}` },
+      { REDIS_MODE: 'sentinel', REDIS_URL: `rediss://${LOGIN}@127.0.0.1:${sentinelPort}/orders` },
+    ].map((own) => ({ ...common, ...own })),
+    { areTogether: false },
+  );
+}, 60_000);
+afterAll(async () => {
+  await fleet?.stop();
+  for (const stop of stops.splice(0).toReversed()) await stop();
+});
+
+describe('a gateway whose Redis wants TLS, with a CA of its own, and a user with few rights', () => {
+  it.each([
+    ['single', 0],
+    ['cluster', 1],
+    ['sentinel', 2],
+  ] as const)('counts, records and manages with REDIS_MODE=%s', async (mode, index) => {
+    const replica = fleet.replicas[index];
+    if (replica === undefined) throw new Error('no replica');
+    const admin = new Admin(replica.url);
+    await admin.makePlan(`two-${mode}`, 2, 'hour');
+    const { id, secret } = await admin.makeKey(mode, `two-${mode}`);
+    const answers = [];
+    for (let time = 0; time < 3; time += 1) answers.push(await ask(replica.url, secret));
+    expect(answers.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining')])).toEqual([
+      [200, '1'],
+      [200, '0'],
+      [429, '0'],
+    ]);
+    await until(async () => (await admin.detail(id)).usage.totalRequests === 3, { timeoutMs: 10_000 });
+    await admin.deleteKey(id);
+    expect((await ask(replica.url, secret)).status).toBe(401);
+    const readiness = await fetch(`${replica.opsUrl}/readyz`);
+    expect(await readiness.json()).toMatchObject({ components: { redis: 'ok' } });
+    expect(replica.output()).not.toMatch(/NOPERM|WRONGPASS|connection lost/);
+    expect(replica.output()).not.toContain(encodeURIComponent(PASSWORD));
+  });
+
+  it('is not ready without the CA, and says why', async () => {
+    const database = await createTestDatabase();
+    const gateway = await startGateway(
+      {
+        BACKEND_URL: 'http://127.0.0.1:1',
+        DATABASE_URL: database.url,
+        REDIS_URL: singleUrl,
+        ROOT_TOKEN,
+        ENCRYPTION_KEY,
+      },
+      { isReady: false },
+    );
+    try {
+      await until(
+        () => /"code":"(SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_VERIFY_LEAF_SIGNATURE)"/.test(gateway.output()),
+        {
+          timeoutMs: 10_000,
+        },
+      );
+      expect((await fetch(`${gateway.opsUrl}/readyz`)).status).toBe(503);
+    } finally {
+      await gateway.kill();
+      await database.drop();
+    }
+  });
+});
