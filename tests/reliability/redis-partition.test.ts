@@ -1,0 +1,61 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { statusOf } from '../support/burst.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
+
+let server: RedisServer;
+let relay: TcpRelay;
+let fleet: RedisFleet;
+
+beforeAll(async () => {
+  server = await startRedisServer();
+  relay = await TcpRelay.start(server.port);
+  // The second one has a way to Redis of its own, which breaks.
+  fleet = await startRedisFleet([
+    { REDIS_URL: server.url, REDIS_TIMEOUT_MS: '5000' },
+    { REDIS_URL: relay.urlOf(server.url) },
+  ]);
+}, 60_000);
+afterAll(async () => {
+  await fleet?.stop();
+  await relay?.stop();
+  await server?.stop();
+});
+
+describe('a replica that alone has lost Redis', () => {
+  it('stops letting a key in within five seconds of its deletion or disabling elsewhere, and lets others go on', async () => {
+    const cutOff = fleet.replicas[1];
+    if (cutOff === undefined) throw new Error('no second replica');
+    await fleet.admin.makePlan('room', 1_000_000, 'hour');
+    const [deleted, disabled, kept] = await Promise.all(
+      ['deleted', 'disabled', 'kept'].map((name) => fleet.admin.makeKey(name, 'room')),
+    );
+    if (deleted === undefined || disabled === undefined || kept === undefined) throw new Error('no keys');
+    for (const { secret } of [deleted, disabled, kept]) expect(await statusOf(cutOff.url, secret)).toBe(200);
+    relay.refuse();
+    await untilDegraded([cutOff], kept.secret, true);
+
+    const changedAt = performance.now();
+    await fleet.admin.deleteKey(deleted.id);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${disabled.id}`, { enabled: false });
+    await until(
+      async () => {
+        expect(await statusOf(cutOff.url, kept.secret)).toBe(200);
+        const statuses = [
+          await statusOf(cutOff.url, deleted.secret),
+          await statusOf(cutOff.url, disabled.secret),
+        ];
+        return statuses.every((status) => status === 401);
+      },
+      { timeoutMs: 10_000 },
+    );
+    // Five seconds, and what a busy machine may add.
+    expect(performance.now() - changedAt).toBeLessThan(7000);
+
+    relay.pass(server.port);
+    await untilDegraded([cutOff], kept.secret, false);
+    expect(await statusOf(cutOff.url, deleted.secret)).toBe(401);
+  }, 40_000);
+});
