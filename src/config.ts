@@ -1,12 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import {
+  accessLog,
   backendUrl,
   booleanWord,
   corsOrigins,
   count,
   encryptionKeys,
   headerName,
+  metricsPerKey,
   milliseconds,
   networks,
   oneOf,
@@ -18,6 +20,7 @@ import {
   storeUrl,
   text,
 } from './config-values.ts';
+import { readTracing } from './tracing-settings.ts';
 
 /** One setting: how its variable is named, read and shown. */
 interface Setting<T> {
@@ -82,6 +85,8 @@ export const SETTINGS = {
   shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', '0', milliseconds(0, 600_000)),
   shutdownDrainMs: setting('SHUTDOWN_DRAIN_MS', '25000', milliseconds(0, 3_600_000)),
   workers: setting('WORKERS', '1', count(1, 256)),
+  accessLog: setting('ACCESS_LOG', 'all', accessLog),
+  metricsPerKey: setting('METRICS_PER_KEY', 'off', metricsPerKey),
   logLevel: setting('LOG_LEVEL', 'info', oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace')),
 } as const satisfies Record<string, Setting<unknown>>;
 
@@ -101,6 +106,8 @@ type Values = ValuesOf<typeof SETTINGS>;
 /** All settings, read once, checked whole and frozen. Durations are milliseconds. */
 export interface Settings extends Omit<Values, 'autoMigrate'> {
   readonly autoMigrate: boolean;
+  /** From OpenTelemetry's own variables; null = no traces. */
+  readonly tracing: ReturnType<typeof readTracing>;
 }
 
 /** The environment can't be used. `faults` has one sentence for each thing to mend, none of them with a secret in it. */
@@ -127,10 +134,12 @@ export function readSettings(environment: Environment): Settings {
   const faults: string[] = [];
   const values = readTable(SETTINGS, environment, faults);
   faults.push(...faultsBetween(values, environment));
+  const tracing = readTracing(environment, faults);
   if (faults.length > 0) throw new InvalidSettings(faults);
   return Object.freeze({
     ...values,
     autoMigrate: values.autoMigrate ?? environment.NODE_ENV !== 'production',
+    tracing,
   });
 }
 

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { ErrorCode } from './errors.ts';
 import type { KeyDirectory } from './keys/key-directory.ts';
 import { CALL_TIME_BOUNDS_MS } from './limiter/call-times.ts';
@@ -16,6 +17,14 @@ export interface MeasuredParts {
   readonly usage: Usage;
   readonly proxy: ProxiedSide;
   readonly readiness: Readiness;
+  /** Of this gateway. */
+  readonly version: string;
+}
+
+/** The version in `package.json`. */
+export function gatewayVersion(): string {
+  const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
 /** Every number of the gateway besides those of its requests. `docs/metrics.md` describes them. */
@@ -25,6 +34,7 @@ export function gatewayReadings({
   usage,
   proxy,
   readiness,
+  version,
 }: MeasuredParts): readonly Reading[] {
   return [
     ...(counting.shared === undefined ? [] : sharedLimiterReadings(counting.shared)),
@@ -63,6 +73,13 @@ export function gatewayReadings({
       'Moves of usage to Postgres that failed and were tried again.',
       () => usage.stats.flusher.failures,
     ),
+    gauge('tollgate_requests_in_flight', 'Proxied requests whose answer is not over.', () => proxy.inFlight),
+    gauge('tollgate_upgrades_open', 'Upgraded connections.', () => proxy.backendLoad.tunnels),
+    counter(
+      'tollgate_backend_connects_total',
+      'Connections to the backend that were made.',
+      () => proxy.backendConnects,
+    ),
     gauge(
       'tollgate_backend_requests_in_use',
       'Requests that are with the backend.',
@@ -79,7 +96,7 @@ export function gatewayReadings({
         ([component, state]) => [{ component }, Number(state === 'ok')] as const,
       ),
     ),
-    gauge('tollgate_build_info', 'What runs here.', () => [[{ node: process.version }, 1]]),
+    gauge('tollgate_build_info', 'What runs here.', () => [[{ version, node: process.version }, 1]]),
   ];
 }
 

@@ -1,25 +1,30 @@
 import type { Settings } from './config.ts';
 import { maskedSettings } from './config.ts';
 import { FailedCredentials } from './http/failed-credentials.ts';
+import { identified } from './http/identified-app.ts';
 import type { OpsSources } from './http/ops-server.ts';
 import { createPublicServer } from './http/public-server.ts';
+import { RequestIds } from './http/request-id.ts';
 import { KeyDirectory } from './keys/key-directory.ts';
 import { KeyService } from './keys/key-service.ts';
+import { SecretScreen } from './keys/secret-screen.ts';
 import { SecretVault } from './keys/secret-vault.ts';
 import { createManagementApp } from './management/management-app.ts';
 import type { MetricsSnapshot } from './observability/merge-metrics.ts';
 import { createMetrics } from './observability/metrics.ts';
 import { Readiness } from './observability/readiness.ts';
 import { ReadinessWatch } from './observability/readiness-watch.ts';
-import { RequestMetrics } from './observability/request-metrics.ts';
+import { startTracing } from './observability/start-tracing.ts';
 import { openCounting, openRecordStore } from './open-stores.ts';
 import { PlanService } from './plans/plan-service.ts';
 import { Lifecycle } from './platform/lifecycle.ts';
 import { readOrMakeLocalSecrets } from './platform/local-secrets.ts';
+import { createBulkLogger } from './platform/logger.ts';
 import type { Platform } from './platform/platform.ts';
 import { createProxy } from './proxy/pipeline.ts';
 import { RecordsPreparation } from './records-preparation.ts';
-import { gatewayReadings, redisCallBuckets, resultOf } from './service-metrics.ts';
+import { observeRequests } from './request-observers.ts';
+import { gatewayReadings, gatewayVersion, redisCallBuckets } from './service-metrics.ts';
 import { PostgresUsageHistory } from './storage/postgres/postgres-usage-history.ts';
 import { createUsage } from './usage/create-usage.ts';
 
@@ -86,7 +91,7 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     const directory = new KeyDirectory({ repository: records.keys, vault, clock, maxLookups: LOOK_UPS });
 
     const failedCredentials = new FailedCredentials({ clock, trustedProxies: settings.trustedProxies });
-    const management = createManagementApp({
+    const managementApp = createManagementApp({
       keys: new KeyService({
         repository: records.keys,
         versions,
@@ -111,7 +116,16 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
       log,
     });
 
-    const requests = new RequestMetrics();
+    const version = gatewayVersion();
+    const screen = new SecretScreen(rootTokens);
+    const mask = (path: string): string => screen.masked(path);
+    const requestIds = new RequestIds(random, (text) => screen.holds(text));
+    const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });
+    lifecycle.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
+    const { tracing: traced, backendUrl } = settings;
+    const tracing =
+      traced === null ? undefined : await startTracing({ ...traced, backendUrl, version, log, mask });
+    if (tracing !== undefined) lifecycle.add('tracing', CLOSE_DEADLINE_MS, () => tracing.stop());
     const proxy = createProxy({
       ...settings,
       keys: directory,
@@ -119,7 +133,9 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
       limiter,
       usage: usage.recorder,
       clock,
-      observe: (summary) => requests.observe({ ...summary, result: resultOf(summary.outcome) }),
+      requestIds,
+      tracing,
+      observe: observers.proxied,
     });
     changes.onChange((keyId) => {
       directory.drop(keyId);
@@ -127,12 +143,13 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     });
     lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
 
-    const parts = { counting, keys: directory, usage, proxy, readiness };
+    const parts = { counting, keys: directory, usage, proxy, readiness, version };
     const registry = createMetrics({
-      requests,
-      readings: gatewayReadings(parts),
+      requests: observers.metrics,
+      readings: [...gatewayReadings(parts), ...observers.readings],
       buckets: redisCallBuckets(counting),
     });
+    const management = identified(managementApp, { requestIds, clock, answered: observers.managed });
     const { shutdownDrainMs, adminPort } = settings;
     const sharesPort = settings.workers > 1;
     const drainDeadlineMs = shutdownDrainMs + CLOSE_DEADLINE_MS;
@@ -143,6 +160,7 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     const open = createPublicServer({
       proxied: proxy,
       sharesPort,
+      onRefused: observers.refused,
       ...(adminPort === null && { management }),
     });
     const address = await open.listen(settings.port, settings.host);

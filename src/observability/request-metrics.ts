@@ -1,7 +1,7 @@
 import { TalliedCounter, TalliedHistogram } from './tallied-metrics.ts';
 
 /** How requests end, as the metrics tell them apart. */
-const REQUEST_RESULTS = [
+export const REQUEST_RESULTS = [
   'admitted',
   'limited',
   'unauthenticated',
@@ -21,7 +21,6 @@ const OVERHEAD_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.
 
 /** What a request leaves in the metrics. */
 export interface RequestSample {
-  readonly result: RequestResult;
   readonly method: string;
   /** 0 when the client left before there was an answer. */
   readonly status: number;
@@ -50,11 +49,17 @@ export class RequestMetrics {
     { name: 'outcome', values: REQUEST_RESULTS },
   );
 
-  observe({ result, method, status, durationMs, gatewayMs }: RequestSample): void {
+  /** A proxied request's answer is over. */
+  observe(result: RequestResult, { method, status, durationMs, gatewayMs }: RequestSample): void {
     const outcome = REQUEST_RESULTS.indexOf(result);
     const known = METHODS.indexOf(method as (typeof METHODS)[number]);
     this.total.add([outcome, known < 0 ? OTHER_METHOD : known, Math.floor(status / 100)]);
     this.duration.observe(durationMs / 1000, outcome);
     this.overhead.observe(gatewayMs / 1000, outcome);
+  }
+
+  /** A request was refused for its head: its method is nothing to go by, and its time is none. */
+  refused(status: number): void {
+    this.total.add([REQUEST_RESULTS.indexOf('bad_request'), OTHER_METHOD, Math.floor(status / 100)]);
   }
 }

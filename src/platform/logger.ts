@@ -10,9 +10,43 @@ export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' 
  * a header or a body, so that no secret can reach a line.
  */
 export function createLogger(level: LogLevel): Logger {
-  return pino({
+  return pino(optionsOf(level));
+}
+
+/** A logger for very many lines, which are written in bunches, and what is not written yet can be. */
+export interface BulkLogger {
+  readonly lines: Logger;
+  /** Writes what is left. */
+  flush(): void;
+}
+
+/** What one write to a pipe carries undivided, whoever else writes to it: PIPE_BUF of Linux. Bytes. */
+const WHOLE_BYTES = 4096;
+/** Longest that a line waits for others. Milliseconds. */
+const WAIT_MS = 200;
+/** What waits while nobody takes the lines; beyond it they are dropped, because a log must not stop the traffic. Bytes. */
+const WAITING_BYTES = 1024 * 1024;
+
+/**
+ * The same lines, also on standard output, for what is logged once per request: a process that is killed loses those of the last 200 ms,
+ * and a reader that stalls loses lines instead of stalling the gateway.
+ */
+export function createBulkLogger(): BulkLogger {
+  const destination = pino.destination({
+    dest: 1,
+    sync: false,
+    minLength: WHOLE_BYTES - 1,
+    maxWrite: WHOLE_BYTES,
+    maxLength: WAITING_BYTES,
+    periodicFlush: WAIT_MS,
+  });
+  return { lines: pino(optionsOf('info'), destination), flush: () => destination.flushSync() };
+}
+
+function optionsOf(level: LogLevel): { level: LogLevel; base: object; timestamp: () => string } {
+  return {
     level,
     base: { service: 'tollgate', pid: process.pid },
     timestamp: pino.stdTimeFunctions.isoTime,
-  });
+  };
 }

@@ -199,7 +199,8 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
     if (status === 101) {
       controller.abort(new Error('The backend switched protocols unasked.'));
     } else if (status === 103 && req.httpVersionMinor === 1 && !res.headersSent) {
-      res.writeInformation(status, interimFields(raw));
+      // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
+      if ('writeInformation' in res) res.writeInformation(status, interimFields(raw));
     }
   }
 

@@ -21,12 +21,19 @@ const IDLE_MARGIN_MS = 1000;
 const LONGEST_IDLE_MS = 600_000;
 const HEAD_LIMIT_BYTES = 16 * 1024;
 
-/** Makes connections of one kind; they share the TLS sessions. */
-export type Connect = buildConnector.connector;
+/** Makes the sockets of connections with the same options; they share the TLS sessions. */
+export class BackendConnector {
+  readonly connect: buildConnector.connector;
+  /** Sockets that were made and opened. */
+  opened = 0;
 
-/** The connector for `BackendConnection`s of these options. */
-export function backendConnector({ connectTimeoutMs, ca }: BackendOptions): Connect {
-  return buildConnector({ allowH2: false, timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) });
+  constructor({ connectTimeoutMs, ca }: BackendOptions) {
+    this.connect = buildConnector({
+      allowH2: false,
+      timeout: connectTimeoutMs,
+      ...(ca === undefined ? {} : { ca }),
+    });
+  }
 }
 
 /**
@@ -45,7 +52,7 @@ export class BackendConnection {
   #hasBytes = false;
   #pieceOfHead: Buffer | undefined = undefined;
 
-  constructor(options: BackendOptions, connect: Connect) {
+  constructor(options: BackendOptions, connector: BackendConnector) {
     this.#client = new Client(options.url.origin, {
       pipelining: 1,
       maxHeaderSize: HEAD_LIMIT_BYTES,
@@ -56,11 +63,14 @@ export class BackendConnection {
       keepAliveMaxTimeout: LONGEST_IDLE_MS,
       connect: (target, connected) => {
         // Its type does not say so, but undici's connector returns the socket that it is connecting.
-        const connecting: unknown = connect(target, (...result) => {
+        const connecting: unknown = connector.connect(target, (...result) => {
           const [, socket] = result;
           this.#connecting = undefined;
           // undici's types say null, but it leaves the argument out when the connection fails.
-          if (socket) this.#watch(socket);
+          if (socket) {
+            connector.opened += 1;
+            this.#watch(socket);
+          }
           connected(...result);
         });
         if (connecting instanceof Socket) this.#connecting = connecting;

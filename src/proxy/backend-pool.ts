@@ -1,9 +1,4 @@
-import {
-  BackendConnection,
-  type BackendOptions,
-  backendConnector,
-  type Connect,
-} from './backend-connection.ts';
+import { BackendConnection, BackendConnector, type BackendOptions } from './backend-connection.ts';
 
 /** Something that needs a connection to the backend. */
 export interface BackendJob {
@@ -36,14 +31,14 @@ export interface BackendPoolOptions extends BackendOptions {
  */
 export class BackendPool implements BackendConnections {
   readonly #options: BackendPoolOptions;
-  readonly #connect: Connect;
+  readonly #connector: BackendConnector;
   readonly #unused: BackendConnection[] = [];
   readonly #all = new Set<BackendConnection>();
   readonly #waiting = new Set<BackendJob>();
 
   constructor(options: BackendPoolOptions) {
     this.#options = options;
-    this.#connect = backendConnector(options);
+    this.#connector = new BackendConnector(options);
   }
 
   /** Requests that wait for a connection now. */
@@ -54,6 +49,11 @@ export class BackendPool implements BackendConnections {
   /** Requests that have a connection now. */
   get busyCount(): number {
     return this.#all.size - this.#unused.length;
+  }
+
+  /** Connections made since the start. */
+  get connects(): number {
+    return this.#connector.opened;
   }
 
   request(job: BackendJob): 'begun' | 'waiting' | 'full' {
@@ -89,7 +89,7 @@ export class BackendPool implements BackendConnections {
     const unused = this.#unused.pop();
     if (unused !== undefined) return unused;
     if (this.#all.size >= this.#options.connections) return undefined;
-    const made = new BackendConnection(this.#options, this.#connect);
+    const made = new BackendConnection(this.#options, this.#connector);
     this.#all.add(made);
     return made;
   }

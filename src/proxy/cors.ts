@@ -3,7 +3,7 @@ import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 
 /** Any origin is allowed. */
 const ANY = '*';
-const EXPOSED = [...RATE_LIMIT_FIELDS, 'retry-after', 'www-authenticate'].join(', ');
+const EXPOSED = [...RATE_LIMIT_FIELDS, 'retry-after', 'www-authenticate', 'x-request-id'].join(', ');
 const PREFLIGHT_AGE_SECONDS = 600;
 
 /**
@@ -28,7 +28,7 @@ export function cors(allowedOrigins: readonly string[]): Step {
       'Vary',
       'Origin',
     ];
-    if (isPreflight(exchange)) answerPreflight(exchange, exchange.corsFields);
+    if (isPreflight(exchange)) answerPreflight(exchange);
     else exchange.next();
   };
 }
@@ -37,11 +37,11 @@ function isPreflight({ req }: Exchange): boolean {
   return req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined;
 }
 
-function answerPreflight(exchange: Exchange, fields: readonly string[]): void {
+function answerPreflight(exchange: Exchange): void {
   const { req, res } = exchange;
   exchange.outcome = 'cors_preflight';
   const granted = [
-    ...fields,
+    ...exchange.ownFields(),
     'Access-Control-Allow-Methods',
     req.headers['access-control-request-method'] ?? '',
   ];

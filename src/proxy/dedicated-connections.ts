@@ -1,9 +1,4 @@
-import {
-  BackendConnection,
-  type BackendOptions,
-  backendConnector,
-  type Connect,
-} from './backend-connection.ts';
+import { BackendConnection, BackendConnector, type BackendOptions } from './backend-connection.ts';
 import type { BackendConnections, BackendJob } from './backend-pool.ts';
 
 /**
@@ -12,20 +7,25 @@ import type { BackendConnections, BackendJob } from './backend-pool.ts';
  */
 export class DedicatedConnections implements BackendConnections {
   readonly #options: BackendOptions;
-  readonly #connect: Connect;
+  readonly #connector: BackendConnector;
   readonly #isFull: (pending: number) => boolean;
   readonly #pending = new Set<BackendConnection>();
 
   /** `isFull` is told how many connections have not been switched yet. */
   constructor(options: BackendOptions, isFull: (pending: number) => boolean) {
     this.#options = options;
-    this.#connect = backendConnector(options);
+    this.#connector = new BackendConnector(options);
     this.#isFull = isFull;
+  }
+
+  /** Connections made since the start. */
+  get connects(): number {
+    return this.#connector.opened;
   }
 
   request(job: BackendJob): 'begun' | 'full' {
     if (this.#isFull(this.#pending.size)) return 'full';
-    const connection = new BackendConnection(this.#options, this.#connect);
+    const connection = new BackendConnection(this.#options, this.#connector);
     this.#pending.add(connection);
     job.begin(connection);
     return 'begun';

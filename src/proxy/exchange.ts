@@ -5,6 +5,7 @@ import { errorAnswer } from '../http/error-answers.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { KeyEntry } from '../keys/key-directory.ts';
 import type { Decision } from '../limiter/rate-limiter.ts';
+import type { RequestTrace } from '../observability/tracing.ts';
 import { pushRateLimitFields } from './rate-limit-headers.ts';
 
 /** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or answers. Never throws. */
@@ -38,6 +39,8 @@ export class Exchange {
   readonly req: IncomingMessage;
   readonly res: ServerResponse;
   readonly head: RequestHead;
+  /** Names the request towards the client, the backend and the log. */
+  readonly requestId: string;
   /** Milliseconds of the monotonic clock. */
   readonly startedAtMs: number;
   /** The presented secret, once it has the form of one. */
@@ -59,6 +62,8 @@ export class Exchange {
   /** Bytes of the answer's body that came from the backend. */
   bodyBytes = 0;
   backend: Abandonable | undefined = undefined;
+  /** Where the request is in a trace; undefined while tracing is off. */
+  trace: RequestTrace | undefined = undefined;
   /** The connection was switched to another protocol: a complete answer that the response object never wrote. */
   isSwitched = false;
   /** The client's side is over: nothing can be answered any more. */
@@ -68,12 +73,19 @@ export class Exchange {
 
   constructor(
     steps: readonly Step[],
-    { req, res, head, startedAtMs }: Pick<Exchange, 'req' | 'res' | 'head' | 'startedAtMs'>,
+    {
+      req,
+      res,
+      head,
+      requestId,
+      startedAtMs,
+    }: Pick<Exchange, 'req' | 'res' | 'head' | 'requestId' | 'startedAtMs'>,
   ) {
     this.#steps = steps;
     this.req = req;
     this.res = res;
     this.head = head;
+    this.requestId = requestId;
     this.startedAtMs = startedAtMs;
   }
 
@@ -103,5 +115,6 @@ export class Exchange {
     const plan = this.entry?.grant.plan;
     if (plan && this.decision !== undefined) pushRateLimitFields(fields, plan, this.decision);
     if (this.corsFields !== undefined) fields.push(...this.corsFields);
+    fields.push('X-Request-Id', this.requestId);
   }
 }

@@ -3,7 +3,9 @@ import type { BlockList, Socket } from 'node:net';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { ProxiedTraffic } from '../http/public-server.ts';
 import type { RequestHead } from '../http/request-head.ts';
+import type { RequestIds } from '../http/request-id.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
+import type { RequestTracing } from '../observability/tracing.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import { admit } from './admit.ts';
@@ -43,6 +45,9 @@ export interface ProxyOptions {
   readonly limiter: RateLimiter;
   readonly usage: UsageRecorder;
   readonly clock: Clock;
+  readonly requestIds: Pick<RequestIds, 'idOf'>;
+  /** Undefined: requests are not traced, and a client's `traceparent` is passed on as it is. */
+  readonly tracing?: RequestTracing | undefined;
   /** Lower case. */
   readonly customerIdHeader: string;
   readonly forwardAuthorization: boolean;
@@ -57,6 +62,10 @@ export interface ProxyOptions {
 export interface Proxy extends ProxiedTraffic {
   /** Requests that have a backend connection, and that wait for one, and switched connections, now. */
   readonly backendLoad: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
+  /** Requests whose answer is not over. */
+  readonly inFlight: number;
+  /** Connections to the backend that were made since the start, those of upgrades included. */
+  readonly backendConnects: number;
   /** To be called for each key that changed: closes its switched connections, within a second, if it may not be used any more. */
   recheckUpgradesOf(keyId: string): void;
   /** Closes the connections to the backend; what is in progress fails. */
@@ -72,7 +81,7 @@ const UPGRADES = 4096;
 
 /** Builds the pipeline of a proxied request, and the one of an upgrade, which differs in its last step. */
 export function createProxy(options: ProxyOptions): Proxy {
-  const { backendUrl, backendTimeoutMs, clock, observe = () => {} } = options;
+  const { backendUrl, backendTimeoutMs, clock, requestIds, tracing, observe = () => {} } = options;
   const backend: BackendOptions = {
     url: backendUrl,
     connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
@@ -92,6 +101,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   );
   const upgrading = new Set<Socket>();
   const firstBytes = new WeakMap<IncomingMessage, Buffer>();
+  let inFlight = 0;
   const call = { ...options, basePath: backendUrl.pathname.replace(/\/+$/, ''), timeoutMs: backendTimeoutMs };
 
   const judged: readonly Step[] = [
@@ -114,11 +124,17 @@ export function createProxy(options: ProxyOptions): Proxy {
   ];
 
   function run(steps: readonly Step[], req: IncomingMessage, res: ServerResponse, head: RequestHead): void {
-    const exchange = new Exchange(steps, { req, res, head, startedAtMs: clock.monotonicMs() });
+    const startedAtMs = clock.monotonicMs();
+    const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
+    if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);
+    inFlight += 1;
     res.once('close', () => {
+      inFlight -= 1;
       exchange.isClosed = true;
       exchange.backend?.abandon();
-      observe(summaryOf(exchange, clock));
+      const summary = summaryOf(exchange, clock);
+      exchange.trace?.end(summary);
+      observe(summary);
     });
     exchange.next();
   }
@@ -137,6 +153,12 @@ export function createProxy(options: ProxyOptions): Proxy {
     recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
     get backendLoad() {
       return { busy: pool.busyCount, waiting: pool.waitingCount, tunnels: tunnels.size };
+    },
+    get inFlight() {
+      return inFlight;
+    },
+    get backendConnects() {
+      return pool.connects + dedicated.connects;
     },
     destroy() {
       pool.destroy();

@@ -19,7 +19,11 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
   'host',
   'expect',
   'x-api-key',
+  'x-request-id',
 ]);
+
+/** Ours to write while the request is traced, else the client's. */
+const TRACE_FIELDS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
 /**
  * The fields of the request to the backend, a flat list of names and values, in one pass over the client's: names and values byte for
@@ -28,6 +32,7 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
  */
 export function requestFields(exchange: Exchange, options: RequestFieldsOptions): string[] {
   const { rawHeaders, headers, socket } = exchange.req;
+  const { trace } = exchange;
   const trusted = isTrusted(socket.remoteAddress ?? '', options.trustedProxies);
   const named = fieldsNamedBy(headers.connection);
   const fields: string[] = [];
@@ -37,11 +42,13 @@ export function requestFields(exchange: Exchange, options: RequestFieldsOptions)
     const lower = name.toLowerCase();
     if (REPLACED.has(lower) || named?.has(lower) || (!trusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
+    if (trace !== undefined && TRACE_FIELDS.has(lower)) continue;
     if (lower === 'content-length' && !exchange.head.hasBody) continue;
     fields.push(name, rawHeaders[i + 1] ?? '');
   }
   fields.push('Via', `1.1 ${VIA_NAME}`);
   pushForwardedFields(fields, exchange, trusted);
-  fields.push('x-api-key', exchange.secret);
+  fields.push('X-Request-Id', exchange.requestId, 'x-api-key', exchange.secret);
+  trace?.forward(fields);
   return fields;
 }

@@ -11,7 +11,11 @@ export interface ResponseFields {
 }
 
 /** Never forwarded as they came: they end here, or are ours to write. */
-const REPLACED: ReadonlySet<string> = new Set<string>([...HOP_BY_HOP_FIELDS, ...RATE_LIMIT_FIELDS]);
+const REPLACED: ReadonlySet<string> = new Set<string>([
+  ...HOP_BY_HOP_FIELDS,
+  ...RATE_LIMIT_FIELDS,
+  'x-request-id',
+]);
 
 /** What the gateway decides for cross-origin callers, once it has anything to say about it. */
 const CORS_FIELDS: ReadonlySet<string> = new Set([

@@ -3,6 +3,10 @@ import type { Exchange, LimitDecision, Outcome } from './exchange.ts';
 
 /** What is told of a request when its answer is over: nothing in it is secret, and nothing but the method and the path came from the client. */
 export interface ExchangeSummary {
+  /** The client's own where it was fit to be repeated, else ours. */
+  readonly requestId: string;
+  /** Undefined while tracing is off. */
+  readonly traceId: string | undefined;
   readonly method: string;
   /** Without query. */
   readonly path: string;
@@ -13,6 +17,8 @@ export interface ExchangeSummary {
   readonly durationMs: number;
   /** The part of it that the backend had nothing to do with. Milliseconds. */
   readonly gatewayMs: number;
+  /** When the backend's part was over, by the monotonic clock; null = never begun or never over. */
+  readonly backendEndedAtMs: number | null;
   /** Bytes of the answer's body that came from the backend. */
   readonly bodyBytes: number;
   /** Undefined for a request that was not authenticated. */
@@ -29,12 +35,15 @@ export function summaryOf(exchange: Exchange, clock: Clock): ExchangeSummary {
   const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? nowMs) - forwardedAtMs;
   const isComplete = exchange.isSwitched || res.writableFinished;
   return {
+    requestId: exchange.requestId,
+    traceId: exchange.trace?.traceId,
     method: req.method ?? '',
     path: head.path,
     status: exchange.isSwitched ? 101 : res.headersSent ? res.statusCode : 0,
     outcome: isComplete || exchange.outcome === 'truncated' ? exchange.outcome : 'client_gone',
     durationMs,
     gatewayMs: durationMs - backendMs,
+    backendEndedAtMs,
     bodyBytes: exchange.bodyBytes,
     keyId: exchange.entry?.grant.keyId,
     decision: exchange.decision,

@@ -14,6 +14,7 @@ const compositionRoot = [
   'ops-port.ts',
   'service.ts',
   'service-metrics.ts',
+  'request-observers.ts',
   'open-stores.ts',
   'records-preparation.ts',
 ];
@@ -25,7 +26,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'reseal.ts': ['config.ts', 'platform', 'keys', 'open-stores.ts'],
   'demo.ts': ['single-process.ts', 'config.ts', 'platform', 'sample-backend.ts'],
   'sample-backend.ts': [],
-  'config.ts': ['config-values.ts'],
+  'config.ts': ['config-values.ts', 'tracing-settings.ts'],
+  'tracing-settings.ts': ['config-values.ts', 'observability'],
   'config-values.ts': [],
   'errors.ts': [],
   platform: ['errors.ts'],
@@ -51,6 +53,8 @@ const packageRooms: Readonly<Record<string, readonly string[]>> = {
   ajv: ['http', 'management'],
   pino: ['platform'],
   'prom-client': ['observability'],
+  '@opentelemetry/api': ['observability'],
+  '@opentelemetry/sdk-trace': ['observability'],
 };
 
 interface Import {

@@ -46,6 +46,9 @@ describe('settings', () => {
       shutdownDelayMs: 0,
       shutdownDrainMs: 25_000,
       workers: 1,
+      accessLog: 1,
+      metricsPerKey: 0,
+      tracing: null,
       logLevel: 'info',
     });
   });
@@ -91,6 +94,10 @@ describe('settings', () => {
     ['SHUTDOWN_DELAY_MS', '-5'],
     ['SHUTDOWN_DRAIN_MS', '1e3'],
     ['WORKERS', '0'],
+    ['ACCESS_LOG', 'some'],
+    ['ACCESS_LOG', '1.5'],
+    ['METRICS_PER_KEY', 'top:0'],
+    ['METRICS_PER_KEY', 'all keys'],
     ['LOG_LEVEL', 'verbose'],
   ])('refuse %s=%s with one sentence that names the variable and not the value', (variable, value) => {
     const faults = faultsOf({ ...minimal, [variable]: value });
@@ -139,6 +146,54 @@ describe('settings', () => {
 
   it('take an empty DEFAULT_PLAN_ID as no limit', () => {
     expect(readSettings({ ...minimal, DEFAULT_PLAN_ID: '' }).defaultPlanId).toBeNull();
+  });
+
+  it('take a part of the requests for the access log, and a number of keys for metrics', () => {
+    const read = (ACCESS_LOG: string) => readSettings({ ...minimal, ACCESS_LOG }).accessLog;
+    expect(['off', 'all', '0.01', '.5', '1', '0'].map(read)).toEqual([0, 1, 0.01, 0.5, 1, 0]);
+    expect(readSettings({ ...minimal, METRICS_PER_KEY: 'top:20' }).metricsPerKey).toBe(20);
+  });
+
+  it('switch traces on by the variables of OpenTelemetry, and off again', () => {
+    const traced = { ...minimal, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
+    expect(readSettings(traced).tracing).toEqual({
+      protocol: 'http/protobuf',
+      sampler: 'always_on',
+      isParentBased: true,
+      ratio: 1,
+      batches: {},
+    });
+    expect(readSettings({ ...minimal, OTEL_TRACES_EXPORTER: 'otlp' }).tracing).not.toBeNull();
+    expect(readSettings({ ...minimal, OTEL_SERVICE_NAME: 'gateway' }).tracing).toBeNull();
+    expect(readSettings({ ...traced, OTEL_SDK_DISABLED: 'true' }).tracing).toBeNull();
+    expect(readSettings({ ...traced, OTEL_TRACES_EXPORTER: 'none' }).tracing).toBeNull();
+    const sampled = {
+      ...traced,
+      OTEL_TRACES_SAMPLER: 'traceidratio',
+      OTEL_TRACES_SAMPLER_ARG: '0.25',
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc',
+      OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '100',
+    };
+    expect(readSettings(sampled).tracing).toEqual({
+      protocol: 'http/json',
+      sampler: 'traceidratio',
+      isParentBased: false,
+      ratio: 0.25,
+      batches: { scheduledDelayMillis: 100 },
+    });
+  });
+
+  it.each([
+    ['OTEL_TRACES_EXPORTER', 'zipkin'],
+    ['OTEL_EXPORTER_OTLP_PROTOCOL', 'grpc'],
+    ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
+    ['OTEL_TRACES_SAMPLER_ARG', '2.5'],
+    ['OTEL_BSP_MAX_QUEUE_SIZE', 'many'],
+  ])('refuse %s=%s only while traces are on', (variable, value) => {
+    const traced = { ...minimal, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', [variable]: value };
+    expect(faultsOf(traced)).toEqual([expect.stringMatching(new RegExp(`^${variable}: must be `))]);
+    expect(faultsOf({ ...traced, OTEL_SDK_DISABLED: 'true' })).toEqual([]);
   });
 
   it('read secrets from files, without the final line break', () => {

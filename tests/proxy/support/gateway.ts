@@ -4,6 +4,7 @@ import {
   PUBLIC_TIMEOUTS,
   type PublicServerOptions,
 } from '../../../src/http/public-server.ts';
+import { RequestIds } from '../../../src/http/request-id.ts';
 import type { GrantedPlan, KeyGrant } from '../../../src/keys/consumer-key.ts';
 import { KeyDirectory } from '../../../src/keys/key-directory.ts';
 import { createSecret } from '../../../src/keys/secret-format.ts';
@@ -83,6 +84,7 @@ export class TestGateway {
       limiter: new InProcessRateLimiter(table, systemClock),
       usage: { record: (request) => this.recorded.push(request) },
       clock: systemClock,
+      requestIds: new RequestIds(systemRandom, () => false),
       customerIdHeader: 'x-customer-id',
       forwardAuthorization: true,
       trustedProxies: new BlockList(),

@@ -1,0 +1,42 @@
+import type { IncomingMessage } from 'node:http';
+import type { Random } from '../platform/random.ts';
+
+/** What may be in a client's `X-Request-Id`: it is repeated in an answer, to the backend and in the log. */
+const ACCEPTED = /^[A-Za-z0-9._~+/=-]{1,128}$/;
+/** 96 bits, 16 characters of base64url. */
+const ID_BYTES = 12;
+/** Ids that one draw of random bytes is good for: a system call for each would cost more than the rest of this. */
+const IDS_PER_DRAW = 256;
+
+/** Names requests, so that what an answer, the backend and the log say can be put together. */
+export class RequestIds {
+  readonly #random: Random;
+  readonly #holdsSecret: (text: string) => boolean;
+  #drawn: Buffer = Buffer.alloc(0);
+  #used = 0;
+
+  /** `holdsSecret` tells whether a text has a credential in it: a client that sends its own as a request id gets another one. */
+  constructor(random: Random, holdsSecret: (text: string) => boolean) {
+    this.#random = random;
+    this.#holdsSecret = holdsSecret;
+  }
+
+  /** The client's `X-Request-Id` when it sent exactly one that is fit to be repeated, else a new one, which tells nothing and can't be guessed. */
+  idOf(req: IncomingMessage): string {
+    const given = req.headers['x-request-id'];
+    if (given === undefined) return this.#make();
+    // Node joins repeated fields with a comma, which is not accepted.
+    const isFit = typeof given === 'string' && ACCEPTED.test(given) && !this.#holdsSecret(given);
+    return isFit ? given : this.#make();
+  }
+
+  #make(): string {
+    if (this.#used === this.#drawn.length) {
+      this.#drawn = this.#random.bytes(IDS_PER_DRAW * ID_BYTES);
+      this.#used = 0;
+    }
+    const from = this.#used;
+    this.#used = from + ID_BYTES;
+    return this.#drawn.toString('base64url', from, this.#used);
+  }
+}

@@ -1,0 +1,196 @@
+import type { IncomingMessage } from 'node:http';
+import {
+  type Attributes,
+  type Context,
+  DiagLogLevel,
+  defaultTextMapGetter,
+  defaultTextMapSetter,
+  diag,
+  ROOT_CONTEXT,
+  type Span,
+  SpanKind,
+  SpanStatusCode,
+  type Tracer,
+  trace,
+} from '@opentelemetry/api';
+import { W3CTraceContextPropagator } from '@opentelemetry/core';
+import {
+  defaultResource,
+  detectResources,
+  envDetector,
+  hostDetector,
+  resourceFromAttributes,
+} from '@opentelemetry/resources';
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
+  BatchSpanProcessor,
+  ParentBasedSampler,
+  type Sampler,
+  type SpanExporter,
+  TraceIdRatioBasedSampler,
+  TracerProvider,
+} from '@opentelemetry/sdk-trace';
+import type { Logger } from '../platform/logger.ts';
+import type { RequestTrace, RequestTracing, TracedEnd, TracingOptions, TracingSettings } from './tracing.ts';
+
+/** The methods that semantic conventions name; others are `_OTHER`, so that names of spans stay few. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+const OTHER_METHOD = '_OTHER';
+/** Between two log lines about traces that could not be delivered. Milliseconds. */
+const COMPLAINT_MS = 60_000;
+
+const propagator = new W3CTraceContextPropagator();
+
+/** Traces with OpenTelemetry's SDK, in batches over OTLP/HTTP, attributes after its semantic conventions for HTTP. */
+export class OpenTelemetryTracing implements RequestTracing {
+  readonly #provider: TracerProvider;
+  readonly #tracer: Tracer;
+  readonly #options: TracingOptions;
+
+  private constructor(provider: TracerProvider, options: TracingOptions) {
+    this.#provider = provider;
+    this.#tracer = provider.getTracer('tollgate', options.version);
+    this.#options = options;
+  }
+
+  static async start(options: TracingOptions): Promise<OpenTelemetryTracing> {
+    complainTo(options.log);
+    const resource = defaultResource()
+      .merge(resourceFromAttributes({ 'service.name': 'tollgate', 'service.version': options.version }))
+      .merge(detectResources({ detectors: [hostDetector, envDetector] }));
+    const exporter = await exporterOf(options);
+    const provider = new TracerProvider({
+      resource,
+      sampler: samplerOf(options),
+      spanProcessors: [new BatchSpanProcessor({ exporter, ...options.batches })],
+    });
+    return new OpenTelemetryTracing(provider, options);
+  }
+
+  begin(req: IncomingMessage, startedAtMs: number): RequestTrace {
+    const caller = propagator.extract(ROOT_CONTEXT, req.headers, defaultTextMapGetter) ?? ROOT_CONTEXT;
+    return new Trace(this.#tracer, caller, { req, startedAtMs, options: this.#options });
+  }
+
+  stop(): Promise<void> {
+    return this.#provider.shutdown();
+  }
+}
+
+interface TraceBegin {
+  readonly req: IncomingMessage;
+  readonly startedAtMs: number;
+  readonly options: TracingOptions;
+}
+
+class Trace implements RequestTrace {
+  readonly traceId: string;
+  readonly #tracer: Tracer;
+  readonly #options: TracingOptions;
+  readonly #name: string;
+  readonly #attributes: Attributes;
+  readonly #context: Context;
+  readonly #server: Span;
+  #client: Span | undefined;
+
+  constructor(tracer: Tracer, caller: Context, { req, startedAtMs, options }: TraceBegin) {
+    const method = METHODS.has(req.method ?? '') ? (req.method ?? '') : OTHER_METHOD;
+    this.#tracer = tracer;
+    this.#options = options;
+    this.#name = method === OTHER_METHOD ? 'HTTP' : method;
+    this.#attributes = { 'http.request.method': method };
+    this.#server = tracer.startSpan(
+      this.#name,
+      {
+        kind: SpanKind.SERVER,
+        startTime: startedAtMs,
+        attributes: { ...this.#attributes, 'network.protocol.version': req.httpVersion },
+      },
+      caller,
+    );
+    this.#context = trace.setSpan(caller, this.#server);
+    this.traceId = this.#server.spanContext().traceId;
+  }
+
+  forward(fields: string[]): void {
+    const { hostname, port, protocol } = this.#options.backendUrl;
+    this.#client = this.#tracer.startSpan(
+      this.#name,
+      {
+        kind: SpanKind.CLIENT,
+        attributes: {
+          ...this.#attributes,
+          'server.address': hostname,
+          'server.port': Number(port) || (protocol === 'https:' ? 443 : 80),
+        },
+      },
+      this.#context,
+    );
+    const carrier: Record<string, string> = {};
+    propagator.inject(trace.setSpan(this.#context, this.#client), carrier, defaultTextMapSetter);
+    for (const name in carrier) fields.push(name, carrier[name] ?? '');
+  }
+
+  end({ requestId, path, status, outcome, keyId, backendEndedAtMs }: TracedEnd): void {
+    if (!this.#server.isRecording()) return;
+    const answer = status === 0 ? {} : { 'http.response.status_code': status };
+    const failure = outcome === 'forwarded' ? (status >= 500 ? String(status) : undefined) : outcome;
+    const error = failure === undefined ? {} : { 'error.type': failure };
+    const client = this.#client;
+    if (client !== undefined) {
+      // A status of our own is no answer of the backend's.
+      client.setAttributes({ ...(outcome === 'forwarded' ? answer : {}), ...error });
+      if (failure !== undefined || status >= 400) client.setStatus({ code: SpanStatusCode.ERROR });
+      client.end(backendEndedAtMs ?? undefined);
+    }
+    this.#server.setAttributes({
+      ...answer,
+      ...(status >= 500 || status === 0 ? error : {}),
+      'url.path': this.#options.mask(path),
+      'url.scheme': 'http',
+      'tollgate.request.id': requestId,
+      'tollgate.outcome': outcome,
+      ...(keyId === undefined ? {} : { 'tollgate.key.id': keyId }),
+    });
+    if (status >= 500 || status === 0) this.#server.setStatus({ code: SpanStatusCode.ERROR });
+    this.#server.end();
+  }
+}
+
+function samplerOf({ sampler, isParentBased, ratio }: TracingSettings): Sampler {
+  const root =
+    sampler === 'always_on'
+      ? new AlwaysOnSampler()
+      : sampler === 'always_off'
+        ? new AlwaysOffSampler()
+        : new TraceIdRatioBasedSampler(ratio);
+  return isParentBased ? new ParentBasedSampler({ root }) : root;
+}
+
+/** Where it sends to, with which fields, certificates and compression, it reads from `OTEL_EXPORTER_OTLP_…` itself. */
+async function exporterOf({ protocol }: TracingSettings): Promise<SpanExporter> {
+  const { OTLPTraceExporter } =
+    protocol === 'http/json'
+      ? await import('@opentelemetry/exporter-trace-otlp-http')
+      : await import('@opentelemetry/exporter-trace-otlp-proto');
+  return new OTLPTraceExporter();
+}
+
+/** Says now and then that traces get lost. The library's own words may hold an address or a field: they are not logged. */
+function complainTo(log: Logger): void {
+  let isQuiet = false;
+  const complain = (): void => {
+    if (isQuiet) return;
+    isQuiet = true;
+    setTimeout(() => {
+      isQuiet = false;
+    }, COMPLAINT_MS).unref();
+    log.warn({ event: 'traces_lost' }, 'traces can not be delivered');
+  };
+  const ignore = (): void => {};
+  diag.setLogger(
+    { error: complain, warn: ignore, info: ignore, debug: ignore, verbose: ignore },
+    { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true },
+  );
+}
