@@ -65,7 +65,7 @@ export interface PublicServer {
   /**
    * Accepts no more connections; requests in progress are answered with `Connection: close`, and what is not done after `drainMs` is
    * cut, upgraded connections included. A connection that carries no request is closed at once, or, if it has not had its first one yet, a
-   * second later: it may be under way. Resolves when no connection is left.
+   * second later: it may be under way. Resolves when no connection is left and every response has closed.
    */
   close(drainMs: number): Promise<void>;
 }
@@ -268,7 +268,9 @@ function drain(
     }, drainMs);
     server.close(() => {
       for (const timer of [idle, unused, deadline]) clearTimeout(timer);
-      resolve();
+      // A server counts a connection as closed before the connection and its response say so, and whoever waits for that has work left.
+      const closed = [...sockets].map((socket) => new Promise<void>((done) => socket.once('close', () => done())));
+      void Promise.all(closed).then(() => setImmediate(resolve));
     });
   });
 }

@@ -10,6 +10,8 @@ export class ChaosReplica {
   readonly absences = new Intervals();
   /** When it was killed without notice. */
   readonly killedAt: number[] = [];
+  /** When it was asked to end. */
+  readonly terminatedAt: number[] = [];
   /** What went wrong with ends and starts. */
   readonly faults: string[] = [];
   readonly #environment: Readonly<Record<string, string>>;
@@ -36,6 +38,7 @@ export class ChaosReplica {
   /** Asks it to end, and notes when it does not end cleanly. */
   async terminate(): Promise<void> {
     this.absences.begin();
+    this.terminatedAt.push(performance.now());
     const code = await this.#process?.stop();
     if (code !== 0) {
       this.faults.push(

@@ -115,12 +115,21 @@ async function wrongUsage(key: ChaosKey, round: Round): Promise<readonly string[
   return faults;
 }
 
-/** Whether a replica may have been killed before it wrote this request down: it keeps what Redis does not take. */
+/**
+ * Whether a replica may have ended before it wrote this request down: killed, or asked to end while Redis did not take what it held. A
+ * request that was under way is written down later than its client's end of it.
+ */
 function mayBeLost({ troubles }: World, { replica, endedAt }: Attempt): boolean {
-  return replica.killedAt.some((killedAt) => {
-    const redisFailedAt = troubles.redis.beginOfLast(killedAt, WRITTEN_AGAIN_MS) ?? killedAt;
-    return endedAt <= killedAt && endedAt >= Math.min(redisFailedAt, killedAt) - UNWRITTEN_MS;
-  });
+  const vainEnds = replica.terminatedAt.filter((at) =>
+    troubles.redis.touch(at - WRITTEN_AGAIN_MS, at + AFTERMATH_MS),
+  );
+  const isAtRisk = (end: number, latest: number): boolean => {
+    const redisFailedAt = troubles.redis.beginOfLast(latest, WRITTEN_AGAIN_MS) ?? end;
+    return endedAt <= latest && endedAt >= Math.min(redisFailedAt, end) - UNWRITTEN_MS;
+  };
+  return (
+    replica.killedAt.some((at) => isAtRisk(at, at)) || vainEnds.some((at) => isAtRisk(at, at + AFTERMATH_MS))
+  );
 }
 
 /** With nobody asking, nothing is held any more. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import type { GatewayProcess } from '../support/gateway.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 
@@ -106,5 +106,20 @@ describe('a replica that is told to stop', () => {
     expect(await peer.ended()).toMatch(/first\r\n4\r\nlast\r\n0\r\n\r\n$/);
     expect(peer.ending).toBe('fin');
     expect(await exited).toBe(0);
+  });
+
+  it('cuts what is not finished in time, which counts as failed, and exits with 0', async () => {
+    const { id, secret } = await fleet.admin.makeKey('cut', 'roomy');
+    const { url, stop } = await startGateway({
+      ...fleet.environment,
+      SHUTDOWN_DELAY_MS: '0',
+      SHUTDOWN_DRAIN_MS: '300',
+    });
+    const waiting = statusOf(`${url}/held`, secret).catch(() => 'cut');
+    await until(() => held.size === 1);
+    expect(await stop()).toBe(0);
+    expect(await waiting).toBe('cut');
+    expect((await fleet.admin.detail(id)).usage).toMatchObject({ totalRequests: 1, failedRequests: 1 });
+    await until(() => held.size === 0);
   });
 });
