@@ -13,6 +13,7 @@ import { errorAnswer } from './error-answers.ts';
 import { parserFault } from './parser-faults.ts';
 import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-head.ts';
 import { isReservedInDisguise } from './request-target.ts';
+import { inTurn } from './request-turns.ts';
 import { isReserved } from './reserved-paths.ts';
 
 /** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
@@ -87,6 +88,9 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   let closing = false;
   /** Connections on which it is not certain where a next request would begin: nothing more is read from them. */
   const givenUp = new WeakSet<Socket>();
+  /** Connections that brought what can't be parsed, so that what came before is all there is. */
+  const malformed = new WeakSet<Socket>();
+  const serveInTurn = inTurn(serve);
 
   /** Says `Connection: close` once the server is closing, whoever writes the head. */
   class Response extends ServerResponse {
@@ -111,15 +115,16 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       optimizeEmptyRequests: true,
       noDelay: true,
     },
-    serve,
+    serveInTurn,
   );
   server.timeout = timeouts.idleMs;
   server.maxHeadersCount = 0; // bounded by bytes; a count would silently drop fields
-  server.on('checkContinue', serve);
-  server.on('checkExpectation', serve);
+  server.on('checkContinue', serveInTurn);
+  server.on('checkExpectation', serveInTurn);
   server.on('upgrade', upgrade);
   server.on('connect', (_req: IncomingMessage, socket: Socket) => {
-    refuseSocket(socket, new TollgateError('method_not_allowed', 'The method CONNECT is not allowed.'));
+    if (answerDue(socket) !== undefined) socket.destroy();
+    else refuseSocket(socket, new TollgateError('method_not_allowed', 'The method CONNECT is not allowed.'));
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
@@ -127,13 +132,27 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     socket.once('close', () => sockets.delete(socket));
   });
   server.on('clientError', (error: Error, socket: Socket) => {
-    // Whatever still arrives on a connection given up on makes the parser complain again.
-    if (givenUp.has(socket)) return;
-    givenUp.add(socket);
+    // Whatever still arrives on such a connection makes the parser complain again.
+    if (givenUp.has(socket) || malformed.has(socket)) return;
+    malformed.add(socket);
     const fault = parserFault(error);
-    if (fault === undefined || !socket.writable || hasBegunAnswer(socket)) socket.destroy();
-    else refuseSocket(socket, fault);
+    if (fault === undefined || !socket.writable) socket.destroy();
+    else refuseRest(socket, fault);
   });
+
+  /** Refuses what can't be parsed, once the requests before it are answered. */
+  function refuseRest(socket: Socket, fault: TollgateError): void {
+    if (!socket.writable) return;
+    const due = answerDue(socket);
+    if (due?.req.complete) {
+      due.once('close', () => refuseRest(socket, fault));
+      return;
+    }
+    givenUp.add(socket);
+    // An error page in the middle of a body would look like a part of it.
+    if (due?.headersSent) socket.destroy();
+    else refuseSocket(socket, fault);
+  }
 
   function readHead(req: IncomingMessage): RequestHead | TollgateError {
     const head = readRequestHead(req);
@@ -145,6 +164,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   function serve(req: IncomingMessage, res: ServerResponse): void {
     // What came behind the last request of a connection was never to be answered.
     if (givenUp.has(req.socket) || req.socket.writableEnded) return;
+    if (malformed.has(req.socket) && !req.complete) return;
     const head = readHead(req);
     if (head instanceof TollgateError) {
       givenUp.add(req.socket);
@@ -163,6 +183,11 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
 
   function upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer): void {
     socket.on('error', () => socket.destroy());
+    // Node has let go of the connection already: the answers before could not be sent in order, nor the rest be read after them.
+    if (answerDue(socket) !== undefined) {
+      socket.destroy();
+      return;
+    }
     const head = readHead(req);
     const fault = head instanceof TollgateError ? head : upgradeFault(req);
     if (head instanceof TollgateError || fault !== undefined) {
@@ -222,10 +247,10 @@ function endStalled(this: ServerResponse, socket: Socket): void {
   }
 }
 
-/** Node keeps the response in progress on the socket; an error page in the middle of its body would look like a part of it. */
-function hasBegunAnswer(socket: Socket): boolean {
-  const current: unknown = Reflect.get(socket, '_httpMessage');
-  return current instanceof ServerResponse && current.headersSent;
+/** Node keeps the response whose turn it is on the socket. */
+function answerDue(socket: Socket): ServerResponse | undefined {
+  const due: unknown = Reflect.get(socket, '_httpMessage');
+  return due instanceof ServerResponse ? due : undefined;
 }
 
 function listen(server: Server, where: ListenOptions): Promise<AddressInfo> {
