@@ -43,11 +43,14 @@ export function gatewayReadings({
       [{ result: 'miss' }, keys.misses],
     ]),
     gauge('tollgate_key_directory_entries', 'Keys held in memory.', () => keys.size),
-    gauge(
-      'tollgate_usage_flush_lag_seconds',
-      'How late the most overdue move of usage to Postgres was.',
-      () => usage.stats.flusher.lagMs / 1000,
-    ),
+    {
+      ...gauge(
+        'tollgate_usage_flush_lag_seconds',
+        'How late the most overdue move of usage to Postgres was.',
+        () => usage.stats.flusher.lagMs / 1000,
+      ),
+      ofWorkers: 'max',
+    },
     gauge(
       'tollgate_usage_batches_pending',
       'Batches of usage taken and not yet in Postgres.',
@@ -91,12 +94,18 @@ export function gatewayReadings({
       () => proxy.backendLoad.waiting,
     ),
     gauge('tollgate_ready', 'Whether the replica wants traffic.', () => Number(readiness.last().ready)),
-    gauge('tollgate_component_up', 'Whether a component answered its last check.', () =>
-      Object.entries(readiness.last().components).map(
-        ([component, state]) => [{ component }, Number(state === 'ok')] as const,
+    {
+      ...gauge('tollgate_component_up', 'Whether a component answered its last check.', () =>
+        Object.entries(readiness.last().components).map(
+          ([component, state]) => [{ component }, Number(state === 'ok')] as const,
+        ),
       ),
-    ),
-    gauge('tollgate_build_info', 'What runs here.', () => [[{ version, node: process.version }, 1]]),
+      ofWorkers: 'min',
+    },
+    {
+      ...gauge('tollgate_build_info', 'What runs here.', () => [[{ version, node: process.version }, 1]]),
+      ofWorkers: 'max',
+    },
   ];
 }
 
@@ -176,7 +185,14 @@ function sharedLimiterReadings({
       'Windows with requests admitted during an outage that Redis does not know of yet.',
       () => uncounted.size,
     ),
-    gauge('tollgate_replicas_live', 'Replicas that gave a sign of life within ten seconds.', liveReplicas),
+    {
+      ...gauge(
+        'tollgate_replicas_live',
+        'Replicas that gave a sign of life within ten seconds.',
+        liveReplicas,
+      ),
+      ofWorkers: 'max',
+    },
   ];
 }
 

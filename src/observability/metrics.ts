@@ -9,6 +9,8 @@ export interface Reading {
   readonly name: string;
   readonly help: string;
   readonly type: 'gauge' | 'counter';
+  /** What the numbers of several workers make as one; their sum unless told. */
+  readonly ofWorkers?: 'sum' | 'max' | 'min';
   readonly read: () => number | readonly LabelledValue[];
 }
 
@@ -28,6 +30,12 @@ export interface MetricSources {
 }
 
 const NANOSECONDS = 1e9;
+/** Gauges of prom-client's that are called totals; each is the sum of another one, by type, that is kept. */
+const MISNAMED = [
+  'nodejs_active_handles_total',
+  'nodejs_active_requests_total',
+  'nodejs_active_resources_total',
+];
 
 /**
  * The registry behind `/metrics`: requests, what the parts of the gateway count, the event loop and the process. Every label has a
@@ -42,6 +50,7 @@ export function createMetrics(sources: MetricSources): Registry {
   for (const reading of [...sources.readings, eventLoopDelay()]) register(scrapeReading(reading));
   for (const buckets of sources.buckets) register(scrapeBuckets(buckets));
   collectDefaultMetrics({ register: registry });
+  for (const name of MISNAMED) registry.removeSingleMetric(name);
   return registry;
 }
 
@@ -51,7 +60,7 @@ interface Scrapable {
   get(): Promise<unknown>;
 }
 
-function scrapeReading({ name, help, type, read }: Reading): Scrapable {
+function scrapeReading({ name, help, type, ofWorkers = 'sum', read }: Reading): Scrapable {
   return {
     name,
     get: () => {
@@ -60,7 +69,7 @@ function scrapeReading({ name, help, type, read }: Reading): Scrapable {
         typeof value === 'number'
           ? [{ labels: {}, value }]
           : value.map(([labels, each]) => ({ labels, value: each }));
-      return Promise.resolve({ name, help, type, values, aggregator: 'sum' });
+      return Promise.resolve({ name, help, type, values, aggregator: ofWorkers });
     },
   };
 }
@@ -98,11 +107,12 @@ function eventLoopDelay(): Reading {
     name: 'tollgate_event_loop_delay_seconds',
     help: 'How late the event loop was since the last scrape.',
     type: 'gauge',
+    ofWorkers: 'max',
     read: () => {
       const values: readonly LabelledValue[] = [
-        [{ quantile: '0.5' }, delay.percentile(50) / NANOSECONDS],
-        [{ quantile: '0.99' }, delay.percentile(99) / NANOSECONDS],
-        [{ quantile: 'max' }, delay.max / NANOSECONDS],
+        [{ statistic: 'p50' }, delay.percentile(50) / NANOSECONDS],
+        [{ statistic: 'p99' }, delay.percentile(99) / NANOSECONDS],
+        [{ statistic: 'max' }, delay.max / NANOSECONDS],
       ];
       delay.reset();
       return values;

@@ -1,15 +1,26 @@
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { type IncomingMessage, request } from 'node:http';
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { until } from '../support/until.ts';
+
+const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
 
 let fleet: Fleet;
 let url: string;
+/** Lets the backend answer /wait. */
+let release = (): void => {};
 
 beforeAll(async () => {
-  fleet = await startFleet(1, {}, (req, res) =>
-    req.url === '/missing' ? res.writeHead(404).end() : res.end('ok'),
-  );
+  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:1' }, (req, res) => {
+    if (req.headers.upgrade !== undefined) req.socket.write(SWITCHING);
+    else if (req.url === '/wait') release = () => res.end('ok');
+    else if (req.url === '/missing') res.writeHead(404).end();
+    else res.end('ok');
+  });
   url = fleet.replicas[0]?.url ?? '';
 });
 afterAll(() => fleet?.stop());
@@ -25,6 +36,15 @@ function sum(text: string, name: string, labels: Readonly<Record<string, string>
   return [...samples]
     .filter(([, given = '']) => wanted.every((label) => given.includes(label)))
     .reduce((total, [, , value]) => total + Number(value), 0);
+}
+
+/** An upgraded connection, from the client's side. */
+async function upgrade(secret: string): Promise<Socket> {
+  const req = request(url, {
+    headers: { authorization: `Bearer ${secret}`, connection: 'Upgrade', upgrade: 'websocket' },
+  }).end();
+  const [, socket] = (await once(req, 'upgrade')) as [IncomingMessage, Socket];
+  return socket;
 }
 
 describe('the metrics', () => {
@@ -56,6 +76,46 @@ describe('the metrics', () => {
     await burst([url], { secret, requests: 20, inFlight: 1 });
     const local = sum(await scrape(), 'tollgate_limiter_decisions_total', { mode: 'local_denial' });
     expect(local).toBeGreaterThan(sum(before, 'tollgate_limiter_decisions_total', { mode: 'local_denial' }));
+  });
+
+  it('count a request that is refused for its head', async () => {
+    const before = sum(await scrape(), 'tollgate_requests_total', { outcome: 'bad_request' });
+    const { hostname, port } = new URL(url);
+    const socket = connect(Number(port), hostname).resume();
+    socket.end('GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
+    await once(socket, 'close');
+    const labels = { outcome: 'bad_request', method: 'other', status_class: '4xx' };
+    expect(sum(await scrape(), 'tollgate_requests_total', labels)).toBe(before + 1);
+  });
+
+  it('say what is going on now: requests, upgraded connections, connections to the backend', async () => {
+    const { secret } = await fleet.admin.makeKey('watched');
+    await burst([url], { secret, requests: 4, inFlight: 1 });
+    const before = await scrape();
+    expect(sum(before, 'tollgate_requests_in_flight')).toBe(0);
+    const waiting = fetch(`${url}/wait`, { headers: { authorization: `Bearer ${secret}` } });
+    await until(async () => sum(await scrape(), 'tollgate_requests_in_flight') === 1);
+    const socket = await upgrade(secret);
+    const during = await scrape();
+    expect(sum(during, 'tollgate_upgrades_open')).toBe(1);
+    expect(sum(during, 'tollgate_backend_connects_total')).toBeGreaterThan(
+      sum(before, 'tollgate_backend_connects_total'),
+    );
+    release();
+    await (await waiting).text();
+    socket.destroy();
+    await until(async () => sum(await scrape(), 'tollgate_requests_in_flight') === 0);
+    await until(async () => sum(await scrape(), 'tollgate_upgrades_open') === 0);
+  });
+
+  it('name keys only when they are told to, and then the busiest alone', async () => {
+    const quiet = await fleet.admin.makeKey('quiet');
+    const busy = await fleet.admin.makeKey('busy');
+    await burst([url], { secret: quiet.secret, requests: 1, inFlight: 1 });
+    await burst([url], { secret: busy.secret, requests: 40, inFlight: 2 });
+    const text = await scrape();
+    expect(sum(text, 'tollgate_key_requests_total', { key_id: busy.id, outcome: 'admitted' })).toBe(40);
+    expect(text.match(/key_[0-9A-Z]{26}/g)).toEqual([busy.id]);
   });
 
   it('are each described in docs/metrics.md, and no others are', async () => {

@@ -1,0 +1,124 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { burst, statusOf } from '../support/burst.ts';
+import { requireProgram } from '../support/debian-package.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
+import { until } from '../support/until.ts';
+
+const DASHBOARD = 'k8s/components/monitoring/dashboard.json';
+/** What comes from redis_exporter, which is not there. */
+const FOREIGN = /\bredis_memory|\bredis_evicted/;
+
+let fleet: Fleet;
+let opsUrl: string;
+let directory: string;
+let prometheus: ChildProcess;
+let prometheusUrl: string;
+
+beforeAll(async () => {
+  const program = await requireProgram('prometheus', 'prometheus');
+  fleet = await startFleet(1, { METRICS_PER_KEY: 'top:2' }, (req, res) =>
+    req.url === '/reset' ? req.socket.destroy() : res.end('ok'),
+  );
+  opsUrl = fleet.replicas[0]?.opsUrl ?? '';
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-prometheus-'));
+  const port = await freePort();
+  prometheusUrl = `http://127.0.0.1:${port}`;
+  await writeFile(join(directory, 'prometheus.yaml'), configuration());
+  prometheus = spawn(program, [
+    `--config.file=${join(directory, 'prometheus.yaml')}`,
+    `--storage.tsdb.path=${join(directory, 'data')}`,
+    `--web.listen-address=127.0.0.1:${port}`,
+  ]);
+}, 300_000);
+afterAll(async () => {
+  prometheus?.kill('SIGKILL');
+  await fleet?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function configuration(): string {
+  return JSON.stringify({
+    global: { scrape_interval: '500ms' },
+    scrape_configs: [{ job_name: 'tollgate', static_configs: [{ targets: [new URL(opsUrl).host] }] }],
+  });
+}
+
+/** What Prometheus answers to a query: a value for each series. */
+async function query(expression: string): Promise<readonly number[]> {
+  const answer = await fetch(`${prometheusUrl}/api/v1/query?query=${encodeURIComponent(expression)}`);
+  const { status, data, error } = (await answer.json()) as {
+    status: string;
+    error?: string;
+    data: { result: readonly { value: readonly [number, string] }[] };
+  };
+  if (status !== 'success') throw new Error(`${expression}: ${error}`);
+  return data.result.map(({ value: [, text] }) => Number(text));
+}
+
+/** Every way for a request to end, once a round. */
+async function traffic(secret: string): Promise<void> {
+  const url = fleet.replicas[0]?.url ?? '';
+  await burst([url], { secret, requests: 5, inFlight: 1 });
+  await statusOf(url, 'tg_wrong');
+  await statusOf(`${url}/reset`, secret);
+}
+
+describe('the metrics', () => {
+  it('have nothing in them that `promtool check metrics` would have otherwise', async () => {
+    const promtool = await requireProgram('promtool', 'prometheus');
+    const { id, secret } = await fleet.admin.makeKey('checked');
+    await traffic(secret);
+    const text = await (await fetch(`${opsUrl}/metrics`)).text();
+    expect(text).toContain(`tollgate_key_requests_total{key_id="${id}",outcome="admitted"} 5`);
+    const check = Promise.withResolvers<string>();
+    const child = execFile(promtool, ['check', 'metrics'], (error, stdout, stderr) =>
+      check.resolve(`${error?.code ?? ''}${stdout}${stderr}`),
+    );
+    child.stdin?.end(text);
+    expect(await check.promise).toBe('');
+  });
+
+  it('are scraped by Prometheus, which can answer all that the dashboard asks', async () => {
+    await fleet.admin.makePlan('seven', 7, 'hour');
+    const { secret } = await fleet.admin.makeKey('watched', 'seven');
+    await until(async () => (await fetch(`${prometheusUrl}/-/ready`).catch(() => undefined))?.ok === true, {
+      timeoutMs: 20_000,
+    });
+    await until(async () => (await query('up{job="tollgate"}'))[0] === 1, { timeoutMs: 20_000 });
+    const expressions = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')))
+      .filter((expression) => !FOREIGN.test(expression))
+      .map((expression) => expression.replaceAll('$__rate_interval', '30s').replaceAll('$job', 'tollgate'));
+    expect(expressions.length).toBeGreaterThan(30);
+    const unanswered = new Set(expressions);
+    await until(
+      async () => {
+        // More of everything between two scrapes, so that rates are above zero.
+        await traffic(secret);
+        for (const expression of unanswered) {
+          const values = await query(expression);
+          if (values.length > 0 && !values.some(Number.isNaN)) unanswered.delete(expression);
+        }
+        return unanswered.size === 0;
+      },
+      { timeoutMs: 20_000 },
+    ).catch(() => {});
+    expect([...unanswered]).toEqual([]);
+    const [rate = 0] = await query('sum(rate(tollgate_requests_total{job="tollgate"}[30s]))');
+    expect(rate).toBeGreaterThan(0);
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    expect(await query(`tollgate_build_info{version="${version}"}`)).toEqual([1]);
+  });
+});
+
+/** Every `expr` anywhere in a dashboard. */
+function expressionsOf(value: unknown): readonly string[] {
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, child]) =>
+    key === 'expr' && typeof child === 'string' ? [child] : expressionsOf(child),
+  );
+}
