@@ -9,7 +9,7 @@ export interface LoadKind {
 }
 
 /** What became of all requests. */
-export interface LoadReport {
+interface LoadReport {
   readonly answered: number;
   /** One sentence for each request that was not answered 200 in full; the first few hundred. */
   readonly failures: readonly string[];
