@@ -3,11 +3,12 @@ import { Redis } from 'ioredis';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
-import { metric } from './support/probe.ts';
+import { metric, readyz } from './support/probe.ts';
 import { type Asked, ask, type RedisFleet, startRedisFleet, untilDegraded } from './support/redis-fleet.ts';
 
 const MODES = ['local', 'open', 'closed'] as const;
-const TIMEOUT_MS = 200;
+/** Longer than the usual one, so that only what a test does makes Redis late on a busy machine. */
+const TIMEOUT_MS = 1200;
 /** What a busy machine may add to an answer. */
 const SLACK_MS = 2000;
 
@@ -55,7 +56,7 @@ interface Fault {
   readonly heal: () => Promise<void> | void;
   /** What Redis counted for the key before the fault is still there after it. */
   readonly keepsCounts: boolean;
-  /** A call during the fault may have been counted, so that not all of what was admitted without Redis is given back. */
+  /** Redis may have counted calls that it did not answer in time, or was not given back what may have been one of them. */
   readonly maySwallow: boolean;
 }
 
@@ -162,14 +163,15 @@ describe.each(FAULTS)('replicas whose Redis $name', ({ inflict, heal, keepsCount
     const kept = keepsCounts ? 3 : 0;
     await until(async () => {
       const used = 9 - (await remaining());
-      return maySwallow ? used >= kept && used <= kept + 3 : used === kept + 3;
+      return maySwallow ? used >= kept : used === kept + 3;
     });
+    const left = await remaining();
     const after = await ask(fleet.replicas[1]?.url ?? '', secret);
-    expect(after.status).toBe(200);
-    expect(after.headers.get('x-ratelimit-remaining')).toBe(String(await remaining()));
+    expect(after.status).toBe(left > 0 ? 200 : 429);
+    expect(after.headers.get('x-ratelimit-remaining')).toBe(String(Math.max(left - 1, 0)));
     // What was recorded meanwhile waited in the replicas' memory: 3 before, 15 meanwhile, 1 after.
     await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 19, { timeoutMs: 10_000 });
-  }, 60_000);
+  }, 90_000);
 });
 
 describe('replicas whose Redis', () => {
@@ -185,9 +187,10 @@ describe('replicas whose Redis', () => {
   it('may evict keys say so, and go on', async () => {
     await withServer((direct) => direct.config('SET', 'maxmemory-policy', 'allkeys-lru'));
     for (const { url, opsUrl } of fleet.replicas) {
-      const readiness = await fetch(`${opsUrl}/readyz`);
-      expect(readiness.status).toBe(200);
-      expect(await readiness.text()).toContain('allkeys-lru');
+      await until(async () => (await readyz(opsUrl)).components.redis?.includes('allkeys-lru') === true, {
+        timeoutMs: 20_000,
+      });
+      expect((await readyz(opsUrl)).status).toBe(200);
       expect((await ask(url, probe)).status).toBe(200);
       expect(await metric(opsUrl, 'tollgate_component_up', 'component="redis"')).toBe(0);
     }
