@@ -32,6 +32,7 @@ export class KeyMetrics {
 
   /** A request of a key is over. */
   observe(keyId: string, result: RequestResult): void {
+    this.#age();
     const counts = this.#keys.get(keyId) ?? this.#open(keyId);
     if (counts === undefined) return;
     const position = REQUEST_RESULTS.indexOf(result);
@@ -56,10 +57,7 @@ export class KeyMetrics {
   }
 
   #open(keyId: string): KeyCounts | undefined {
-    if (this.#keys.size >= MOST_KEYS) {
-      this.#age();
-      if (this.#keys.size >= MOST_KEYS) return undefined;
-    }
+    if (this.#keys.size >= MOST_KEYS) return undefined;
     const counts = { byResult: new Float64Array(REQUEST_RESULTS.length), recent: 0 };
     this.#keys.set(keyId, counts);
     return counts;

@@ -1,0 +1,153 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { statusOf } from '../support/burst.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+
+let fleet: Fleet;
+const others: GatewayProcess[] = [];
+
+beforeAll(async () => {
+  fleet = await startFleet(1, {}, (req, res) => {
+    if (req.url === '/reset') req.socket.destroy();
+    else if (req.url?.startsWith('/error')) res.writeHead(500).end('no');
+    else res.end('four');
+  });
+});
+afterAll(async () => {
+  await Promise.all(others.map((other) => other.stop()));
+  await fleet?.stop();
+});
+
+/** A replica beside the first, with settings of its own. */
+async function another(settings: Readonly<Record<string, string>>): Promise<GatewayProcess> {
+  const gateway = await startGateway({ ...fleet.environment, ...settings });
+  others.push(gateway);
+  return gateway;
+}
+
+type Line = Readonly<Record<string, unknown>>;
+
+/** The lines about requests that a process has written. */
+function linesOf(gateway: GatewayProcess | undefined): readonly Line[] {
+  return (gateway?.output() ?? '')
+    .split('\n')
+    .filter((line) => line.startsWith('{') && line.endsWith('}'))
+    .map((line) => JSON.parse(line) as Line)
+    .filter(({ msg }) => msg === 'request');
+}
+
+/** The line of the request with this id. */
+async function lineOf(gateway: GatewayProcess | undefined, requestId: string): Promise<Line> {
+  const find = () => linesOf(gateway).find((line) => line.requestId === requestId);
+  await until(() => find() !== undefined);
+  return find() ?? {};
+}
+
+/** Sends a request with a name. */
+async function send(path: string, requestId: string, credential?: string): Promise<Response> {
+  const answer = await fetch(`${fleet.replicas[0]?.url}${path}`, {
+    headers: {
+      'x-request-id': requestId,
+      ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
+    },
+  });
+  await answer.arrayBuffer();
+  return answer;
+}
+
+describe('the access log', () => {
+  it('has a line for each proxied request: id, key, route, status, bytes, timings, decision', async () => {
+    await fleet.admin.makePlan('two', 2, 'hour');
+    const { id, secret } = await fleet.admin.makeKey('logged', 'two');
+    const answer = await send('/v1/things?token=private', 'admitted-1', secret);
+    expect(answer.headers.get('x-request-id')).toBe('admitted-1');
+    await send('/reset', 'reset-1', secret);
+    await send('/v1/things', 'limited-1', secret);
+    await send('/v1/things', 'unknown-1');
+    const [replica] = fleet.replicas;
+    expect(await lineOf(replica, 'admitted-1')).toMatchObject({
+      level: 30,
+      method: 'GET',
+      path: '/v1/things',
+      route: 'backend',
+      keyId: id,
+      status: 200,
+      outcome: 'forwarded',
+      decision: 'admitted',
+      bytes: 4,
+      durationMs: expect.any(Number),
+      gatewayMs: expect.any(Number),
+    });
+    expect(await lineOf(replica, 'reset-1')).toMatchObject({
+      keyId: id,
+      status: 502,
+      outcome: 'bad_gateway',
+    });
+    expect(await lineOf(replica, 'limited-1')).toMatchObject({
+      keyId: id,
+      status: 429,
+      outcome: 'rate_limited',
+      decision: 'denied',
+      bytes: 0,
+    });
+    const unknown = await lineOf(replica, 'unknown-1');
+    expect(unknown).toMatchObject({ status: 401, outcome: 'missing_api_key' });
+    expect(unknown).not.toHaveProperty('keyId');
+  });
+
+  it('has a line for each management request, whose answer names it too', async () => {
+    const answer = await send('/consumer-api-key/key_unknown?x=private', 'managed-1', ROOT_TOKEN);
+    expect([answer.status, answer.headers.get('x-request-id')]).toEqual([404, 'managed-1']);
+    expect(await lineOf(fleet.replicas[0], 'managed-1')).toMatchObject({
+      route: 'management',
+      method: 'GET',
+      path: '/consumer-api-key/key_unknown',
+      status: 404,
+    });
+  });
+
+  it('shows no credential, wherever a client puts one', async () => {
+    const { secret } = await fleet.admin.makeKey('careless');
+    const encoded = `%${secret.charCodeAt(0).toString(16)}${secret.slice(1)}`;
+    for (const path of [`/a/${secret}/b`, `/a/${encoded}/b`, `/x-${secret}`, `/a/${ROOT_TOKEN}/b`]) {
+      await send(path, secret, secret);
+      const answer = await send(path, 'the-last-one', secret);
+      expect(answer.status).toBe(200);
+    }
+    await send('/as-an-id', ROOT_TOKEN, secret);
+    await send('/after-all', 'careless-1', secret);
+    await lineOf(fleet.replicas[0], 'careless-1');
+    const output = fleet.replicas[0]?.output() ?? '';
+    expect(output).toContain('"path":"/a/***/b"');
+    for (const text of [secret, secret.slice(5), encoded, ROOT_TOKEN, 'private'])
+      expect(output).not.toContain(text);
+  });
+
+  it('of a sample has its part of the requests, and every failure', async () => {
+    const sampled = await another({ ACCESS_LOG: '0.25' });
+    const { secret } = await fleet.admin.makeKey('sampled');
+    for (let i = 0; i < 40; i += 1) await statusOf(`${sampled.url}/fine`, secret);
+    for (let i = 0; i < 5; i += 1) await statusOf(`${sampled.url}/error`, secret);
+    const count = (path: string) => linesOf(sampled).filter((line) => line.path === path).length;
+    await until(() => count('/error') === 5);
+    expect(count('/fine')).toBe(10);
+  });
+
+  it('is empty when it is off', async () => {
+    const gateway = await another({ ACCESS_LOG: 'off' });
+    const { secret } = await fleet.admin.makeKey('silent');
+    expect(await statusOf(`${gateway.url}/error`, secret)).toBe(500);
+    await gateway.stop();
+    expect(gateway.output()).not.toContain('"msg":"request"');
+  });
+
+  it('loses no line when the gateway stops', async () => {
+    const gateway = await another({});
+    const { secret } = await fleet.admin.makeKey('stopping');
+    const sent = Array.from({ length: 50 }, (_, i) => statusOf(`${gateway.url}/${i}`, secret));
+    await Promise.all(sent);
+    expect(await gateway.stop()).toBe(0);
+    expect(linesOf(gateway)).toHaveLength(50);
+  });
+});

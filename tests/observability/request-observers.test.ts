@@ -1,0 +1,90 @@
+import { describe, expect, it } from '@jest/globals';
+import { KeyMetrics } from '../../src/observability/key-metrics.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { type BulkLogger, createLogger, type LogLevel } from '../../src/platform/logger.ts';
+import type { ExchangeSummary } from '../../src/proxy/summary.ts';
+import { observeRequests } from '../../src/request-observers.ts';
+
+const request: ExchangeSummary = {
+  requestId: 'one',
+  traceId: undefined,
+  method: 'GET',
+  path: '/',
+  status: 200,
+  outcome: 'forwarded',
+  durationMs: 2,
+  gatewayMs: 1,
+  backendEndedAtMs: null,
+  bodyBytes: 0,
+  keyId: 'key_1',
+  decision: undefined,
+};
+
+describe('observing requests', () => {
+  it.each([
+    [0, 'info', 0],
+    [1, 'warn', 0],
+    [1, 'info', 1],
+  ] as const)('with ACCESS_LOG %s and LOG_LEVEL %s makes %s loggers', (accessLog, level: LogLevel, made) => {
+    let loggers = 0;
+    const lines = createLogger('silent');
+    const bulkLogger = (): BulkLogger => {
+      loggers += 1;
+      return { lines, flush: () => {} };
+    };
+    const log = createLogger(level);
+    const observers = observeRequests(
+      { accessLog, metricsPerKey: 0 },
+      { clock: systemClock, log, bulkLogger, mask: (path) => path },
+    );
+    observers.proxied(request);
+    observers.flush();
+    expect(loggers).toBe(made);
+    expect(observers.readings).toEqual([]);
+  });
+});
+
+describe('the metrics of the busiest keys', () => {
+  function measured(shown: number) {
+    let nowMs = 0;
+    const keys = new KeyMetrics(shown, () => nowMs);
+    return {
+      keys,
+      pass: (ms: number) => {
+        nowMs += ms;
+      },
+      shown: () => {
+        const value = keys.reading().read();
+        return typeof value === 'number' ? [] : value.map(([labels, count]) => [labels.key_id, count]);
+      },
+    };
+  }
+
+  it('show as many keys as they were told, those with the most requests of the last minutes', () => {
+    const { keys, shown, pass } = measured(2);
+    for (let key = 1; key <= 5; key += 1) {
+      for (let i = 0; i < key * 10; i += 1) keys.observe(`key_${key}`, 'admitted');
+    }
+    expect(shown()).toEqual([
+      ['key_5', 50],
+      ['key_4', 40],
+    ]);
+    pass(5 * 60_000);
+    for (let i = 0; i < 20; i += 1) keys.observe('key_1', 'limited');
+    // All of a key's requests are counted, whenever it was shown.
+    expect(shown()).toEqual([
+      ['key_1', 10],
+      ['key_1', 20],
+      ['key_5', 50],
+    ]);
+  });
+
+  it('are bounded however many keys there are, and have room again once keys fall silent', () => {
+    const { keys, shown, pass } = measured(20_000);
+    for (let key = 0; key < 12_000; key += 1) keys.observe(`key_${key}`, 'admitted');
+    expect(shown()).toHaveLength(10_000);
+    pass(7 * 60_000);
+    keys.observe('key_late', 'admitted');
+    expect(shown()).toEqual([['key_late', 1]]);
+  });
+});

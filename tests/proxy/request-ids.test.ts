@@ -1,0 +1,104 @@
+import { describe, expect, it } from '@jest/globals';
+import { RequestIds } from '../../src/http/request-id.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { withGateway } from './support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const OURS = '[A-Za-z0-9_-]{16}';
+
+/** The request ids in a text, in order. */
+function idsIn(text: string): readonly string[] {
+  return [...text.matchAll(/^x-request-id: (.*)$/gim)].map(([, id = '']) => id.trim());
+}
+
+describe('X-Request-Id', () => {
+  const stage = withGateway({
+    requestIds: new RequestIds(systemRandom, (text) => text.includes('secret')),
+    corsAllowedOrigins: ['https://app.example.com'],
+  });
+
+  async function exchange(...lines: readonly string[]): Promise<{ backend: string; client: string }> {
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close', ...lines));
+    return { client: await client.ended(), backend: stage.backend.received };
+  }
+
+  it('is made for each request, returned, and told to the backend and to the log', async () => {
+    const { backend, client } = await exchange();
+    const [id = ''] = idsIn(client);
+    expect(id).toMatch(new RegExp(`^${OURS}$`));
+    expect(idsIn(backend)).toEqual([id]);
+    expect(stage.gateway.observed.map(({ requestId }) => requestId)).toEqual([id]);
+  });
+
+  it.each(['7', 'a'.repeat(128), '2f1c0a9e-5b0d-4c3e', 'Root=1-67891233-abcdef/+~._'])(
+    "is the client's when it is fit to be repeated: %s",
+    async (id) => {
+      const { backend, client } = await exchange(`x-request-id: ${id}`);
+      expect([...idsIn(client), ...idsIn(backend)]).toEqual([id, id]);
+    },
+  );
+
+  it.each([
+    ['with other characters', ['X-Request-Id: "quoted"']],
+    ['that is empty', ['X-Request-Id: ']],
+    ['that is too long', [`X-Request-Id: ${'a'.repeat(129)}`]],
+    ['that is there twice', ['X-Request-Id: one', 'X-Request-Id: two']],
+    ['that has a credential in it', ['X-Request-Id: my-secret-1']],
+    ['that is not ASCII', ['X-Request-Id: \u00e4']],
+  ])('of a client %s is replaced', async (_what, lines) => {
+    const { backend, client } = await exchange(...lines);
+    const [id = ''] = idsIn(client);
+    expect(id).toMatch(new RegExp(`^${OURS}$`));
+    expect(idsIn(backend)).toEqual([id]);
+  });
+
+  it("of the backend's answer is replaced", async () => {
+    stage.backend.answer('HTTP/1.1 200 OK\r\nx-request-ID: theirs\r\nContent-Length: 0\r\n\r\n');
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /', 'Connection: close', 'X-Request-Id: mine'),
+    );
+    expect(idsIn(await client.ended())).toEqual(['mine']);
+  });
+
+  it('is on answers of our own too: refused, preflight, bad gateway', async () => {
+    const { gateway, backend } = stage;
+    const refused = await gateway.send(
+      'GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: refused\r\nConnection: close\r\n\r\n',
+    );
+    expect(idsIn(await refused.ended())).toEqual(['refused']);
+    const preflight = await gateway.send(
+      'OPTIONS / HTTP/1.1\r\nHost: a\r\nX-Request-Id: preflight\r\nConnection: close\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\n\r\n',
+    );
+    expect(idsIn(await preflight.ended())).toEqual(['preflight']);
+    backend.answer('nonsense\r\n\r\n');
+    const failed = await gateway.send(gateway.head('GET /', 'X-Request-Id: failed', 'Connection: close'));
+    expect(idsIn(await failed.ended())).toEqual(['failed']);
+  });
+
+  it('never repeats itself and does not count', () => {
+    const ids = new RequestIds(systemRandom, () => false);
+    const request = { headers: {} } as Parameters<RequestIds['idOf']>[0];
+    const made = Array.from({ length: 1000 }, () => ids.idOf(request));
+    expect(new Set(made).size).toBe(1000);
+    for (const id of made) expect(id).toMatch(new RegExp(`^${OURS}$`));
+    // Neighbours share a character in the same place by chance only.
+    const alike = made.slice(1).filter((id, i) => id.slice(0, 4) === made[i]?.slice(0, 4));
+    expect(alike.length).toBeLessThan(3);
+  });
+});
+
+describe('traceparent and tracestate', () => {
+  const stage = withGateway();
+
+  it('go through as they are while traces are off', async () => {
+    stage.backend.answer(OK);
+    const lines = [
+      'TraceParent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
+      'tracestate: congo=t61rcWkgMzE,rojo=00f067aa0ba902b7',
+    ];
+    const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close', ...lines));
+    await client.ended();
+    for (const line of lines) expect(stage.backend.received).toContain(`\r\n${line}\r\n`);
+  });
+});
