@@ -126,6 +126,21 @@ describe('settings', () => {
     expect(faultsOf(complete)).toEqual([]);
   });
 
+  it.each([
+    'redis://a:7000,b:7000',
+    'rediss://user:word@a:26379, b:26379/mymaster?db=1',
+    'redis://a:1,redis://b:2',
+  ])('take several nodes of Redis, of which the first speaks for all: %s', (url) => {
+    expect(faultsOf({ ...complete, REDIS_URL: url })).toEqual([]);
+  });
+
+  it.each(['redis://a:7000,http://b:7000', 'a:7000,b:7000', 'redis://a:7000,'])(
+    'refuse the nodes %s',
+    (url) => {
+      expect(faultsOf({ ...complete, REDIS_URL: url })).toHaveLength(1);
+    },
+  );
+
   it('demand both secrets where the records outlive the machine', () => {
     expect(faultsOf({ ...minimal, DATABASE_URL: complete.DATABASE_URL })).toEqual([
       'ROOT_TOKEN: is required with DATABASE_URL',
