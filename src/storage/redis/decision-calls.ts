@@ -1,7 +1,7 @@
 import { NotCounted } from '../../limiter/not-counted.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { DecisionRoute, DecisionRoutes } from './decision-routes.ts';
-import type { LuaScript } from './lua-script.ts';
+import type { LuaScript, ScriptAnswered } from './lua-script.ts';
 import { safeRedisError } from './redis-failure.ts';
 
 /** Called exactly once, with either the failure (`NotCounted` where that is certain) or what the script returned. */
@@ -70,9 +70,9 @@ export class DecisionCalls {
 
   #send(call: Call, route: DecisionRoute): void {
     call.sentAt = this.#clock.monotonicMs();
-    route.hold();
     const deadlineMs = Math.floor(route.serverTimeAt(call.giveUpAt));
-    this.#script.call(route.target, [...call.keysAndArguments, String(deadlineMs)], (error, reply) => {
+    const sent = [...call.keysAndArguments, String(deadlineMs)];
+    const answered: ScriptAnswered = (error, reply) => {
       if (error) this.#failed(call, error);
       else if (isAnswer(reply)) this.#answered(call, route, reply);
       else
@@ -80,7 +80,13 @@ export class DecisionCalls {
           call,
           new Error('Redis answered a script call with something else than the script returns'),
         );
-    });
+    };
+    if (route.sharedCalls !== undefined) {
+      route.sharedCalls.add(this.#script, sent, answered);
+    } else {
+      route.hold();
+      this.#script.call(route.target, sent, answered);
+    }
   }
 
   #answered(call: Call, route: DecisionRoute, reply: readonly number[]): void {

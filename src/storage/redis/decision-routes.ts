@@ -4,10 +4,13 @@ import type { RedisConnection } from './connection.ts';
 import { DecisionServer } from './decision-server.ts';
 import { hashSlotOf } from './hash-slot.ts';
 import type { ScriptTarget } from './lua-script.ts';
+import { SharedCalls } from './shared-calls.ts';
 
 /** The way of a call to the server that decides it. */
 export interface DecisionRoute {
   readonly target: ScriptTarget;
+  /** Where all calls of an event-loop turn become one; undefined where each goes by itself, because its keys lie elsewhere. */
+  readonly sharedCalls?: SharedCalls;
   /** The least that the server's clock will show at an instant of our monotonic clock, in milliseconds since 1970. */
   serverTimeAt(instant: number): number;
   /** To be told the server's time from each answer. */
@@ -44,7 +47,7 @@ class SingleRoute implements DecisionRoutes {
 
   constructor(redis: Redis, clock: Clock) {
     this.#server = new DecisionServer(redis, clock);
-    this.#route = routeTo(this.#server);
+    this.#route = { ...routeTo(this.#server), sharedCalls: new SharedCalls(redis) };
   }
 
   get areReady(): boolean {

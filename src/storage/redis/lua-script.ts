@@ -28,13 +28,16 @@ export class LuaScript {
 
   /** Runs the script with its KEYS followed by its ARGV. With a callback, because decisions are made in the hot path. */
   call(redis: ScriptTarget, keysAndArguments: string[], answered: ScriptAnswered): void {
-    redis.evalsha(this.#sha, this.#numberOfKeys, ...keysAndArguments, (error, reply) => {
-      if (error?.message.startsWith('NOSCRIPT')) {
-        redis.eval(this.#text, this.#numberOfKeys, ...keysAndArguments, answered);
-        return;
-      }
-      answered(error, reply);
-    });
+    this.#send(redis, this.#numberOfKeys, keysAndArguments, answered);
+  }
+
+  /** Runs the script once for several calls of it: the KEYS of all of them, then the ARGV of all of them. The script must know how. */
+  callTogether(redis: ScriptTarget, calls: readonly (readonly string[])[], answered: ScriptAnswered): void {
+    const each = this.#numberOfKeys;
+    const joined: string[] = [];
+    for (const call of calls) for (let i = 0; i < each; i += 1) joined.push(call[i] ?? '');
+    for (const call of calls) for (let i = each; i < call.length; i += 1) joined.push(call[i] ?? '');
+    this.#send(redis, each * calls.length, joined, answered);
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
@@ -45,5 +48,15 @@ export class LuaScript {
       else resolve(reply);
     });
     return promise;
+  }
+
+  #send(redis: ScriptTarget, keys: number, keysAndArguments: string[], answered: ScriptAnswered): void {
+    redis.evalsha(this.#sha, keys, ...keysAndArguments, (error, reply) => {
+      if (error?.message.startsWith('NOSCRIPT')) {
+        redis.eval(this.#text, keys, ...keysAndArguments, answered);
+        return;
+      }
+      answered(error, reply);
+    });
   }
 }

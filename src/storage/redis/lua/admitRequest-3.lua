@@ -1,6 +1,8 @@
 --[[
-  Decides one request: is the replica's copy of the key's record current, and is there room in the key's window?
-  One call, one round trip, atomic over all replicas. Time is the server's.
+  Decides requests, one after the other: is the replica's copy of the key's record current, and is there room in the key's window?
+  One call, one round trip, atomic over all replicas. Time is the server's. A call may bring several decisions, each with the
+  three KEYS and six ARGV below; on a cluster only one, because their keys lie in different slots. What fails, fails at the first
+  write, so that an error means that nothing was counted.
 
   KEYS[1]  version: shared version of the key's record; "*" or "**" while a change is under way, "-" once deleted
   KEYS[2]  window:  requests counted in the open window
@@ -13,7 +15,8 @@
   ARGV[5]  milliseconds that an installed version is kept
   ARGV[6]  the server's time in milliseconds since 1970 from which on nobody waits for the answer any more
 
-  Answer: { 0, 0, 0, nowMs }                   stale: reload the copy and ask again
+  Answer, four numbers for each decision in the order of the KEYS:
+          { 0, 0, 0, nowMs }                   stale: reload the copy and ask again
           { 1, remaining, resetAtMs, nowMs }   admitted and counted
           { 2, 0, resetAtMs, nowMs }           denied, not counted
           { 3, 0, 0, nowMs }                   no limit applies
@@ -68,40 +71,54 @@ local function decimal(number) return string.format('%.0f', number) end
 
 local time = redis.call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
--- The caller has decided without us meanwhile: a call that waited in a socket while the server stood still must not count.
-if nowMs >= tonumber(ARGV[6]) then return { TOO_LATE, 0, 0, nowMs } end
 
-local values = redis.call('MGET', KEYS[1], KEYS[2], KEYS[3])
-local shared, count, period = values[1], tonumber(values[2] or ''), values[3]
-local version, isFresh, limit, token = ARGV[1], ARGV[2] == '1', tonumber(ARGV[3]), ARGV[4]
+local function decide(versionKey, windowKey, periodKey, version, isFresh, limit, token, keptMs, untilMs)
+  -- The caller has decided without us meanwhile: a call that waited in a socket while the server stood still must not count.
+  if nowMs >= untilMs then return TOO_LATE, 0, 0 end
 
-if shared ~= version then
-  -- A fresh copy comes from the record store after the request arrived: it decides whatever is stored here, but is
-  -- installed only where nothing is, so that it can't undo a mark, a tombstone or a newer version.
-  if not isFresh then return { STALE, 0, 0, nowMs } end
-  if not shared then redis.call('SET', KEYS[1], version, 'PX', ARGV[5]) end
-end
-if not limit then return { UNLIMITED, 0, 0, nowMs } end
+  local values = redis.call('MGET', versionKey, windowKey, periodKey)
+  local shared, period = values[1], values[3]
+  -- Only what INCR takes is a count: anything else would fail this call after others of it were counted.
+  local count = tonumber(string.match(values[2] or '', '^%-?[1-9]%d*$') or string.match(values[2] or '', '^0$'))
 
-local resetAtMs
-if count and period == token then
-  resetAtMs = redis.call('PEXPIRETIME', KEYS[2])
-  if resetAtMs < 0 then
-    -- The expiry is missing: without one the count would never be cleared.
-    resetAtMs = windowEndMs(nowMs, token)
-    redis.call('PEXPIREAT', KEYS[2], decimal(resetAtMs))
-    redis.call('PEXPIREAT', KEYS[3], decimal(resetAtMs))
+  if shared ~= version then
+    -- A fresh copy comes from the record store after the request arrived: it decides whatever is stored here, but is
+    -- installed only where nothing is, so that it can't undo a mark, a tombstone or a newer version.
+    if not isFresh then return STALE, 0, 0 end
+    if not shared then redis.call('SET', versionKey, version, 'PX', keptMs) end
   end
+  if not limit then return UNLIMITED, 0, 0 end
+
+  local resetAtMs
+  if count and period == token then
+    resetAtMs = redis.call('PEXPIRETIME', windowKey)
+    if resetAtMs < 0 then
+      -- The expiry is missing: without one the count would never be cleared.
+      resetAtMs = windowEndMs(nowMs, token)
+      redis.call('PEXPIREAT', windowKey, decimal(resetAtMs))
+      redis.call('PEXPIREAT', periodKey, decimal(resetAtMs))
+    end
+  end
+
+  if resetAtMs and resetAtMs > nowMs then
+    if count >= limit then return DENIED, 0, resetAtMs end
+    -- Clamped for a count that no request made, such as a negative one.
+    local used = math.max(redis.call('INCR', windowKey), 1)
+    return ADMITTED, limit - used, resetAtMs
+  end
+
+  resetAtMs = windowEndMs(nowMs, token)
+  redis.call('SET', windowKey, '1', 'PXAT', decimal(resetAtMs))
+  redis.call('SET', periodKey, token, 'PXAT', decimal(resetAtMs))
+  return ADMITTED, limit - 1, resetAtMs
 end
 
-if resetAtMs and resetAtMs > nowMs then
-  if count >= limit then return { DENIED, 0, resetAtMs, nowMs } end
-  -- Clamped for a count that no request made, such as a negative one.
-  local used = math.max(redis.call('INCR', KEYS[2]), 1)
-  return { ADMITTED, limit - used, resetAtMs, nowMs }
+local answers = {}
+for at = 0, #KEYS / 3 - 1 do
+  local k, a, to = 3 * at, 6 * at, 4 * at
+  answers[to + 1], answers[to + 2], answers[to + 3] = decide(
+    KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
+    ARGV[a + 1], ARGV[a + 2] == '1', tonumber(ARGV[a + 3]), ARGV[a + 4], ARGV[a + 5], tonumber(ARGV[a + 6]))
+  answers[to + 4] = nowMs
 end
-
-resetAtMs = windowEndMs(nowMs, token)
-redis.call('SET', KEYS[2], '1', 'PXAT', decimal(resetAtMs))
-redis.call('SET', KEYS[3], token, 'PXAT', decimal(resetAtMs))
-return { ADMITTED, limit - 1, resetAtMs, nowMs }
+return answers
