@@ -1,12 +1,12 @@
 # Node's long-term support line, pinned by version. The tests run on the Node of package.json; `engines` says what both must meet.
 ARG NODE_IMAGE=node:24.21.0-alpine3.24
 
-# Dependencies change less often than source: a layer of their own. `optional` is the embedded Postgres, which is for one machine
-# and one process; the image runs with NODE_ENV=production, which demands real stores. No package here needs an install script.
+# Dependencies change less often than source: a layer of their own. Of the optional ones the image keeps those for traces, but not the
+# embedded Postgres, which is for one machine and one process: NODE_ENV=production demands real stores. No package here needs an install script.
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --omit=optional --ignore-scripts
+RUN npm ci --omit=dev --ignore-scripts && rm -r node_modules/@electric-sql
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production

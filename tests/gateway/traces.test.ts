@@ -1,0 +1,185 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { statusOf } from '../support/burst.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { startGateway } from '../support/gateway.ts';
+import { type OtlpReceiver, type ReceivedSpan, startOtlpReceiver } from '../support/otlp-receiver.ts';
+import { until } from '../support/until.ts';
+
+const SERVER = 2;
+const CLIENT = 3;
+const ERROR = 2;
+const TRACE_ID = '0af7651916cd43dd8448eb211c80319c';
+const CALLER = 'b7ad6b7169203331';
+
+let receiver: OtlpReceiver;
+let fleet: Fleet;
+let url: string;
+let key: { readonly id: string; readonly secret: string };
+/** The last `traceparent` and `tracestate` that the backend got. */
+let atBackend: readonly unknown[] = [];
+
+beforeAll(async () => {
+  receiver = await startOtlpReceiver();
+  fleet = await startFleet(
+    1,
+    {
+      OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
+      OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_BSP_SCHEDULE_DELAY: '50',
+      OTEL_RESOURCE_ATTRIBUTES: 'deployment.environment.name=test',
+    },
+    (req, res) => {
+      atBackend = [req.headers.traceparent, req.headers.tracestate];
+      if (req.url === '/reset') req.socket.destroy();
+      else if (req.url?.startsWith('/slow')) setTimeout(() => res.end('ok'), 60);
+      else res.writeHead(req.url === '/missing' ? 404 : 200).end('ok');
+    },
+  );
+  url = fleet.replicas[0]?.url ?? '';
+  key = await fleet.admin.makeKey('traced');
+});
+afterAll(async () => {
+  await fleet?.stop();
+  await receiver?.stop();
+});
+
+async function send(path: string, fields: Readonly<Record<string, string>> = {}): Promise<Response> {
+  const answer = await fetch(`${url}${path}`, {
+    headers: { authorization: `Bearer ${key.secret}`, cookie: 'private-cookie', ...fields },
+  });
+  await answer.arrayBuffer();
+  return answer;
+}
+
+/** The spans of the request with this id: the server's, and the client's within it. */
+async function spansOf(requestId: string | null): Promise<{ server: ReceivedSpan; client?: ReceivedSpan }> {
+  const find = () => receiver.spans.find(({ attributes }) => attributes['tollgate.request.id'] === requestId);
+  await until(() => find() !== undefined);
+  const server = find();
+  if (server === undefined) throw new Error('no span');
+  const client = receiver.spans.find(({ parentSpanId }) => parentSpanId === server.spanId);
+  return { server, ...(client !== undefined && { client }) };
+}
+
+describe('with an endpoint of OpenTelemetry set, a request', () => {
+  it('is a server span in the trace of its caller, and a client span that the backend continues', async () => {
+    const answer = await send('/slow?token=private-query', {
+      traceparent: `00-${TRACE_ID}-${CALLER}-01`,
+      tracestate: 'rojo=00f067aa0ba902b7',
+    });
+    const { server, client } = await spansOf(answer.headers.get('x-request-id'));
+    expect(server).toMatchObject({ traceId: TRACE_ID, parentSpanId: CALLER, name: 'GET', kind: SERVER });
+    expect(server.attributes).toMatchObject({
+      'http.request.method': 'GET',
+      'http.response.status_code': 200,
+      'url.path': '/slow',
+      'tollgate.key.id': key.id,
+      'tollgate.outcome': 'forwarded',
+    });
+    expect(client).toMatchObject({ traceId: TRACE_ID, parentSpanId: server.spanId, kind: CLIENT });
+    expect(client?.attributes).toMatchObject({
+      'http.request.method': 'GET',
+      'http.response.status_code': 200,
+      'server.address': '127.0.0.1',
+      'server.port': Number(new URL(fleet.environment.BACKEND_URL ?? '').port),
+    });
+    expect(atBackend).toEqual([`00-${TRACE_ID}-${client?.spanId}-01`, 'rojo=00f067aa0ba902b7']);
+    const lasted = (span = server) =>
+      Number(BigInt(span.endTimeUnixNano) - BigInt(span.startTimeUnixNano)) / 1e6;
+    expect(lasted(client)).toBeGreaterThan(55);
+    expect(lasted(server)).toBeGreaterThanOrEqual(lasted(client));
+    expect(receiver.resource).toMatchObject({
+      'service.name': 'tollgate',
+      'deployment.environment.name': 'test',
+    });
+  });
+
+  it('without a caller that traces begins a trace, which its log line names', async () => {
+    const answer = await send('/fine');
+    const requestId = answer.headers.get('x-request-id');
+    const { server, client } = await spansOf(requestId);
+    expect(server.parentSpanId ?? '').toBe('');
+    expect(atBackend).toEqual([`00-${server.traceId}-${client?.spanId}-01`, undefined]);
+    const line = () =>
+      fleet.replicas[0]
+        ?.output()
+        .split('\n')
+        .find((each) => each.includes(`"${requestId}"`));
+    await until(() => line() !== undefined);
+    expect(JSON.parse(line() ?? '')).toMatchObject({ traceId: server.traceId });
+  });
+
+  it('is not recorded where the caller says so, but stays in its trace', async () => {
+    await send('/fine', { traceparent: `00-${TRACE_ID}-${CALLER}-00` });
+    expect(atBackend[0]).toMatch(new RegExp(`^00-${TRACE_ID}-[0-9a-f]{16}-00$`));
+    expect(atBackend[0]).not.toContain(CALLER);
+  });
+
+  it('that fails says why; a denial and a 404 are no failures of the server', async () => {
+    const failed = await spansOf((await send('/reset')).headers.get('x-request-id'));
+    expect(failed.server).toMatchObject({ status: { code: ERROR } });
+    expect(failed.server.attributes).toMatchObject({
+      'http.response.status_code': 502,
+      'error.type': 'bad_gateway',
+    });
+    expect(failed.client).toMatchObject({ status: { code: ERROR } });
+    const missing = await spansOf((await send('/missing')).headers.get('x-request-id'));
+    expect(missing.server.status.code ?? 0).toBe(0);
+    const refused = await spansOf(
+      (await send('/fine', { authorization: 'Bearer no' })).headers.get('x-request-id'),
+    );
+    expect(refused.server.attributes).toMatchObject({ 'tollgate.outcome': 'invalid_api_key' });
+    expect(refused.client).toBeUndefined();
+  });
+
+  it('leaves no secret in a trace', async () => {
+    const answer = await send(`/in-the-path/${key.secret}?also=${key.secret}`);
+    const { server } = await spansOf(answer.headers.get('x-request-id'));
+    expect(server.attributes['url.path']).toBe('/in-the-path/***');
+    for (const text of [key.secret, 'private-query', 'private-cookie']) {
+      expect(receiver.received).not.toContain(text);
+    }
+  });
+});
+
+describe('traces', () => {
+  it('are sent as protobuf unless told otherwise, and the last of them at the stop', async () => {
+    const own = await startOtlpReceiver();
+    const gateway = await startGateway({
+      ...fleet.environment,
+      OTEL_EXPORTER_OTLP_PROTOCOL: '',
+      OTEL_EXPORTER_OTLP_ENDPOINT: own.url,
+      OTEL_BSP_SCHEDULE_DELAY: '60000',
+    });
+    expect(await statusOf(`${gateway.url}/at-the-end`, key.secret)).toBe(200);
+    expect(own.types.size).toBe(0);
+    expect(await gateway.stop()).toBe(0);
+    expect([...own.types]).toEqual(['application/x-protobuf']);
+    expect(own.received).toContain('/at-the-end');
+    await own.stop();
+  });
+
+  it('that can not be delivered cost no request, and the log says so without an address', async () => {
+    const gateway = await startGateway({
+      ...fleet.environment,
+      OTEL_EXPORTER_OTLP_ENDPOINT: 'http://user:private-password@127.0.0.1:1',
+      OTEL_EXPORTER_OTLP_HEADERS: 'api-key=private-header',
+      OTEL_EXPORTER_OTLP_TIMEOUT: '300',
+    });
+    expect(await statusOf(gateway.url, key.secret)).toBe(200);
+    await until(() => gateway.output().includes('traces can not be delivered'));
+    expect(await gateway.stop()).toBe(0);
+    expect(gateway.output()).not.toContain('private');
+  });
+
+  it('that are off load nothing of OpenTelemetry', async () => {
+    const gateway = await startGateway({
+      ...fleet.environment,
+      OTEL_SDK_DISABLED: 'true',
+      NODE_DEBUG: 'esm',
+    });
+    await gateway.stop();
+    expect(gateway.output()).toContain('observability/start-tracing.ts');
+    expect(gateway.output()).not.toContain('@opentelemetry');
+  });
+});
