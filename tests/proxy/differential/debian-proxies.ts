@@ -1,0 +1,168 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { requireProgram } from '../../support/debian-package.ts';
+import { freePort } from '../../support/free-port.ts';
+import { until } from '../../support/until.ts';
+import type { Contender, Lane } from './contender.ts';
+import { RecordingBackend } from './recording-backend.ts';
+
+const run = promisify(execFile);
+
+/** A program's part in the comparison: how it is started, and what it is told. */
+interface Recipe {
+  readonly program: string;
+  /** `-v` prints it, on whichever output. */
+  readonly version: RegExp;
+  configuration(lanes: readonly Pick<Lane, 'port' | 'backend'>[]): string;
+  arguments(directory: string, file: string): readonly string[];
+}
+
+/** nginx reads a whole body before it asks its backend: a body that turns out malformed reaches nobody. */
+const NGINX: Recipe = {
+  program: 'nginx',
+  version: /nginx\/(\S+)/,
+  arguments: (directory, file) => ['-p', directory, '-e', 'stderr', '-c', file],
+  configuration: (lanes) => `daemon off;
+master_process off;
+pid nginx.pid;
+error_log stderr crit;
+events { worker_connections 512; }
+http {
+  access_log off;
+  ${['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((what) => `${what}_temp_path ${what};`).join('\n  ')}
+  # As long as ours may be: sizes are not what is compared.
+  large_client_header_buffers 4 16k;
+  client_max_body_size 0;
+  client_header_timeout 5s;
+  client_body_timeout 5s;
+  keepalive_timeout 5s;
+  proxy_http_version 1.1;
+${lanes.map(({ port, backend }) => `  server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${backend.port}; } }`).join('\n')}
+}
+`,
+};
+
+const HAPROXY: Recipe = {
+  program: 'haproxy',
+  version: /version (\S+)/,
+  arguments: (_directory, file) => ['-db', '-f', file],
+  configuration: (lanes) => `global
+  # Sizes are not what is compared.
+  tune.bufsize 65536
+defaults
+  mode http
+  timeout connect 5s
+  timeout server 6s
+  timeout client 5s
+  timeout http-request 5s
+  timeout http-keep-alive 5s
+${lanes
+  .map(
+    ({ port, backend }, i) => `frontend in${i}
+  bind 127.0.0.1:${port}
+  default_backend out${i}
+backend out${i}
+  server recording 127.0.0.1:${backend.port}
+`,
+  )
+  .join('')}`,
+};
+
+/** nginx as a plain reverse proxy. Undefined where it is missing and can't be installed. */
+export function startNginx(lanes: number): Promise<Contender | undefined> {
+  return startProxy(NGINX, lanes);
+}
+
+/** HAProxy as a plain reverse proxy. Undefined where it is missing and can't be installed. */
+export function startHaproxy(lanes: number): Promise<Contender | undefined> {
+  return startProxy(HAPROXY, lanes);
+}
+
+const ATTEMPTS = 3;
+
+async function startProxy(recipe: Recipe, count: number): Promise<Contender | undefined> {
+  const program = await requireProgram(recipe.program, recipe.program).catch(() => undefined);
+  if (program === undefined) return undefined;
+  const { stdout, stderr } = await run(program, ['-v']);
+  const version = recipe.version.exec(stdout + stderr)?.[1] ?? 'unknown';
+  const backends = await Promise.all(Array.from({ length: count }, () => RecordingBackend.start()));
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      const started = await startOn(recipe, program, backends);
+      return {
+        version,
+        lanes: started.lanes,
+        stop: async () => {
+          await started.stop();
+          await Promise.all(backends.map((backend) => backend.stop()));
+        },
+      };
+    } catch (error) {
+      // A port that was free a moment ago may be somebody's by now.
+      if (attempt === ATTEMPTS) throw error;
+    }
+  }
+}
+
+/** Throws when it does not listen on all of its ports, with what it wrote. */
+async function startOn(
+  recipe: Recipe,
+  program: string,
+  backends: readonly RecordingBackend[],
+): Promise<Pick<Contender, 'lanes' | 'stop'>> {
+  const lanes: Lane[] = [];
+  for (const backend of backends) lanes.push({ port: await freePort(), backend, settled: async () => {} });
+  const directory = await mkdtemp(join(tmpdir(), `tollgate-${recipe.program}-`));
+  const file = join(directory, 'proxy.conf');
+  await writeFile(file, recipe.configuration(lanes));
+  const child = spawn(program, recipe.arguments(directory, file), { stdio: ['ignore', 'ignore', 'pipe'] });
+  const onExit = () => child.kill('SIGKILL');
+  process.once('exit', onExit);
+  let written = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    written += text;
+  });
+  const stop = async (): Promise<void> => {
+    await end(child);
+    process.removeListener('exit', onExit);
+    await rm(directory, { recursive: true, force: true });
+  };
+  try {
+    for (const { port } of lanes) {
+      await until(async () => hasEnded(child) || (await listens(port)), { timeoutMs: 10_000 });
+    }
+    if (hasEnded(child)) throw new Error(`${recipe.program} ended at once:\n${written}`);
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { lanes, stop };
+}
+
+async function listens(port: number): Promise<boolean> {
+  const socket = connect(port, '127.0.0.1');
+  try {
+    await once(socket, 'connect');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    socket.destroy();
+  }
+}
+
+function hasEnded(child: ChildProcess): boolean {
+  return child.exitCode !== null || child.signalCode !== null;
+}
+
+async function end(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || hasEnded(child)) return;
+  const gone = once(child, 'exit');
+  child.kill('SIGKILL');
+  await gone;
+}
