@@ -43,9 +43,12 @@ async function healthCheck(port: number): Promise<number> {
 describe('the image', () => {
   it('is built in two stages on an exact version of a Node that meets `engines`', async () => {
     const [pinned = ''] = await values('ARG');
-    const [, major] = /^NODE_IMAGE=node:(\d+)\.\d+\.\d+-alpine\d+\.\d+$/.exec(pinned) ?? [];
+    const [, major, minor] = /^NODE_IMAGE=node:(\d+)\.(\d+)\.\d+-alpine\d+\.\d+$/.exec(pinned) ?? [];
     const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as { engines: { node: string } };
-    expect(Number(major)).toBeGreaterThanOrEqual(Number(engines.node.replace('>=', '')));
+    const [leastMajor, leastMinor] = engines.node.replace('>=', '').split('.');
+    expect(Number(major) * 1000 + Number(minor)).toBeGreaterThanOrEqual(
+      Number(leastMajor) * 1000 + Number(leastMinor),
+    );
     // Even majors are the ones with long-term support.
     expect(Number(major) % 2).toBe(0);
     expect(await values('FROM')).toEqual([
