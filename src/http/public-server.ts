@@ -294,7 +294,9 @@ function drain(
     server.close(() => {
       for (const timer of [idle, unused, deadline]) clearTimeout(timer);
       // A server counts a connection as closed before the connection and its response say so, and whoever waits for that has work left.
-      const closed = [...sockets].map((socket) => new Promise<void>((done) => socket.once('close', () => done())));
+      const closed = [...sockets].map(
+        (socket) => new Promise<void>((done) => socket.once('close', () => done())),
+      );
       void Promise.all(closed).then(() => setImmediate(resolve));
     });
   });

@@ -168,8 +168,8 @@ function expectationFault(fields: HeadFields, minor: number): TollgateError | un
   return new TollgateError('expectation_failed', 'The only expectation understood is "100-continue".');
 }
 
-/** `uri-host [":" port]` of RFC 9110 section 7.2, not empty. */
-const AUTHORITY = /^(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+/** `uri-host [":" port]` of RFC 9110 section 7.2, not empty; no `.` or `..`, which some take for directories. */
+const AUTHORITY = /^(?!.*\.\.|\.(?::|$))(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
 function isAuthority(value: string): boolean {
   return AUTHORITY.test(value);
