@@ -1,0 +1,60 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll } from '@jest/globals';
+import { Admin } from '../../support/admin.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
+import { createTestDatabase, type TestDatabase, testRedisUrl } from '../../support/stores.ts';
+
+/** A gateway in a process of its own, in front of a backend in this one. */
+export interface ClientStage {
+  readonly gateway: GatewayProcess;
+  readonly admin: Admin;
+  /** A key without a plan of its own. */
+  readonly key: { readonly id: string; readonly secret: string };
+  readonly backend: Server;
+  /** What the gateway was started with. */
+  readonly environment: Readonly<Record<string, string>>;
+  /** What the backend does with requests from now on. */
+  answer(listener: RequestListener): void;
+}
+
+/** Gives the calling file a gateway with real stores. Whatever a client of it may do, it is a client of the whole. */
+export function withGatewayProcess(settings: Readonly<Record<string, string>> = {}): ClientStage {
+  let listener: RequestListener = (_req, res) => void res.end('ok');
+  const backend = createServer((req, res) => listener(req, res));
+  const stage: { -readonly [Part in keyof ClientStage]?: ClientStage[Part] } = {
+    backend,
+    answer: (next) => {
+      listener = next;
+    },
+  };
+  let database: TestDatabase | undefined;
+
+  beforeAll(async () => {
+    database = await createTestDatabase();
+    backend.listen(0, '127.0.0.1');
+    await once(backend, 'listening');
+    stage.environment = {
+      BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+      DATABASE_URL: database.url,
+      REDIS_URL: testRedisUrl(),
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+      // A machine that runs other tests as well may stall for longer than an operator would want to wait.
+      REDIS_TIMEOUT_MS: '5000',
+      ...settings,
+    };
+    stage.gateway = await startGateway(stage.environment);
+    stage.admin = new Admin(stage.gateway.url);
+    stage.key = await stage.admin.makeKey('client');
+  }, 60_000);
+
+  afterAll(async () => {
+    await stage.gateway?.stop();
+    backend.close();
+    backend.closeAllConnections();
+    await database?.drop();
+  });
+  return stage as ClientStage;
+}

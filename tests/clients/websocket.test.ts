@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { WebSocket, WebSocketServer } from 'ws';
+import { Admin } from '../support/admin.ts';
+import { startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { withGatewayProcess } from './support/stage.ts';
+
+const stage = withGatewayProcess();
+const opened: WebSocket[] = [];
+let server: WebSocketServer;
+
+beforeAll(() => {
+  server = new WebSocketServer({ server: stage.backend, perMessageDeflate: true });
+  server.on('connection', (socket) => {
+    socket.on('error', () => {});
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  });
+});
+afterEach(() => {
+  for (const socket of [...opened.splice(0), ...server.clients]) socket.terminate();
+});
+
+/** A connected pair: the client's end, and the backend's. */
+async function open(
+  secret = stage.key.secret,
+  { url = stage.gateway.url, ...options }: WebSocket.ClientOptions & { url?: string } = {},
+): Promise<{ readonly client: WebSocket; readonly backend: WebSocket }> {
+  const accepted = once(server, 'connection');
+  const client = new WebSocket(`${url.replace('http', 'ws')}/chat?room=1`, ['one', 'two'], {
+    headers: { authorization: `Bearer ${secret}` },
+    ...options,
+  });
+  opened.push(client);
+  client.on('error', () => {});
+  const [[backend]] = await Promise.all([accepted, once(client, 'open')]);
+  return { client, backend: backend as WebSocket };
+}
+
+async function echoed(client: WebSocket, data: string | Buffer): Promise<Buffer> {
+  const answer = once(client, 'message');
+  client.send(data);
+  return (await answer)[0] as Buffer;
+}
+
+function residentMiB(pid: number): number {
+  const [, kilobytes = '0'] = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
+  return Number(kilobytes) / 1024;
+}
+
+describe('a WebSocket through the gateway', () => {
+  it('carries messages of any size both ways, with compression, a protocol, pings and pongs', async () => {
+    const { client } = await open();
+    expect(client.protocol).toBe('one');
+    expect(client.extensions).toContain('permessage-deflate');
+    expect((await echoed(client, 'hello')).toString()).toBe('hello');
+    for (const size of [0, 1, 125, 126, 65_535, 65_536, 3_000_000]) {
+      const data = randomBytes(size);
+      expect((await echoed(client, data)).equals(data)).toBe(true);
+    }
+    const pong = once(client, 'pong');
+    client.ping('are you there');
+    expect(String((await pong)[0])).toBe('are you there');
+  });
+
+  it('passes codes and reasons of a close from either side', async () => {
+    const first = await open();
+    const seen = once(first.backend, 'close');
+    first.client.close(4001, 'bye');
+    expect((await seen).map(String)).toEqual(['4001', 'bye']);
+    const second = await open();
+    const heard = once(second.client, 'close');
+    second.backend.close(4002, 'done');
+    expect((await heard).map(String)).toEqual(['4002', 'done']);
+  });
+
+  it('ends for one side when the other is cut', async () => {
+    const first = await open();
+    const seen = once(first.backend, 'close');
+    first.client.terminate();
+    expect((await seen)[0]).toBe(1006);
+    const second = await open();
+    const heard = once(second.client, 'close');
+    second.backend.terminate();
+    expect((await heard)[0]).toBe(1006);
+  });
+
+  it('is refused without a key, with a wrong one and over the limit, as JSON', async () => {
+    await stage.admin.makePlan('one-socket', 1, 'hour');
+    const { secret } = await stage.admin.makeKey('limited', 'one-socket');
+    await open(secret);
+    for (const [presented, status, code] of [
+      [undefined, 401, 'missing_api_key'],
+      [`Bearer ${secret}x`, 401, 'invalid_api_key'],
+      [`Bearer ${secret}`, 429, undefined],
+    ] as const) {
+      const client = new WebSocket(stage.gateway.url.replace('http', 'ws'), {
+        headers: presented === undefined ? {} : { authorization: presented },
+      });
+      client.on('error', () => {});
+      const [, answer] = await once(client, 'unexpected-response');
+      expect(answer.statusCode).toBe(status);
+      const body = JSON.parse(String((await once(answer, 'data'))[0]));
+      if (code === undefined) expect(body).toMatchObject({ limit: 1, remaining: 0 });
+      else expect(body).toMatchObject({ code });
+    }
+  });
+
+  it('counts as one request, with the time that the upgrade took', async () => {
+    const { id, secret } = await stage.admin.makeKey('counted');
+    const { client } = await open(secret);
+    for (let i = 0; i < 10; i += 1) await echoed(client, 'x');
+    await until(async () => (await stage.admin.detail(id)).usage.totalRequests === 1);
+    const { usage } = await stage.admin.detail(id);
+    expect(usage).toMatchObject({ totalRequests: 1, successfulRequests: 1, failedRequests: 0 });
+    expect(usage.endpoints).toMatchObject([{ endpoint: '/chat', requests: 1 }]);
+    expect(usage.endpoints[0].averageResponseTimeMs).toBeGreaterThan(0);
+    expect(usage.endpoints[0].averageResponseTimeMs).toBeLessThan(5000);
+  });
+
+  it.each(['deleted', 'disabled'] as const)('is closed within a second when its key is %s', async (how) => {
+    const { id, secret } = await stage.admin.makeKey(how);
+    const kept = await open();
+    const { client, backend } = await open(secret);
+    const ended = Promise.all([once(client, 'close'), once(backend, 'close')]);
+    const startedAt = performance.now();
+    if (how === 'deleted') await stage.admin.deleteKey(id);
+    else await stage.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    await ended;
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect((await echoed(kept.client, 'still here')).toString()).toBe('still here');
+  });
+
+  it('holds a fast sender back for a slow receiver, and keeps nothing in the gateway', async () => {
+    const { client, backend } = await open(undefined, { perMessageDeflate: false });
+    const piece = randomBytes(1024 * 1024);
+    const pieces = 128;
+    client.pause();
+    const before = residentMiB(stage.gateway.pid);
+    for (let i = 0; i < pieces; i += 1) backend.send(piece);
+    let left = -1;
+    while (left !== backend.bufferedAmount) {
+      left = backend.bufferedAmount;
+      await new Promise((resolve) => setTimeout(resolve, 200));
+    }
+    expect(left).toBeGreaterThan(100 * piece.length);
+    expect(residentMiB(stage.gateway.pid) - before).toBeLessThan(64);
+    let received = 0;
+    const all = new Promise<void>((resolve) => {
+      client.on('message', (data: Buffer) => {
+        received += data.length;
+        if (received === pieces * piece.length) resolve();
+      });
+    });
+    client.resume();
+    await all;
+  });
+
+  it('stays during the drain time of a gateway that stops, and is closed after it', async () => {
+    const stopping = await startGateway({ ...stage.environment, SHUTDOWN_DRAIN_MS: '700' });
+    const { secret } = await new Admin(stopping.url).makeKey('stopping');
+    const { client, backend } = await open(secret, { url: stopping.url });
+    const closed = Promise.all([once(client, 'close'), once(backend, 'close')]);
+    const startedAt = performance.now();
+    const stopped = stopping.stop();
+    expect((await echoed(client, 'during the drain')).toString()).toBe('during the drain');
+    await closed;
+    expect(performance.now() - startedAt).toBeGreaterThan(600);
+    expect(await stopped).toBe(0);
+  });
+});
