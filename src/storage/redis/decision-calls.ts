@@ -1,5 +1,6 @@
 import { NotCounted } from '../../limiter/not-counted.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { readNumbers } from './decision-reply.ts';
 import type { DecisionRoute, DecisionRoutes } from './decision-routes.ts';
 import type { LuaScript, ScriptAnswered } from './lua-script.ts';
 import { safeRedisError } from './redis-failure.ts';
@@ -73,8 +74,9 @@ export class DecisionCalls {
     const deadlineMs = Math.floor(route.serverTimeAt(call.giveUpAt));
     const sent = [...call.keysAndArguments, String(deadlineMs)];
     const answered: ScriptAnswered = (error, reply) => {
+      const numbers = error ? undefined : readNumbers(reply);
       if (error) this.#failed(call, error);
-      else if (isAnswer(reply)) this.#answered(call, route, reply);
+      else if (numbers?.length === 4) this.#answered(call, route, numbers);
       else
         this.#end(
           call,
@@ -154,8 +156,4 @@ const REDIRECTION = /^(MOVED|ASK|TRYAGAIN) /;
 /** The server has said that it did not run the script, or the client that it found no server for it. */
 function isRefusal(error: Error): boolean {
   return error.name === 'ReplyError' || error.message.startsWith('Too many Cluster redirections');
-}
-
-function isAnswer(reply: unknown): reply is number[] {
-  return Array.isArray(reply) && reply.length === 4 && reply.every((item) => typeof item === 'number');
 }

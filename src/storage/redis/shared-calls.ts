@@ -1,3 +1,4 @@
+import { readNumbers } from './decision-reply.ts';
 import type { LuaScript, ScriptAnswered, ScriptTarget } from './lua-script.ts';
 
 /** Decisions in one call at most: while it runs the server does nothing else, about 10 µs for each. */
@@ -52,7 +53,8 @@ export class SharedCalls {
 }
 
 function distribute(sent: readonly Waiting[], error: Error | null | undefined, reply: unknown): void {
-  const numbers = Array.isArray(reply) && reply.length === NUMBERS * sent.length ? reply : undefined;
+  const all = readNumbers(reply);
+  const numbers = all?.length === NUMBERS * sent.length ? all : undefined;
   let from = 0;
   for (const { answered } of sent) {
     if (error) answered(error);

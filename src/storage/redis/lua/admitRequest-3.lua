@@ -15,12 +15,13 @@
   ARGV[5]  milliseconds that an installed version is kept
   ARGV[6]  the server's time in milliseconds since 1970 from which on nobody waits for the answer any more
 
-  Answer, four numbers for each decision in the order of the KEYS:
-          { 0, 0, 0, nowMs }                   stale: reload the copy and ask again
-          { 1, remaining, resetAtMs, nowMs }   admitted and counted
-          { 2, 0, resetAtMs, nowMs }           denied, not counted
-          { 3, 0, 0, nowMs }                   no limit applies
-          { 4, 0, 0, nowMs }                   too late: nothing was done
+  Answer, one text with four numbers for each decision in the order of the KEYS, all separated by blanks: a reply of so many
+  numbers would cost the client more than all else about it.
+          0, 0, 0, nowMs                   stale: reload the copy and ask again
+          1, remaining, resetAtMs, nowMs   admitted and counted
+          2, 0, resetAtMs, nowMs           denied, not counted
+          3, 0, 0, nowMs                   no limit applies
+          4, 0, 0, nowMs                   too late: nothing was done
 ]]
 local STALE, ADMITTED, DENIED, UNLIMITED, TOO_LATE = 0, 1, 2, 3, 4
 local DAY_MS = 86400000
@@ -115,10 +116,10 @@ end
 
 local answers = {}
 for at = 0, #KEYS / 3 - 1 do
-  local k, a, to = 3 * at, 6 * at, 4 * at
-  answers[to + 1], answers[to + 2], answers[to + 3] = decide(
+  local k, a = 3 * at, 6 * at
+  local kind, remaining, resetAtMs = decide(
     KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
     ARGV[a + 1], ARGV[a + 2] == '1', tonumber(ARGV[a + 3]), ARGV[a + 4], ARGV[a + 5], tonumber(ARGV[a + 6]))
-  answers[to + 4] = nowMs
+  answers[at + 1] = string.format('%d %.0f %.0f %.0f', kind, remaining, resetAtMs, nowMs)
 end
-return answers
+return table.concat(answers, ' ')
