@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { type BlockList, isIP } from 'node:net';
+import { type BlockList, isIP, type Socket } from 'node:net';
 
 /**
  * The address that a request came from, as far as it can be believed: the peer's, or, when the peer is a trusted proxy, the right-most
@@ -26,6 +26,27 @@ export function isTrusted(address: string, trustedProxies: BlockList): boolean {
   const plain = plainAddress(address);
   const family = isIP(plain);
   return family !== 0 && trustedProxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
+}
+
+/** The other end of a connection. */
+export interface Peer {
+  /** Empty when the connection is gone already. */
+  readonly address: string;
+  /** Whether it is a proxy whose word counts. */
+  readonly isTrusted: boolean;
+}
+
+/** A connection's peer stays what it is: this only saves looking at it again for every request. */
+const peers = new WeakMap<Socket, Peer>();
+
+/** The peer of a connection of a server whose trusted proxies are always the same. */
+export function peerOf(socket: Socket, trustedProxies: BlockList): Peer {
+  const known = peers.get(socket);
+  if (known !== undefined) return known;
+  const address = plainAddress(socket.remoteAddress ?? '');
+  const peer: Peer = { address, isTrusted: isTrusted(address, trustedProxies) };
+  if (address !== '') peers.set(socket, peer);
+  return peer;
 }
 
 /** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */

@@ -238,5 +238,13 @@ function checkDeadline(call: BackendCall): void {
 
 /** undici's own type leaves open what it passes: for HTTP/1.1 it is names and values in turn, as received. */
 function rawFields({ rawHeaders }: Dispatcher.DispatchController): readonly Buffer[] {
-  return Array.isArray(rawHeaders) ? rawHeaders.filter((part) => Buffer.isBuffer(part)) : [];
+  return Array.isArray(rawHeaders) && areBuffers(rawHeaders) ? rawHeaders : [];
+}
+
+function areBuffers(parts: readonly unknown[]): parts is readonly Buffer[] {
+  return parts.every(isBuffer);
+}
+
+function isBuffer(part: unknown): boolean {
+  return Buffer.isBuffer(part);
 }

@@ -1,5 +1,5 @@
-import { isIPv6 } from 'node:net';
-import { plainAddress } from '../http/client-address.ts';
+import type { IncomingHttpHeaders } from 'node:http';
+import type { Peer } from '../http/client-address.ts';
 import type { Exchange } from './exchange.ts';
 
 /** Fields that tell a backend who asked and how, and that are always written anew. Lower case. */
@@ -19,20 +19,22 @@ export function isProxyClaim(name: string): boolean {
  * Adds `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop to a flat list of fields. Behind a trusted proxy its
  * chain is continued and its host and protocol are kept; from anybody else the values are our own alone.
  */
-export function pushForwardedFields(fields: string[], { req, head }: Exchange, trusted: boolean): void {
-  const peer = plainAddress(req.socket.remoteAddress ?? '');
-  const before = trusted ? req.headers : {};
+export function pushForwardedFields(fields: string[], { req, head }: Exchange, peer: Peer): void {
+  const before = peer.isTrusted ? req.headers : NOTHING;
   const host = one(before['x-forwarded-host']) ?? head.host;
   const proto = one(before['x-forwarded-proto']) ?? 'http';
-  fields.push('X-Forwarded-For', continued(before['x-forwarded-for'], peer));
+  fields.push('X-Forwarded-For', continued(before['x-forwarded-for'], peer.address));
   if (host !== undefined) fields.push('X-Forwarded-Host', host);
   fields.push('X-Forwarded-Proto', proto);
-  fields.push('Forwarded', continued(before.forwarded, forwardedElement(peer, head.host)));
+  fields.push('Forwarded', continued(before.forwarded, forwardedElement(peer.address, head.host)));
 }
+
+const NOTHING: IncomingHttpHeaders = Object.freeze({});
 
 /** Our hop as RFC 7239 writes it: IPv6 in brackets, and quotes around what is no token. */
 function forwardedElement(peer: string, host: string | undefined): string {
-  const node = isIPv6(peer) ? `"[${peer}]"` : peer || 'unknown';
+  // Only an IPv6 address has colons.
+  const node = peer.includes(':') ? `"[${peer}]"` : peer || 'unknown';
   return host === undefined ? `for=${node};proto=http` : `for=${node};host=${quoted(host)};proto=http`;
 }
 

@@ -1,5 +1,5 @@
 import type { BlockList } from 'node:net';
-import { isTrusted } from '../http/client-address.ts';
+import { peerOf } from '../http/client-address.ts';
 import { VIA_NAME } from '../http/request-head.ts';
 import type { Exchange } from './exchange.ts';
 import { FORWARDED_FIELDS, isProxyClaim, pushForwardedFields } from './forwarded.ts';
@@ -33,21 +33,21 @@ const TRACE_FIELDS: ReadonlySet<string> = new Set(['traceparent', 'tracestate'])
 export function requestFields(exchange: Exchange, options: RequestFieldsOptions): string[] {
   const { rawHeaders, headers, socket } = exchange.req;
   const { trace } = exchange;
-  const trusted = isTrusted(socket.remoteAddress ?? '', options.trustedProxies);
+  const peer = peerOf(socket, options.trustedProxies);
   const named = fieldsNamedBy(headers.connection);
   const fields: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (name.includes('_')) continue;
     const lower = name.toLowerCase();
-    if (REPLACED.has(lower) || named?.has(lower) || (!trusted && isProxyClaim(lower))) continue;
+    if (REPLACED.has(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_FIELDS.has(lower)) continue;
     if (lower === 'content-length' && !exchange.head.hasBody) continue;
     fields.push(name, rawHeaders[i + 1] ?? '');
   }
   fields.push('Via', `1.1 ${VIA_NAME}`);
-  pushForwardedFields(fields, exchange, trusted);
+  pushForwardedFields(fields, exchange, peer);
   fields.push('X-Request-Id', exchange.requestId, 'x-api-key', exchange.secret);
   trace?.forward(fields);
   return fields;
