@@ -7,7 +7,7 @@ export type BenchKeys = Readonly<Record<KeySet, readonly BenchKey[]>> & { readon
 
 const MANY = 10_000;
 const AT_ONCE = 16;
-const AMPLE = 900_000_000_000_000;
+const AMPLE = 1_000_000_000;
 
 /** Makes the keys through the management interface: their plan is the default one, which gets an ample limit for a day. */
 export async function makeKeys(port: number): Promise<BenchKeys> {
