@@ -3,32 +3,29 @@ import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 
 /** Any origin is allowed. */
 const ANY = '*';
+const ALLOW_ORIGIN = 'Access-Control-Allow-Origin';
 const EXPOSED = [...RATE_LIMIT_FIELDS, 'retry-after', 'www-authenticate', 'x-request-id'].join(', ');
+const EXPOSE = ['Access-Control-Expose-Headers', EXPOSED] as const;
+const VARY = ['Vary', 'Origin'] as const;
 const PREFLIGHT_AGE_SECONDS = 600;
 
 /**
  * Lets pages of the listed origins (`*` = any) call the backend from a browser with a consumer key. A preflight of theirs is answered
  * here, because a browser sends it without the key; every other answer gets the fields that let the page read it, errors included.
- * With no origins listed nothing is added and nothing of the backend's is changed.
+ * Answers to anybody else say that they depend on the origin, or allow any as well: a cache may keep them (Fetch standard, "CORS protocol
+ * and HTTP caches"). With no origins listed nothing is added and nothing of the backend's is changed.
  */
 export function cors(allowedOrigins: readonly string[]): Step {
   const origins: ReadonlySet<string> = new Set(allowedOrigins);
   const any = origins.has(ANY);
+  if (origins.size === 0) return (exchange) => exchange.next();
   return (exchange) => {
     const { origin } = exchange.req.headers;
-    if (origin === undefined || !(any || origins.has(origin))) {
-      exchange.next();
-      return;
-    }
-    exchange.corsFields = [
-      'Access-Control-Allow-Origin',
-      any ? ANY : origin,
-      'Access-Control-Expose-Headers',
-      EXPOSED,
-      'Vary',
-      'Origin',
-    ];
-    if (isPreflight(exchange)) answerPreflight(exchange);
+    exchange.isOriginAllowed = any || (origin !== undefined && origins.has(origin));
+    if (any) exchange.corsFields = [ALLOW_ORIGIN, ANY, ...EXPOSE];
+    else if (exchange.isOriginAllowed) exchange.corsFields = [ALLOW_ORIGIN, origin ?? '', ...EXPOSE, ...VARY];
+    else exchange.corsFields = VARY;
+    if (origin !== undefined && exchange.isOriginAllowed && isPreflight(exchange)) answerPreflight(exchange);
     else exchange.next();
   };
 }

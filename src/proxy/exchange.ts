@@ -53,6 +53,8 @@ export class Exchange {
   /** Why the request will not be forwarded although it is authenticated. */
   refusal: TollgateError | undefined = undefined;
   outcome: Outcome = 'forwarded';
+  /** The gateway allows the page that asks to read the answer, whatever the backend says. */
+  isOriginAllowed = false;
   /** Fields for cross-origin callers, a flat list; undefined when there are none to send. */
   corsFields: readonly string[] | undefined = undefined;
   /** When the backend was first asked, by the monotonic clock; null = never. */

@@ -17,11 +17,10 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
   'x-request-id',
 ]);
 
-/** What the gateway decides for cross-origin callers, once it has anything to say about it. */
+/** What the gateway decides for cross-origin callers that it allows. A backend may expose more fields than we do. */
 const CORS_FIELDS: ReadonlySet<string> = new Set([
   'access-control-allow-origin',
   'access-control-allow-credentials',
-  'access-control-expose-headers',
 ]);
 
 /**
@@ -35,7 +34,7 @@ export function responseFields(
 ): ResponseFields | undefined {
   const fields: string[] = [];
   const ends: string[] = [];
-  const isOurs = exchange.corsFields === undefined ? isReplaced : isReplacedOrCors;
+  const isOurs = exchange.isOriginAllowed ? isReplacedOrCors : isReplaced;
   let length: number | undefined;
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i]?.toString('latin1') ?? '';
