@@ -25,8 +25,9 @@ export class RecordsPreparation implements Component {
     this.#log = log;
   }
 
-  start(): void {
-    this.#running = this.#prepare();
+  /** Calls `prepared` once the store is as it should be. */
+  start(prepared: () => void): void {
+    this.#running = this.#prepare(prepared);
   }
 
   /** Gives up. Resolves when no attempt is under way. */
@@ -42,8 +43,11 @@ export class RecordsPreparation implements Component {
     if (this.#state === 'preparing') throw new ReadinessFault('migrations are being applied');
   }
 
-  async #prepare(): Promise<void> {
-    while (!this.#isStopped && !(await this.#attempt())) await this.#pause();
+  async #prepare(prepared: () => void): Promise<void> {
+    while (!this.#isStopped) {
+      if (await this.#attempt()) return prepared();
+      await this.#pause();
+    }
   }
 
   /** Resolves with whether the store is prepared. */

@@ -68,7 +68,6 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
 
     const preparation = new RecordsPreparation(records, settings.autoMigrate, log);
     lifecycle.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
-    preparation.start();
     const readiness = new Readiness(
       [preparation, ...(counting.component ? [counting.component] : [])],
       CHECK_DEADLINE_MS,
@@ -77,7 +76,11 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     lifecycle.add('readiness watch', CLOSE_DEADLINE_MS, () => readinessWatch.stop());
     readinessWatch.start();
 
+    const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
+    const screen = new SecretScreen(rootTokens);
+    const mask = (text: string): string => screen.masked(text);
     const usage = createUsage({
+      mask,
       live: counting.liveUsage,
       history: new PostgresUsageHistory(records.db),
       retentionDays: settings.usageRetentionDays,
@@ -85,8 +88,8 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     });
     lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => void (await usage.stop(CLOSE_DEADLINE_MS)));
     usage.start();
+    preparation.start(() => usage.startPruning());
 
-    const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
     const vault = new SecretVault(encryptionKeys, random);
     const directory = new KeyDirectory({ repository: records.keys, vault, clock, maxLookups: LOOK_UPS });
 
@@ -117,8 +120,6 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     });
 
     const version = gatewayVersion();
-    const screen = new SecretScreen(rootTokens);
-    const mask = (path: string): string => screen.masked(path);
     const requestIds = new RequestIds(random, (text) => screen.holds(text));
     const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });
     lifecycle.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());

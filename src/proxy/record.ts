@@ -10,7 +10,6 @@ export interface RecordOptions {
   readonly clock: Clock;
 }
 
-const ENDPOINT_LIMIT_BYTES = 256;
 const CUSTOMER_ID = /^[\x20-\x7e]{1,128}$/;
 const NO_CUSTOMER = 'anonymous';
 
@@ -31,7 +30,7 @@ function take(exchange: Exchange, { usage, customerIdHeader, clock }: RecordOpti
   const forwarded = exchange.forwardedAtMs !== null;
   usage.record({
     keyId: exchange.entry.grant.keyId,
-    endpoint: endpointOf(exchange.head.path),
+    endpoint: exchange.head.path,
     customerId: customerOf(exchange.req.headers[customerIdHeader]),
     successful: isSuccessful(exchange),
     forwardedMs: forwarded ? clock.monotonicMs() - exchange.startedAtMs : null,
@@ -41,11 +40,6 @@ function take(exchange: Exchange, { usage, customerIdHeader, clock }: RecordOpti
 /** Below 400 and fully sent; a switched connection has its whole answer. */
 function isSuccessful({ res, isSwitched }: Exchange): boolean {
   return isSwitched || (res.statusCode < 400 && res.writableFinished);
-}
-
-/** The parser lets only ASCII into a target, so a character is a byte. */
-function endpointOf(path: string): string {
-  return path.length <= ENDPOINT_LIMIT_BYTES ? path : path.slice(0, ENDPOINT_LIMIT_BYTES);
 }
 
 function customerOf(value: string | string[] | undefined): string {

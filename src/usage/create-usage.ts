@@ -17,6 +17,8 @@ export interface UsageOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
+  /** Takes out of a path or a customer's id what must not be stored. */
+  readonly mask: (name: string) => string;
   /** Days for which the counts by hour are kept. */
   readonly retentionDays: number;
   /** Milliseconds that a record stays in this process at most, when the store answers. 250 unless told. */
@@ -43,6 +45,8 @@ export interface Usage {
   readonly eraser: UsageEraser;
   readonly stats: UsageStats;
   start(): void;
+  /** Removes hours that are no longer kept, now and every hour. To be called once the history has its tables. */
+  startPruning(): void;
   /**
    * Writes what was recorded, within `deadlineMs`; without a shared store also moves it to the history. Call it when nothing records any
    * more and before the stores are closed. Resolves with false when something had to be left behind, which is then logged. Never rejects.
@@ -55,8 +59,8 @@ const HOURS_A_DAY = 24;
 const ROWS_PRUNED_AT_ONCE = 5000;
 
 export function createUsage(options: UsageOptions): Usage {
-  const { live, history, clock, random, log } = options;
-  const tally = new Tally(clock);
+  const { live, history, clock, random, log, mask } = options;
+  const tally = new Tally({ clock, mask });
   const writer = new TallyWriter({ tally, live, log, random });
   const flusher = new UsageFlusher({ live, history, log });
   const stored = new StoredUsage(live, history);
@@ -81,8 +85,8 @@ export function createUsage(options: UsageOptions): Usage {
     start: () => {
       writing.start();
       flushing.start();
-      pruning.startAtOnce();
     },
+    startPruning: () => pruning.startAtOnce(),
     stop: async (deadlineMs) => {
       const deadline = AbortSignal.timeout(deadlineMs);
       const rounds = Promise.all([pruning.stop(), flusher.stop(), flushing.stop()]);

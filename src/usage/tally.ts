@@ -9,20 +9,31 @@ const MAX_NAMES = 50_000;
 /** Hours of one key: a store that is away for longer finds the rest under the last of them. */
 const MAX_HOURS = 48;
 
+/** What a tally works with. */
+export interface TallyOptions {
+  readonly clock: Clock;
+  /** Takes out of a path or a customer's id what must not be stored: a client may put its key anywhere. */
+  readonly mask: (name: string) => string;
+  /** Names of all keys together; 50 000 unless told. */
+  readonly maxNames?: number;
+}
+
 /**
  * What this replica has recorded and not yet written: plain numbers, added to in place. Bounded whatever clients send and however
  * long the store is away: names beyond a cap are summed under `__other__`, and the totals stay exact.
  */
 export class Tally implements UsageRecorder {
   readonly #clock: Clock;
+  readonly #mask: (name: string) => string;
   readonly #maxNames: number;
   /** Edited in place: this is the hot path. */
   readonly #added: Counts = noCounts();
   #keys = new Map<string, UsageSums>();
   #names = 0;
 
-  constructor(clock: Clock, maxNames = MAX_NAMES) {
+  constructor({ clock, mask, maxNames = MAX_NAMES }: TallyOptions) {
     this.#clock = clock;
+    this.#mask = mask;
     this.#maxNames = maxNames;
   }
 
@@ -68,11 +79,11 @@ export class Tally implements UsageRecorder {
 
   // A name that is in the list already is clean, so that only new ones are looked at.
   #endpoint(key: UsageSums, path: string): Counts {
-    return this.#place(key.endpoints, endpointName(path), MAX_ENDPOINTS);
+    return this.#place(key.endpoints, endpointName(this.#mask(path)), MAX_ENDPOINTS);
   }
 
   #customer(key: UsageSums, id: string): Counts {
-    return this.#place(key.customers, customerName(id), MAX_CUSTOMERS);
+    return this.#place(key.customers, customerName(this.#mask(id)), MAX_CUSTOMERS);
   }
 
   #place(list: Map<string, Counts>, name: string, cap: number): Counts {

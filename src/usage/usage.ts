@@ -1,7 +1,7 @@
 /** One authenticated request whose response has closed. */
 export interface CompletedRequest {
   readonly keyId: string;
-  /** Path without query, at most 256 bytes. */
+  /** Path without query; the recorder cuts it to 256 bytes. */
   readonly endpoint: string;
   /** Value of the customer header, at most 128 printable characters, or `anonymous`. */
   readonly customerId: string;

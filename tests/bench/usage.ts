@@ -93,7 +93,7 @@ async function measure(keyIds: readonly string[]): Promise<void> {
   const history = new PostgresUsageHistory(records.db);
   const flusher = new UsageFlusher({ live, history, log });
 
-  const hot = new Tally(systemClock);
+  const hot = new Tally({ clock: systemClock, mask: (name) => name });
   const requests = Array.from({ length: 30_000 }, (_, number) => completed(number, keyIds));
   const recording = await timed(async () => {
     for (let number = 0; number < RECORDED; number += 1) {
@@ -104,7 +104,7 @@ async function measure(keyIds: readonly string[]): Promise<void> {
   say('record() in the process, per request', (recording / RECORDED) * 1e9, 'ns');
 
   const heapBefore = heapBytes();
-  const tally = new Tally(systemClock);
+  const tally = new Tally({ clock: systemClock, mask: (name) => name });
   const writer = new TallyWriter({ tally, live, log, random: systemRandom });
   const fill = () => {
     for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {

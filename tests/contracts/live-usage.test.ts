@@ -11,7 +11,7 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
   let store: LiveStore;
   beforeAll(async () => {
     store = await open();
-  }, 30_000);
+  });
   afterAll(() => store.close());
 
   const write = (live: LiveUsage, keyId: string, sequence: number, sums: UsageSums) =>

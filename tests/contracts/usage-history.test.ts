@@ -20,7 +20,7 @@ describe.each([
   beforeAll(async () => {
     store = await create();
     history = new PostgresUsageHistory(store.records.db);
-  }, 30_000);
+  });
   afterAll(() => store.remove());
 
   async function newKey(): Promise<string> {

@@ -49,7 +49,7 @@ describe.each([
   beforeAll(async () => {
     stores = await open();
     clock = new ManualClock(NOW_MS);
-  }, 30_000);
+  });
   afterAll(() => stores.close());
 
   function usageEvery(ms: number): Usage {
@@ -57,6 +57,7 @@ describe.each([
     const history = new PostgresUsageHistory(records.records.db);
     const pace = { writeEveryMs: ms, flushEveryMs: ms };
     return createUsage({
+      mask: (name) => name,
       live,
       history,
       clock,

@@ -25,6 +25,7 @@ beforeAll(async () => {
   // Every way for a request to end, with credentials of every kind in every place.
   const bodies = await Promise.all([
     call('/fine?token=private-query', secret),
+    call(`/keys/${secret}/mine`, secret),
     call('/hang', secret),
     call('/reset', secret),
     call('/fine', wrong),
@@ -34,7 +35,7 @@ beforeAll(async () => {
     call('/rate-limit/create', ROOT_TOKEN),
   ]);
   for (const body of bodies) expect(body).not.toContain(secret);
-  await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 3);
+  await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 4);
   secrets = [
     secret,
     secret.slice(3, 33),

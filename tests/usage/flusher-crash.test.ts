@@ -14,7 +14,7 @@ describe('a flusher that is killed', () => {
   beforeAll(async () => {
     world = await createUsageWorld();
     keyIds = await world.newKeys(20);
-  }, 30_000);
+  });
   afterAll(() => world.close());
 
   async function dieAt(step: FlushStep): Promise<void> {

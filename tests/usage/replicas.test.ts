@@ -9,7 +9,7 @@ describe('replicas in processes of their own', () => {
   let world: UsageWorld;
   beforeAll(async () => {
     world = await createUsageWorld();
-  }, 30_000);
+  });
   afterAll(() => world.close());
 
   function start(keyIds: readonly string[], task: Partial<ReplicaTask> = {}) {

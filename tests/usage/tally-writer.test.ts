@@ -24,7 +24,7 @@ class UnreliableLiveUsage extends InProcessLiveUsage {
 
 function setUp() {
   const live = new UnreliableLiveUsage(systemClock);
-  const tally = new Tally(systemClock);
+  const tally = new Tally({ clock: systemClock, mask: (name) => name });
   const writer = new TallyWriter({ tally, live, log: silent, random: systemRandom });
   const record = (keyId: string) =>
     tally.record({ keyId, endpoint: '/', customerId: 'c', successful: true, forwardedMs: null });

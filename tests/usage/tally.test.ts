@@ -13,7 +13,10 @@ function completed(fields: Partial<CompletedRequest> = {}): CompletedRequest {
 
 function tallyAt(hour: number, maxNames?: number) {
   const clock = new ManualClock(hour * HOUR_MS);
-  return { clock, tally: new Tally(clock, maxNames) };
+  return {
+    clock,
+    tally: new Tally({ clock, maxNames, mask: (name) => name.replaceAll('tg_secret', '***') }),
+  };
 }
 
 const taken = (tally: Tally) => tally.take(new Map());
@@ -35,6 +38,15 @@ describe('the tally', () => {
     expect(sums?.customers.get('d')).toEqual({ requests: 1, successful: 0, forwarded: 0, forwardedUs: 0 });
     expect([...(sums?.hours ?? [])]).toEqual([[10, sums?.totals]]);
     expect(taken(tally).size).toBe(0);
+  });
+
+  it('keeps no credential that a client put into its path or its customer', () => {
+    const { tally } = tallyAt(10);
+    tally.record(completed({ endpoint: '/keys/tg_secret', customerId: 'tg_secret' }));
+    tally.record(completed({ endpoint: '/keys/tg_secret', customerId: 'tg_secret' }));
+    const sums = taken(tally).get('key');
+    expect([...(sums?.endpoints.keys() ?? [])]).toEqual(['/keys/***']);
+    expect(sums?.customers.get('***')?.requests).toBe(2);
   });
 
   it('puts a request into the hour in which it was recorded', () => {

@@ -51,6 +51,7 @@ if (task.do === 'flush') {
 }
 
 const usage = createUsage({
+  mask: (name) => name,
   live,
   history,
   clock: systemClock,
