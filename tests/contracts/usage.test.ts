@@ -161,7 +161,7 @@ describe.each([
     await until(() => usage.stats.flusher.batchesApplied > 1, { timeoutMs: 15_000 });
     expect(await usage.stop(5000)).toBe(true);
     const next = usageEvery(60_000);
-    next.start();
+    next.startPruning();
     await until(async () => (await next.timeline.readHours(keyId, 0)).length === 1);
     expect((await next.reader.read(keyId)).requests).toBe(2);
     await next.stop(5000);

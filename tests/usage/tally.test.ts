@@ -13,10 +13,8 @@ function completed(fields: Partial<CompletedRequest> = {}): CompletedRequest {
 
 function tallyAt(hour: number, maxNames?: number) {
   const clock = new ManualClock(hour * HOUR_MS);
-  return {
-    clock,
-    tally: new Tally({ clock, maxNames, mask: (name) => name.replaceAll('tg_secret', '***') }),
-  };
+  const mask = (name: string) => name.replaceAll('tg_secret', '***');
+  return { clock, tally: new Tally({ clock, mask, ...(maxNames !== undefined && { maxNames }) }) };
 }
 
 const taken = (tally: Tally) => tally.take(new Map());
