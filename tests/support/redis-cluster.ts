@@ -4,7 +4,7 @@ import { type RedisServer, startRedisServer } from './redis-server.ts';
 import { until } from './until.ts';
 
 /** One server of a cluster. */
-export interface ClusterNode {
+interface ClusterNode {
   readonly server: RedisServer;
   readonly id: string;
   /** A connection to this server only. */

@@ -56,7 +56,7 @@ export async function ask(url: string, secret: string): Promise<Asked> {
 }
 
 /** Whether a replica decides without Redis. */
-export async function isDegraded({ opsUrl }: GatewayProcess): Promise<boolean> {
+async function isDegraded({ opsUrl }: GatewayProcess): Promise<boolean> {
   return (await metric(opsUrl, 'tollgate_limiter_degraded')) === 1;
 }
 
