@@ -22,7 +22,7 @@ export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): 
 }
 
 /** Whether an address is that of a proxy whose word counts. */
-export function isTrusted(address: string, trustedProxies: BlockList): boolean {
+function isTrusted(address: string, trustedProxies: BlockList): boolean {
   const plain = plainAddress(address);
   const family = isIP(plain);
   return family !== 0 && trustedProxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
@@ -50,7 +50,7 @@ export function peerOf(socket: Socket, trustedProxies: BlockList): Peer {
 }
 
 /** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */
-export function plainAddress(address: string): string {
+function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }
 

@@ -1,4 +1,3 @@
-import { mkdir } from 'node:fs/promises';
 import { CASES } from './cases.ts';
 import { measureGarbage } from './measure/garbage.ts';
 import { measureLatencies } from './measure/latencies.ts';
@@ -9,7 +8,7 @@ import { readOptions } from './options.ts';
 import { type BenchResult, fullLoadOf } from './report/bench-result.ts';
 import { describeMachine } from './report/machine.ts';
 import { markdownOf } from './report/markdown.ts';
-import { writeReport } from './report/write-report.ts';
+import { publishTables, writeReport } from './report/write-report.ts';
 import { findPrograms } from './setup/programs.ts';
 import { startWorld, type World } from './setup/world.ts';
 
@@ -22,8 +21,8 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 }
 try {
   const result = await measure(world);
-  await mkdir(options.directory, { recursive: true });
   await writeReport(options.directory, result);
+  if (options.isPublished) await publishTables(result);
   process.stdout.write(markdownOf(result));
 } finally {
   await world.stop();

@@ -36,7 +36,8 @@ export const CASES: readonly BenchCase[] = [
   { ...ADMITTED, id: 'over-limit', title: 'a key over its limit (429)', keys: 'spent', isDenied: true },
   { ...ADMITTED, id: 'many-keys', title: '10 000 keys', keys: 'ten_thousand' },
   { ...ADMITTED, id: 'post-length', title: 'POST of 10 kB, Content-Length', method: 'POST', body: 'length' },
-  { ...ADMITTED, id: 'post-chunked', title: 'POST of 10 kB, chunked', method: 'POST', body: 'chunked' },
   { ...ADMITTED, id: 'large-answers', title: 'answers of 64 kB', path: '/large/items' },
   { ...ADMITTED, id: 'closing', title: '2 % of requests with Connection: close', closePercent: 2 },
+  // The last, because the Express build loses backend connections to clients that leave in mid-body, until it answers no more.
+  { ...ADMITTED, id: 'post-chunked', title: 'POST of 10 kB, chunked', method: 'POST', body: 'chunked' },
 ];

@@ -22,6 +22,8 @@ export interface BenchOptions {
   readonly nodeArguments: readonly string[];
   /** Where the results are written. */
   readonly directory: string;
+  /** Whether the tables also replace those of `docs/performance.md`. */
+  readonly isPublished: boolean;
 }
 
 /** Reads the command line. Throws for an option or a case that does not exist. */
@@ -30,6 +32,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     args: [...args],
     options: {
       quick: { type: 'boolean', default: false },
+      publish: { type: 'boolean', default: false },
       case: { type: 'string', multiple: true },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
@@ -48,13 +51,14 @@ export function readOptions(args: readonly string[]): BenchOptions {
     isQuick,
     caseIds: values.case ?? known,
     rounds: whole(values.rounds, isQuick ? 2 : 10),
-    seconds: whole(values.seconds, isQuick ? 1 : 2),
-    warmUpSeconds: isQuick ? 0.3 : 0.5,
-    settleMs: isQuick ? 400 : 2600,
-    memoryRequests: whole(values['memory-requests'], isQuick ? 30_000 : 1_000_000),
+    seconds: values.seconds === undefined && isQuick ? 0.7 : whole(values.seconds, 2),
+    warmUpSeconds: isQuick ? 0.2 : 0.5,
+    settleMs: isQuick ? 300 : 2600,
+    memoryRequests: whole(values['memory-requests'], isQuick ? 20_000 : 1_000_000),
     starts: whole(values.starts, isQuick ? 1 : 5),
     nodeArguments: values['node-argument'] ?? [],
-    directory: values.out ?? (isQuick ? '.tmp/bench' : 'docs/performance'),
+    directory: values.out ?? (values.publish ? 'docs/performance' : '.tmp/bench'),
+    isPublished: values.publish,
   };
 }
 

@@ -13,7 +13,6 @@ export interface Garbage {
   readonly pauseMs: number;
 }
 
-const WARM_UP_SECONDS = 3;
 /** `[pid:0x…]   1234 ms: Scavenge 23.4 (45.6) -> 12.3 (45.6) MB, … 0.93 / 0.00 ms …` */
 const LINE =
   /ms: (?:Scavenge|Mark-Compact)[^\d]*([\d.]+) \([\d.]+\) -> ([\d.]+) \([\d.]+\) MB, (?:pooled: [\d.]+ MB, )?([\d.]+)/g;
@@ -23,7 +22,7 @@ export async function measureGarbage(world: World, seconds: number): Promise<Gar
   const replica = await world.startReplica(['--trace-gc']);
   try {
     const load = { benchCase: MAIN_CASE, port: replica.port };
-    await runLoad(world, { ...load, seconds: WARM_UP_SECONDS });
+    await runLoad(world, { ...load, seconds });
     await wait(100);
     const seen = replica.output().length;
     const { requests } = await runLoad(world, { ...load, seconds });

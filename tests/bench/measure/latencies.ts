@@ -5,7 +5,7 @@ import { shuffledCandidates, type World } from '../setup/world.ts';
 import { median } from './statistics.ts';
 
 /** Percentiles as a client sees them. Milliseconds. */
-export interface Latency {
+interface Latency {
   readonly p50Ms: number;
   readonly p99Ms: number;
 }

@@ -102,6 +102,7 @@ function faultOf(
   { requests, denied, broken }: LoadResult,
   { isDenied, admitted, backendRequests }: Counted,
 ): string | undefined {
+  if (requests === 0) return 'nothing was answered';
   if (broken > 0) return `${broken} connections or answers failed`;
   if (isDenied) {
     if (denied !== requests) return `${requests - denied} requests over the limit were not denied`;

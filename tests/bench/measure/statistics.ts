@@ -16,7 +16,7 @@ export function spreadOf(values: readonly number[]): Spread {
 }
 
 /** Between the two nearest values in proportion. */
-export function quantile(values: readonly number[], share: number): number {
+function quantile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   const at = (sorted.length - 1) * share;
   const below = sorted[Math.floor(at)] ?? Number.NaN;

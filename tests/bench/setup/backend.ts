@@ -5,7 +5,7 @@ import { startPinned, untilListening } from './pinned-process.ts';
 import type { Programs } from './programs.ts';
 
 /** Counts of the backend since it started, without those that asking for them made. */
-export interface BackendCounts {
+interface BackendCounts {
   readonly connections: number;
   readonly requests: number;
 }
