@@ -22,7 +22,7 @@ export async function measureGarbage(world: World, seconds: number): Promise<Gar
   const replica = await world.startReplica(['--trace-gc']);
   try {
     const load = { benchCase: MAIN_CASE, port: replica.port };
-    await runLoad(world, { ...load, seconds });
+    await runLoad(world, { ...load, seconds: 2 * seconds });
     await wait(100);
     const seen = replica.output().length;
     const { requests } = await runLoad(world, { ...load, seconds });

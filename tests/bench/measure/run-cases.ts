@@ -1,4 +1,5 @@
 import { type BenchCase, MAIN_CASE } from '../cases.ts';
+import { runLoad } from '../load/run-load.ts';
 import type { BenchOptions } from '../options.ts';
 import type { CandidateName } from '../setup/candidate.ts';
 import { shuffledCandidates, type World } from '../setup/world.ts';
@@ -11,6 +12,20 @@ export interface CaseResult {
   readonly benchCase: BenchCase;
   readonly rounds: readonly Round[];
   readonly events: Readonly<Partial<Record<CandidateName, EventCounts>>>;
+}
+
+/** So many requests until the code that is run often is compiled for speed. */
+const WARM_REQUESTS = 20_000;
+const LONGEST_WARM_UP_SECONDS = 6;
+
+/** Makes every candidate warm, one after the other. */
+export async function warmUp(world: World): Promise<void> {
+  for (const { port } of shuffledCandidates(world)) {
+    let done = 0;
+    for (let second = 0; second < LONGEST_WARM_UP_SECONDS && done < WARM_REQUESTS; second += 1) {
+      done += (await runLoad(world, { benchCase: MAIN_CASE, port, seconds: 1 })).requests;
+    }
+  }
 }
 
 /** Runs a case: first the counts, which warm everything up as well, then the rounds, each with all candidates in random order. */
@@ -35,7 +50,10 @@ export async function runCase(
       for (const candidate of shuffledCandidates(world)) {
         if (!takesPart(candidate.name)) continue;
         const result = await runRound(world, probe, { benchCase, candidate, round }, options);
-        if (result.fault !== undefined) say(`void: ${benchCase.id}, ${candidate.name}: ${result.fault}`);
+        if (result.fault !== undefined) {
+          say(`void: ${benchCase.id}, ${candidate.name}: ${result.fault}`);
+          await candidate.restart?.();
+        }
         rounds.push(result);
       }
     }

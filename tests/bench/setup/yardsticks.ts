@@ -55,20 +55,28 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
   await writeFile(keys, keysFile(world.keys));
   const source = join(SOURCES, 'express/gateway.ts');
   const ports = [port, world.backendPort, world.redisPort].map(String);
-  const child = startPinned({
-    taskset: world.programs.taskset,
-    cores: String(CANDIDATE_CORE),
-    command: [process.execPath, source, ...ports, keys, join(SOURCES, 'admit.lua'), String(WINDOW_MS)],
-    environment: { NODE_ENV: 'production' },
-  });
-  await untilListening(port, child);
+  const start = async () => {
+    const child = startPinned({
+      taskset: world.programs.taskset,
+      cores: String(CANDIDATE_CORE),
+      command: [process.execPath, source, ...ports, keys, join(SOURCES, 'admit.lua'), String(WINDOW_MS)],
+      environment: { NODE_ENV: 'production' },
+    });
+    await untilListening(port, child);
+    return child;
+  };
+  let child = await start();
   return {
     name: 'express',
     port,
-    pids: child.pids,
+    pids: () => child.pids(),
     redisDatabase: 0,
     countKey: (id) => `bench-express:${id}`,
-    stop: child.stop,
+    restart: async () => {
+      await child.stop();
+      child = await start();
+    },
+    stop: () => child.stop(),
   };
 }
 
