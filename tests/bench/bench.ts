@@ -2,7 +2,7 @@ import { CASES } from './cases.ts';
 import { measureGarbage } from './measure/garbage.ts';
 import { measureLatencies } from './measure/latencies.ts';
 import { measureMemory } from './measure/memory.ts';
-import { type CaseResult, runCase, warmUp } from './measure/run-cases.ts';
+import { type CaseResult, runCase } from './measure/run-cases.ts';
 import { measureStartUp } from './measure/start-up.ts';
 import { readOptions } from './options.ts';
 import { type BenchResult, fullLoadOf } from './report/bench-result.ts';
@@ -30,8 +30,6 @@ try {
 
 async function measure(running: World): Promise<BenchResult> {
   const startedAt = performance.now();
-  say('warming up');
-  await warmUp(running);
   const cases: CaseResult[] = [];
   for (const benchCase of CASES.filter(({ id }) => options.caseIds.includes(id))) {
     say(benchCase.title);
