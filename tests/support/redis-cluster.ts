@@ -116,16 +116,24 @@ async function untilAgreed(nodes: readonly ClusterNode[]): Promise<void> {
   );
 }
 
+/** The primary that all of them take for the slot's owner. What they gossip about a slot that has just moved may lag. */
 async function ownerOf(primaries: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
-  const ranges = (await primaries[0]?.direct.call('CLUSTER', 'SLOTS')) as [
-    number,
-    number,
-    [string, number, string],
-  ][];
-  const range = ranges.find(([first, last]) => slot >= first && slot <= last);
-  const owner = primaries.find(({ id }) => id === range?.[2][2]);
+  let owner: ClusterNode | undefined;
+  await until(
+    async () => {
+      const [first, ...others] = await Promise.all(primaries.map((node) => ownerIdSeenBy(node, slot)));
+      owner = others.every((id) => id === first) ? primaries.find(({ id }) => id === first) : undefined;
+      return owner !== undefined;
+    },
+    { timeoutMs: 20_000 },
+  );
   if (owner === undefined) throw new Error(`nobody has slot ${slot}`);
   return owner;
+}
+
+async function ownerIdSeenBy({ direct }: ClusterNode, slot: number): Promise<string | undefined> {
+  const ranges = (await direct.call('CLUSTER', 'SLOTS')) as [number, number, [string, number, string]][];
+  return ranges.find(([first, last]) => slot >= first && slot <= last)?.[2][2];
 }
 
 async function moveSlot(primaries: readonly ClusterNode[], slot: number, to: ClusterNode): Promise<void> {
