@@ -116,13 +116,17 @@ async function untilAgreed(nodes: readonly ClusterNode[]): Promise<void> {
   );
 }
 
-/** The primary that all of them take for the slot's owner. What they gossip about a slot that has just moved may lag. */
+/**
+ * The primary that all of them take for the slot's owner, in the same epoch. Until all know its latest epoch, what they gossip of the
+ * time before can make them take the slot back from it.
+ */
 async function ownerOf(primaries: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
   let owner: ClusterNode | undefined;
   await until(
     async () => {
-      const [first, ...others] = await Promise.all(primaries.map((node) => ownerIdSeenBy(node, slot)));
-      owner = others.every((id) => id === first) ? primaries.find(({ id }) => id === first) : undefined;
+      const [first, ...others] = await Promise.all(primaries.map((node) => ownerSeenBy(node, slot)));
+      const isAgreed = others.every((seen) => seen?.id === first?.id && seen?.epoch === first?.epoch);
+      owner = isAgreed ? primaries.find(({ id }) => id === first?.id) : undefined;
       return owner !== undefined;
     },
     { timeoutMs: 20_000 },
@@ -131,9 +135,21 @@ async function ownerOf(primaries: readonly ClusterNode[], slot: number): Promise
   return owner;
 }
 
-async function ownerIdSeenBy({ direct }: ClusterNode, slot: number): Promise<string | undefined> {
-  const ranges = (await direct.call('CLUSTER', 'SLOTS')) as [number, number, [string, number, string]][];
-  return ranges.find(([first, last]) => slot >= first && slot <= last)?.[2][2];
+async function ownerSeenBy(
+  { direct }: ClusterNode,
+  slot: number,
+): Promise<{ id: string; epoch: string } | undefined> {
+  const nodes = String(await direct.cluster('NODES'));
+  for (const line of nodes.split('\n')) {
+    const [id = '', , , , , , epoch = '', , ...ranges] = line.split(' ');
+    // Behind the ranges come slots on the move, in brackets.
+    const isOwner = ranges.some((range) => {
+      const [first = Number.NaN, last = first] = range.split('-').map(Number);
+      return slot >= first && slot <= last;
+    });
+    if (isOwner) return { id, epoch };
+  }
+  return undefined;
 }
 
 async function moveSlot(primaries: readonly ClusterNode[], slot: number, to: ClusterNode): Promise<void> {
