@@ -51,6 +51,7 @@ class WorkerGroup {
   readonly #settings: Settings;
   readonly #log: Platform['log'];
   readonly #waiting = new Map<number, (report: Report) => void>();
+  readonly #listening = new WeakSet<Worker>();
   #asked = 0;
   #isStopping = false;
 
@@ -99,28 +100,34 @@ class WorkerGroup {
   async stop(): Promise<boolean> {
     this.#isStopping = true;
     const { shutdownDelayMs, shutdownDrainMs } = this.#settings;
-    const codes = await Promise.all(
-      this.#workers().map((worker) => ended(worker, shutdownDelayMs + shutdownDrainMs + STOP_MARGIN_MS)),
+    const deadlineMs = shutdownDelayMs + shutdownDrainMs + STOP_MARGIN_MS;
+    const areClean = await Promise.all(
+      this.#workers().map(async (worker) => {
+        // One that is only starting has nothing to finish, and a signal may end it before it knows what to do.
+        const hasListened = this.#listening.has(worker);
+        const code = await ended(worker, deadlineMs);
+        return code === 0 || !hasListened;
+      }),
     );
-    return codes.every((code) => code === 0);
+    return areClean.every(Boolean);
   }
 
   /** Starts a worker. Resolves once it listens; rejects when it ends before. */
   #fork(): Promise<Listening> {
     const worker = cluster.fork();
+    this.#log.info({ worker: worker.process.pid }, 'a worker starts');
     const listening = Promise.withResolvers<Listening>();
-    let isListening = false;
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
       if (message.tell === 'report') {
         this.#waiting.get(message.number)?.(message);
         return;
       }
-      isListening = true;
+      this.#listening.add(worker);
       listening.resolve(message);
     });
     worker.once('exit', (code, signal) => {
-      if (isListening) this.#replace(worker, code, signal);
+      if (this.#listening.has(worker)) this.#replace(worker, code, signal);
       else
         listening.reject(new Error(`A worker ended with code ${code} before it listened; its log says why.`));
     });
@@ -167,15 +174,20 @@ class WorkerGroup {
   }
 }
 
-/** Tells a worker to stop. Resolves with its exit code, null when it had to be killed. */
-function ended(worker: Worker, deadlineMs: number): Promise<number | null> {
+/** Tells a worker to stop. Resolves with its exit code, null when a signal ended it. */
+function ended({ process: child }: Worker, deadlineMs: number): Promise<number | null> {
   return new Promise((resolve) => {
-    const timer = setTimeout(() => worker.process.kill('SIGKILL'), deadlineMs);
-    worker.process.once('exit', (code) => {
+    // The cluster still names a worker that has just died, and its end is not told a second time.
+    if (child.exitCode !== null || child.signalCode !== null) {
+      resolve(child.exitCode);
+      return;
+    }
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+    child.once('exit', (code) => {
       clearTimeout(timer);
       resolve(code);
     });
-    worker.process.kill('SIGTERM');
+    child.kill('SIGTERM');
   });
 }
 

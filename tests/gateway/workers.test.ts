@@ -1,16 +1,22 @@
+import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { type GatewayProcess, runGateway, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, isAlive, runGateway, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
 let gateway: GatewayProcess;
+/** Requests for `/held` wait here. */
+const held = new Set<ServerResponse>();
 
 beforeEach(async () => {
-  fleet = await startFleet(1);
+  fleet = await startFleet(1, {}, (req, res) => {
+    if (req.url === '/held') held.add(res);
+    else res.end('ok');
+  });
   gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: String(await freePort()) });
 });
 afterEach(async () => {
@@ -18,21 +24,11 @@ afterEach(async () => {
   await fleet?.stop();
 });
 
-/** The processes of the workers that listened so far, oldest first. */
-function workerPids(): readonly number[] {
-  const lines = gateway
-    .output()
-    .split('\n')
-    .filter((line) => line.includes('"msg":"starting"'));
-  return lines.map((line) => Number(JSON.parse(line).pid));
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
+/** The processes that the primary process has started so far, whether they listen already or not. */
+function forkedPids(): readonly number[] {
+  return [...gateway.output().matchAll(/"worker":(\d+),"msg":"a worker starts"/g)].map(([, pid]) =>
+    Number(pid),
+  );
 }
 
 async function metric(pattern: RegExp): Promise<number> {
@@ -52,26 +48,48 @@ describe('two workers', () => {
   });
 
   it('are two again after one died', async () => {
-    const [first] = workerPids();
-    process.kill(first ?? 0, 'SIGKILL');
+    const [first = Number.NaN, second] = gateway.workerPids();
+    process.kill(first, 'SIGKILL');
     await until(() => gateway.output().includes('a worker took the place of one that died'), {
       timeoutMs: 20_000,
     });
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2, { timeoutMs: 20_000 });
-    expect(workerPids()).toHaveLength(3);
+    expect(gateway.workerPids()).toEqual([second, expect.any(Number)]);
   });
 
   it('end with code 0 at SIGTERM, and leave no process behind', async () => {
-    const pids = workerPids();
+    const pids = gateway.workerPids();
     const { secret } = await new Admin(gateway.url).makeKey('ending');
     expect(await statusOf(gateway.url, secret)).toBe(200);
     expect(await gateway.stop()).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);
   });
 
+  it('finish what both have begun at SIGTERM, before the process ends with code 0', async () => {
+    const { id, secret } = await new Admin(gateway.url).makeKey('draining');
+    // A connection each, so many that the system gives each worker some.
+    const waiting = Array.from({ length: 40 }, () => statusOf(`${gateway.url}/held`, secret));
+    await until(() => held.size === waiting.length);
+    const exited = gateway.stop();
+    await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 503);
+    expect(gateway.workerPids()).toHaveLength(2);
+    for (const res of held) res.end('late');
+    expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+    expect(await exited).toBe(0);
+    expect((await fleet.admin.detail(id)).usage.successfulRequests).toBe(waiting.length);
+  });
+
+  it('end with code 0 also while one of them is only just starting', async () => {
+    process.kill(gateway.workerPids()[0] ?? Number.NaN, 'SIGKILL');
+    // As soon as there is a process, which does not listen yet and does not know what to do with a signal.
+    await until(() => forkedPids().length === 3, { timeoutMs: 20_000 });
+    expect(await gateway.stop()).toBe(0);
+    expect(forkedPids().filter(isAlive)).toEqual([]);
+  });
+
   it('end by themselves when the primary process is killed', async () => {
-    const pids = workerPids();
-    expect(pids.filter(isAlive)).toHaveLength(2);
+    const pids = gateway.workerPids();
+    expect(pids).toHaveLength(2);
     await gateway.kill();
     await until(() => !pids.some(isAlive), { timeoutMs: 20_000 });
   });

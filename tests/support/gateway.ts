@@ -17,6 +17,8 @@ export interface GatewayProcess {
   readonly url: string;
   readonly opsUrl: string;
   readonly pid: number;
+  /** The workers that live, oldest first; none where it is a single process. */
+  workerPids(): readonly number[];
   /** All that it wrote, standard output and error together. */
   output(): string;
   /** Sends SIGTERM and resolves with the exit code. */
@@ -51,6 +53,7 @@ export async function startGateway(
     url: `http://127.0.0.1:${ports[1]}`,
     opsUrl: `http://127.0.0.1:${ports[2]}`,
     pid: child.pid ?? 0,
+    workerPids: () => startedPids(output()).filter((pid) => pid !== child.pid && isAlive(pid)),
     output,
     stop: () => {
       child.kill('SIGTERM');
@@ -64,6 +67,20 @@ export async function startGateway(
   if (isReady)
     await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok, { timeoutMs: START_DEADLINE_MS });
   return gateway;
+}
+
+/** Each replica says that it starts, and in which process. */
+function startedPids(output: string): readonly number[] {
+  return [...output.matchAll(/"pid":(\d+),[^\n]*"msg":"starting"/g)].map(([, pid]) => Number(pid));
+}
+
+/** Whether there is such a process, one that nobody has waited for included. */
+export function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
 }
 
 /** Runs `src/main.ts` until it ends by itself. */
