@@ -130,6 +130,11 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   server.on('connection', (socket: Socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
+    socket.once('end', () => {
+      // Node sends first what is written already, for which a client that has gone may keep it waiting.
+      const due = answerDue(socket);
+      if (due?.writableEnded === false && !givenUp.has(socket)) socket.destroy();
+    });
   });
   server.on('clientError', (error: Error, socket: Socket) => {
     // Whatever still arrives on such a connection makes the parser complain again.
