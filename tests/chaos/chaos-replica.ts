@@ -1,14 +1,22 @@
 import { readdir } from 'node:fs/promises';
-import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, isAlive, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
 import { Intervals } from './intervals.ts';
 
-/** A replica that keeps its ports over restarts. */
+/** Longest that workers may take to end without their primary process: requests in flight, then the usage. Milliseconds. */
+const ORPHANS_MS = 60_000;
+/** Longest until another worker takes a dead one's place: a second, and what a busy machine needs to start one. Milliseconds. */
+const REPLACEMENT_MS = 30_000;
+
+/** A replica that keeps its ports over restarts: one process, or a primary process with workers. */
 export class ChaosReplica {
   readonly url: string;
   readonly opsUrl: string;
+  /** `WORKERS`. */
+  readonly workers: number;
   /** From the moment it is told to end until it is ready again: a request in that time may find nobody. */
   readonly absences = new Intervals();
-  /** When it was killed without notice. */
+  /** When it, or one of its workers, was killed without notice. */
   readonly killedAt: number[] = [];
   /** When it was asked to end. */
   readonly terminatedAt: number[] = [];
@@ -17,10 +25,19 @@ export class ChaosReplica {
   readonly #environment: Readonly<Record<string, string>>;
   #process: GatewayProcess | undefined;
 
-  constructor(environment: Readonly<Record<string, string>>, port: number, opsPort: number) {
+  constructor(
+    environment: Readonly<Record<string, string>>,
+    { port, opsPort, workers }: { readonly port: number; readonly opsPort: number; readonly workers: number },
+  ) {
     this.url = `http://127.0.0.1:${port}`;
     this.opsUrl = `http://127.0.0.1:${opsPort}`;
-    this.#environment = { ...environment, PORT: String(port), OPS_PORT: String(opsPort) };
+    this.workers = workers;
+    this.#environment = {
+      ...environment,
+      PORT: String(port),
+      OPS_PORT: String(opsPort),
+      WORKERS: String(workers),
+    };
   }
 
   /** Resolves once it listens; whether it is ready depends on the stores. */
@@ -29,10 +46,51 @@ export class ChaosReplica {
     this.absences.end();
   }
 
+  /** Kills all of its processes. */
   async kill(): Promise<void> {
     this.absences.begin();
     this.killedAt.push(performance.now());
+    const workers = this.#process?.workerPids() ?? [];
+    const isOver = this.#process?.kill();
+    for (const pid of workers) killProcess(pid);
+    await isOver;
+    await until(() => !workers.some(isAlive));
+  }
+
+  /** Kills one of the workers, which another one replaces. Resolves when its connections are gone. */
+  async killWorker(index: number): Promise<void> {
+    const workers = this.#process?.workerPids() ?? [];
+    const pid = workers[index % workers.length];
+    if (pid === undefined) throw new Error('there is no worker to kill');
+    this.absences.begin();
+    this.killedAt.push(performance.now());
+    killProcess(pid);
+    await until(() => !isAlive(pid));
+    // The clients, who live in this process, have to be told first.
+    await new Promise(setImmediate);
+    this.absences.end();
+  }
+
+  /** Kills the primary process. The workers finish what they have and end by themselves; this is waited for. */
+  async killPrimary(): Promise<void> {
+    this.absences.begin();
+    const workers = this.#process?.workerPids() ?? [];
+    // As if they were asked: what they hold they write, if they can.
+    this.terminatedAt.push(performance.now());
     await this.#process?.kill();
+    await until(() => !workers.some(isAlive), { timeoutMs: ORPHANS_MS }).catch(() => {
+      this.faults.push(`workers went on for ${ORPHANS_MS} ms without their primary process`);
+    });
+  }
+
+  /** Resolves once all of its workers live again; that none takes a dead one's place is noted. */
+  async isComplete(): Promise<void> {
+    if (this.workers === 1) return;
+    await until(() => this.#process?.workerPids().length === this.workers, {
+      timeoutMs: REPLACEMENT_MS,
+    }).catch(() => {
+      this.faults.push(`no worker took the place of one that died within ${REPLACEMENT_MS} ms`);
+    });
   }
 
   /** Asks it to end, and notes when it does not end cleanly. */
@@ -47,11 +105,22 @@ export class ChaosReplica {
     }
   }
 
-  /** Open files and sockets of the process. NaN where the system does not tell. */
+  /** Open files and sockets of the process that has most of them. NaN where the system does not tell. */
   async openFiles(): Promise<number> {
-    return readdir(`/proc/${this.#process?.pid}/fd`).then(
-      (names) => names.length,
-      () => Number.NaN,
+    const pids = [this.#process?.pid ?? Number.NaN, ...(this.#process?.workerPids() ?? [])];
+    const counts = await Promise.all(
+      pids.map((pid) =>
+        readdir(`/proc/${pid}/fd`).then(
+          (names) => names.length,
+          () => Number.NaN,
+        ),
+      ),
     );
+    return Math.max(...counts);
   }
+}
+
+function killProcess(pid: number): void {
+  // It may have died of something else in the meantime.
+  if (isAlive(pid)) process.kill(pid, 'SIGKILL');
 }

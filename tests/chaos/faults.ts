@@ -54,14 +54,23 @@ export function* storeFaults(random: SeededRandom): Generator<Fault> {
   while (true) yield fault(random, random.pick(STORE_BLOWS));
 }
 
-/** The faults of the other lane: replicas and the backend. */
-export function* trafficFaults(random: SeededRandom, replicas: number): Generator<Fault> {
+/** The faults of the other lane: replicas, of which the number of workers is given, and the backend. */
+export function* trafficFaults(random: SeededRandom, workers: readonly number[]): Generator<Fault> {
   while (true) {
-    const index = random.between(0, replicas - 1);
+    const index = random.between(0, workers.length - 1);
     const onReplica = [
       onOneReplica(`kill replica ${index}`, index, (replica) => replica.kill()),
       onOneReplica(`terminate replica ${index}`, index, (replica) => replica.terminate()),
     ];
+    if ((workers[index] ?? 1) > 1) {
+      const victim = random.between(0, (workers[index] ?? 1) - 1);
+      onReplica.push(
+        onOneWorker(`kill a worker of replica ${index}`, index, victim),
+        onOneReplica(`kill the primary process of replica ${index}`, index, (replica) =>
+          replica.killPrimary(),
+        ),
+      );
+    }
     yield fault(random, random.pick([...onReplica, ...BACKEND_BLOWS]));
   }
 }
@@ -146,5 +155,13 @@ function onOneReplica(name: string, index: number, strike: (replica: ChaosReplic
       if (replica !== undefined) await strike(replica);
     },
     mend: async ({ replicas }) => void (await replicas[index]?.start()),
+  };
+}
+
+function onOneWorker(name: string, index: number, victim: number): Blow {
+  return {
+    name,
+    strike: async ({ replicas }) => void (await replicas[index]?.killWorker(victim)),
+    mend: async ({ replicas }) => void (await replicas[index]?.isComplete()),
   };
 }

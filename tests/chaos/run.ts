@@ -6,26 +6,35 @@ import { SeededRandom } from './seeded-random.ts';
 import { verdict } from './verdict.ts';
 import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './world.ts';
 
-// npm run chaos -- [minutes] [seed]: faults from a seeded list under load. Every few minutes all is mended, and what was promised and not
+// npm run chaos -- [minutes] [seed] [workers]: faults from a seeded list under load. Every few minutes all is mended, and what was promised and not
 // held is told. Ends with 0 when everything held.
 
 /** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
 const ROUND_MINUTES = 5;
+const REPLICAS = 3;
 
 const minutes = Number(process.argv[2] ?? '2');
 const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000));
-if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isInteger(seed)) {
-  process.stderr.write('usage: npm run chaos -- [minutes, at most a day] [seed, a whole number]\n');
+const workersOfAll = process.argv[4] === undefined ? undefined : Number(process.argv[4]);
+const areWorkersRight = workersOfAll === undefined || (Number.isInteger(workersOfAll) && workersOfAll >= 1);
+if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isInteger(seed) || !areWorkersRight) {
+  process.stderr.write(
+    'usage: npm run chaos -- [minutes, at most a day] [seed, a whole number] [workers of each replica; chosen by the seed unless told]\n',
+  );
   process.exit(2);
 }
 
-const world = await startWorld();
+const random = new SeededRandom(seed);
+// A generator of its own for each lane: their choices must not depend on which is faster.
+const [storeSeed, trafficSeed] = [random.between(0, 2 ** 31), random.between(0, 2 ** 31)];
+const workers = Array.from({ length: REPLICAS }, () => workersOfAll ?? random.between(1, 2));
+const world = await startWorld(workers);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void world.stop().finally(() => process.exit(1)));
 }
 let hasHeld = false;
 try {
-  report(`${minutes} minutes, seed ${seed}`);
+  report(`${minutes} minutes, seed ${seed}, replicas with ${workers.join(', ')} workers`);
   hasHeld = await run(world);
 } finally {
   await world.stop();
@@ -33,11 +42,9 @@ try {
 process.exit(hasHeld ? 0 : 1);
 
 async function run(world: World): Promise<boolean> {
-  const random = new SeededRandom(seed);
-  // A generator of its own for each lane: their choices must not depend on which is faster.
   const lanes = [
-    storeFaults(new SeededRandom(random.between(0, 2 ** 31))),
-    trafficFaults(new SeededRandom(random.between(0, 2 ** 31)), world.replicas.length),
+    storeFaults(new SeededRandom(storeSeed)),
+    trafficFaults(new SeededRandom(trafficSeed), workers),
   ];
   const faults: string[] = [];
   for (let left = minutes; left > 0; left -= ROUND_MINUTES) {

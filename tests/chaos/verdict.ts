@@ -12,6 +12,12 @@ const UNWRITTEN_MS = 1500;
 const WRITTEN_AGAIN_MS = 5000;
 const MOST_OPEN_FILES = 120;
 const MOST_MEMORY_BYTES = 512 * 2 ** 20;
+/** What is zero when nobody asks anything. */
+const LOADS = [
+  'tollgate_requests_in_flight',
+  'tollgate_backend_requests_in_use',
+  'tollgate_backend_requests_queued',
+];
 /** What a list of faults is cut to. */
 const SHOWN = 5;
 
@@ -35,7 +41,7 @@ export async function verdict(round: Round): Promise<readonly string[]> {
     ...unexplained(world, attempts),
     ...overLimit(round),
     ...usage,
-    ...(await leaks(world)),
+    ...(await leaks(round)),
   ];
 }
 
@@ -133,21 +139,23 @@ function mayBeLost({ troubles }: World, { replica, endedAt }: Attempt): boolean 
 }
 
 /** With nobody asking, nothing is held any more. */
-async function leaks({ replicas }: World): Promise<readonly string[]> {
+async function leaks({ world: { replicas }, report }: Round): Promise<readonly string[]> {
   const faults: string[] = [];
-  for (const replica of replicas) {
-    const { opsUrl } = replica;
-    for (const name of ['tollgate_backend_requests_in_use', 'tollgate_backend_requests_queued']) {
+  for (const [index, replica] of replicas.entries()) {
+    const { opsUrl, workers } = replica;
+    for (const name of LOADS) {
+      await until(async () => (await metric(opsUrl, name)) === 0).catch(() => {});
       const value = await metric(opsUrl, name);
       if (value !== 0) faults.push(`${name} is ${value} without any request`);
     }
-    const memory = await metric(opsUrl, 'process_resident_memory_bytes');
-    if (memory > MOST_MEMORY_BYTES) faults.push(`a replica holds ${memory} bytes`);
+    const memory = (await metric(opsUrl, 'process_resident_memory_bytes')) / workers;
+    if (memory > MOST_MEMORY_BYTES) faults.push(`a process of a replica holds ${memory} bytes`);
     await until(async () => !((await replica.openFiles()) > MOST_OPEN_FILES), { timeoutMs: 20_000 }).catch(
       () => {},
     );
     const files = await replica.openFiles();
-    if (files > MOST_OPEN_FILES) faults.push(`a replica holds ${files} open files and sockets`);
+    if (files > MOST_OPEN_FILES) faults.push(`a process of a replica holds ${files} open files and sockets`);
+    report(`replica ${index}: ${Math.round(memory / 2 ** 20)} MiB a process, at most ${files} open files`);
   }
   return faults;
 }

@@ -1,3 +1,4 @@
+import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
@@ -29,15 +30,14 @@ export interface World {
   stop(): Promise<void>;
 }
 
-const REPLICAS = 3;
 /** Some windows fill up, one never does. */
 const LIMITS = [50, 300, 1_000_000_000];
 const WINDOW = '7s';
 /** Short, so that a backend that hangs is noticed within a fault. Milliseconds. */
 export const BACKEND_TIMEOUT_MS = 3000;
 
-/** Starts stores, backend and replicas of this run's own. Whoever starts them must stop them. */
-export async function startWorld(): Promise<World> {
+/** Starts stores, backend and a replica with each of the numbers of workers, all of this run's own. Whoever starts them must stop them. */
+export async function startWorld(workers: readonly number[]): Promise<World> {
   const started: (() => Promise<unknown>)[] = [];
   const stop = async (): Promise<void> => {
     for (const end of started.splice(0).reverse()) await end();
@@ -62,8 +62,9 @@ export async function startWorld(): Promise<World> {
       ENCRYPTION_KEY,
     };
     const replicas: ChaosReplica[] = [];
-    for (let index = 0; index < REPLICAS; index += 1) {
-      const replica = new ChaosReplica(environment, await freePort(), await freePort());
+    for (const own of workers) {
+      const ports = { port: await freePort(), opsPort: await freePort() };
+      const replica = new ChaosReplica(environment, { ...ports, workers: own });
       await replica.start();
       started.push(() => replica.kill());
       replicas.push(replica);
@@ -84,11 +85,13 @@ export async function startWorld(): Promise<World> {
   }
 }
 
-/** Resolves once the replica is ready; rejects after half a minute. */
-export async function isReady({ opsUrl }: ChaosReplica): Promise<void> {
-  await until(async () => (await fetch(`${opsUrl}/readyz`).catch(() => undefined))?.ok === true, {
-    timeoutMs: 30_000,
-  });
+/** Resolves once the replica is ready, with all of its workers; rejects after half a minute. */
+export async function isReady({ opsUrl, workers }: ChaosReplica): Promise<void> {
+  const isComplete = async (): Promise<boolean> => {
+    const { status, components } = await readyz(opsUrl);
+    return status === 200 && (workers === 1 || components.workers === 'ok');
+  };
+  await until(() => isComplete().catch(() => false), { timeoutMs: 30_000 });
 }
 
 /** Makes new keys, one for each limit. */
