@@ -129,9 +129,11 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
       this.#interim(controller, status, raw);
       return;
     }
-    const answer = responseFields(raw, status, this.#exchange);
+    const answer = this.#isFramingKnown(raw) ? responseFields(raw, status, this.#exchange) : undefined;
     if (answer === undefined) {
-      controller.abort(new Error('The backend used a transfer coding other than chunked.'));
+      controller.abort(
+        new Error('The backend used another protocol, or a transfer coding other than chunked.'),
+      );
       return;
     }
     clearTimeout(this.#deadline);
@@ -179,6 +181,12 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
       },
       this,
     );
+  }
+
+  /** HTTP/1.0 has no transfer codings: with one, nobody can tell where the body ends (RFC 9112 section 6.1). */
+  #isFramingKnown(raw: readonly Buffer[]): boolean {
+    const minor = this.#connection?.httpMinor;
+    return minor === 1 || (minor === 0 && !raw.some(isCodingName));
   }
 
   /** A connection that closed while it was unused costs nobody an error, if what was sent on it can't have had an effect. */
@@ -247,4 +255,8 @@ function areBuffers(parts: readonly unknown[]): parts is readonly Buffer[] {
 
 function isBuffer(part: unknown): boolean {
   return Buffer.isBuffer(part);
+}
+
+function isCodingName(part: Buffer, index: number): boolean {
+  return index % 2 === 0 && part.toString('latin1').toLowerCase() === 'transfer-encoding';
 }

@@ -51,6 +51,7 @@ export class BackendConnection {
   #awaitsHead = false;
   #hasBytes = false;
   #pieceOfHead: Buffer | undefined = undefined;
+  #httpMinor: number | undefined = undefined;
 
   constructor(options: BackendOptions, connector: BackendConnector) {
     this.#client = new Client(options.url.origin, {
@@ -86,6 +87,11 @@ export class BackendConnection {
   /** Whether a byte came since the last request was sent. */
   get hasBytes(): boolean {
     return this.#hasBytes;
+  }
+
+  /** Minor version of the HTTP/1 in which the answer in progress is. Undefined: undici knows the protocol, but it is another. */
+  get httpMinor(): number | undefined {
+    return this.#httpMinor;
   }
 
   /** Whether the socket failed (a reset, for one), as opposed to being closed in order. */
@@ -135,9 +141,26 @@ export class BackendConnection {
   #headChunk(chunk: Buffer): Buffer | null {
     this.#hasBytes = true;
     const head = this.#pieceOfHead === undefined ? chunk : Buffer.concat([this.#pieceOfHead, chunk]);
-    const progress = renameContinue(head);
-    this.#pieceOfHead = progress === 'too_short' ? head : undefined;
-    this.#awaitsHead = progress !== 'final_head';
-    return progress === 'too_short' ? null : head;
+    const { at, isFinal } = renameContinue(head);
+    // An interim head without an end is left to undici, which has a limit.
+    if (isFinal || head.length - at > HEAD_LIMIT_BYTES) {
+      this.#pieceOfHead = undefined;
+      this.#awaitsHead = false;
+      this.#httpMinor = minorOf(head, at);
+      return head;
+    }
+    this.#pieceOfHead = head.subarray(at);
+    return at === 0 ? null : head.subarray(0, at);
   }
+}
+
+const H = 0x48;
+const ZERO = 0x30;
+const MAJOR_AT = 5;
+const MINOR_AT = 7;
+
+/** Of `HTTP/1.x` at this place. undici's parser knows RTSP, ICE and other versions as well, and skips line ends before them. */
+function minorOf(head: Buffer, at: number): number | undefined {
+  if (head[at] !== H || head[at + MAJOR_AT] !== ZERO + 1) return undefined;
+  return (head[at + MINOR_AT] ?? 0) - ZERO;
 }

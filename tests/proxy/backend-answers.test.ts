@@ -31,7 +31,8 @@ describe("the backend's answer", () => {
           'HTTP/1.',
           '1 100 Con',
           'tinue\r\n\r',
-          '\nHTT',
+          '\nHTTP/1.1 102 Pro',
+          'cessing\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTT',
           `P/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHTTP/1.1 100 `,
         ]) {
           connection.send(piece);
@@ -127,6 +128,16 @@ describe("the backend's answer", () => {
       ],
       ['a status of four digits', 'HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\nok'],
       ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok'],
+      ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
+      ['RTSP', 'RTSP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+      ['ICE', 'ICE/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+      ['HTTP/2.0', 'HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+      ['HTTP/0.9', 'HTTP/0.9 200 OK\r\nContent-Length: 2\r\n\r\nok'],
+      [
+        'RTSP behind an interim answer',
+        'HTTP/1.1 100 Continue\r\n\r\nRTSP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok',
+      ],
+      ['a line end before the status line', '\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok'],
       ['no HTTP', 'hello there\r\n\r\n'],
       ['an oversized field', `HTTP/1.1 200 OK\r\nA: ${'x'.repeat(20_000)}\r\nContent-Length: 2\r\n\r\nok`],
       [
