@@ -50,7 +50,7 @@ describe('connections to the backend', () => {
     const startedAt = performance.now();
     for (let i = 2; i <= 51; i += 1) {
       client.send(stage.gateway.head('GET /'));
-      await client.until((text) => text.split('ok').length === i + 1);
+      await client.until((text) => text.split('\r\n\r\nok').length === i + 1);
     }
     expect((performance.now() - startedAt) / 50).toBeLessThan(20);
     expect(stage.backend.connections).toHaveLength(1);
@@ -192,7 +192,7 @@ describe('connections to the backend', () => {
       first.end();
       await first.ended();
       client.send(`${stage.gateway.head('POST /two', 'Content-Length: 1')}x`);
-      await client.until((text) => text.split('ok').length === 3);
+      await client.until((text) => text.split('\r\n\r\nok').length === 3);
     });
   });
 

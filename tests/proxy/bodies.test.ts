@@ -151,11 +151,11 @@ describe('bodies', () => {
     const client = await stage.gateway.connect();
     for (const [i, method] of ['GET', 'DELETE', 'OPTIONS'].entries()) {
       client.send(stage.gateway.head(`${method} /`));
-      await client.until((text) => text.split('ok').length === i + 2);
+      await client.until((text) => text.split('\r\n\r\nok').length === i + 2);
     }
     expect(stage.backend.received).not.toMatch(/content-length|transfer-encoding/i);
     client.send(stage.gateway.head('POST /', 'Content-Length: 0'));
-    await client.until((text) => text.split('ok').length === 5);
+    await client.until((text) => text.split('\r\n\r\nok').length === 5);
     expect(stage.backend.received).toMatch(/\r\ncontent-length: 0\r\n/i);
   });
 
@@ -165,7 +165,7 @@ describe('bodies', () => {
     client.send(`${stage.gateway.head('DELETE /', 'Content-Length: 3')}abc`);
     await client.until((text) => text.endsWith('ok'));
     client.send(`${stage.gateway.head('GET /', 'Content-Length: 3')}def`);
-    await client.until((text) => text.split('ok').length === 3);
+    await client.until((text) => text.split('\r\n\r\nok').length === 3);
     expect(stage.backend.received).toMatch(
       /^DELETE .*content-length: 3\r\n\r\nabcGET .*content-length: 3\r\n\r\ndef$/s,
     );

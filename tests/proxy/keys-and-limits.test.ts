@@ -214,10 +214,10 @@ describe('the record of a request', () => {
     await client.until((text) => text.endsWith('ok'));
     stage.backend.answer(OK.replace('200 OK', '404 Not Found'));
     client.send(stage.gateway.head('GET /%41', 'X-Customer-Id: \xe9'));
-    await client.until((text) => text.split('ok').length === 3);
+    await client.until((text) => text.split('\r\n\r\nok').length === 3);
     stage.backend.answer(OK.replace('200 OK', '399 X'));
     client.send(stage.gateway.head(`GET /${'x'.repeat(300)}`, `X-Customer-Id: ${'x'.repeat(129)}`));
-    await client.until((text) => text.split('ok').length === 4);
+    await client.until((text) => text.split('\r\n\r\nok').length === 4);
     await until(() => stage.gateway.recorded.length === 3);
     expect(stage.gateway.recorded).toMatchObject([
       { keyId: 'key_one', endpoint: '/a/b', customerId: 'acme 1', successful: true },
