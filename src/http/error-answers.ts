@@ -1,4 +1,5 @@
 import { type ErrorCode, InvalidBody, TollgateError } from '../errors.ts';
+import { MethodNotAllowed } from './method-not-allowed.ts';
 
 /** A complete answer to a failed request: what Express, the proxy and a raw socket write alike. */
 export interface ErrorAnswer {
@@ -63,7 +64,9 @@ export function errorAnswer(error: unknown): ErrorAnswer {
     error instanceof TollgateError
       ? error
       : new TollgateError('internal_error', 'The gateway failed to answer. The log has the reason.');
-  const { status, headers = {} } = ANSWERS[known.code];
+  const { status } = ANSWERS[known.code];
+  const headers: Record<string, string> = { ...ANSWERS[known.code].headers };
   const errors = known instanceof InvalidBody ? { errors: known.faults } : {};
+  if (known instanceof MethodNotAllowed) headers.Allow = known.allowed.join(', ');
   return { status, headers, body: JSON.stringify({ error: known.message, code: known.code, ...errors }) };
 }

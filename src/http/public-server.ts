@@ -10,6 +10,7 @@ import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
 import { errorAnswer } from './error-answers.ts';
+import { neverForwarded } from './method-not-allowed.ts';
 import { parserFault } from './parser-faults.ts';
 import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-head.ts';
 import { isReservedInDisguise } from './request-target.ts';
@@ -124,7 +125,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   server.on('upgrade', upgrade);
   server.on('connect', (_req: IncomingMessage, socket: Socket) => {
     if (answerDue(socket) !== undefined) socket.destroy();
-    else refuseSocket(socket, new TollgateError('method_not_allowed', 'The method CONNECT is not allowed.'));
+    else refuseSocket(socket, neverForwarded('CONNECT'));
   });
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {

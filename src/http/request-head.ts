@@ -1,5 +1,7 @@
-import type { IncomingMessage } from 'node:http';
+import { type IncomingMessage, METHODS } from 'node:http';
 import { TollgateError } from '../errors.ts';
+import { neverForwarded } from './method-not-allowed.ts';
+import { saysAnotherProtocol } from './protocol-name.ts';
 import { type RequestTarget, readTarget } from './request-target.ts';
 
 /** A request head that can be read in one way only. */
@@ -21,14 +23,9 @@ export const VIA_NAME = 'tollgate';
  * closed, because where the next request begins is not certain.
  */
 export function readRequestHead(req: IncomingMessage): RequestHead | TollgateError {
-  const { httpVersionMajor, httpVersionMinor, method } = req;
-  // The parser knows 0.9, 1.0, 1.1 and 2.0.
-  if (httpVersionMajor !== 1) {
-    return new TollgateError('http_version_not_supported', 'Only HTTP/1.0 and HTTP/1.1 are understood.');
-  }
-  if (method === 'TRACE' || method === 'CONNECT') {
-    return new TollgateError('method_not_allowed', `The method ${method} is not allowed.`);
-  }
+  const { httpVersionMinor } = req;
+  const lineFault = requestLineFault(req);
+  if (lineFault !== undefined) return lineFault;
   const fields = readFields(req.rawHeaders);
   // The parser counts names and values only, so that many empty fields come out longer than they may.
   if (fields.bytes + (req.url ?? '').length > HEAD_LIMIT_BYTES) return headTooLarge();
@@ -57,6 +54,21 @@ export function readRequestHead(req: IncomingMessage): RequestHead | TollgateErr
     expectsContinue: fields.expectation !== undefined && httpVersionMinor === 1,
   };
 }
+
+function requestLineFault(req: IncomingMessage): TollgateError | undefined {
+  const { httpVersionMajor, httpVersionMinor, method = '' } = req;
+  // The parser knows 0.9, 1.0, 1.1 and 2.0, and the methods of RTSP.
+  if (
+    httpVersionMajor !== 1 ||
+    (httpVersionMinor === 0 && saysAnotherProtocol(req)) ||
+    !KNOWN_METHODS.has(method)
+  ) {
+    return new TollgateError('http_version_not_supported', 'Only HTTP/1.0 and HTTP/1.1 are understood.');
+  }
+  return method === 'TRACE' || method === 'CONNECT' ? neverForwarded(method) : undefined;
+}
+
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
 /** The fields of a head that decide how it is read, and how often each was there. */
 interface HeadFields {

@@ -5,6 +5,7 @@ import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import { jsonBody } from '../http/json-body.ts';
+import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import { RootTokens } from '../http/root-token.ts';
 import type { Endpoint, ManagementServices } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
@@ -63,11 +64,10 @@ const refuseUnknownPath: RequestHandler = () => {
 function refuseOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
   const methods = endpoints.map(({ method }) => method.toUpperCase());
   const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
-  const allow = allowed.toSorted().join(', ');
-  return (req, res, next) => {
+  allowed.sort();
+  return (req, _res, next) => {
     if (allowed.includes(req.method)) return next();
-    res.set('Allow', allow);
-    throw new TollgateError('method_not_allowed', `This endpoint answers only ${allow}.`);
+    throw new MethodNotAllowed(allowed, `This endpoint answers only ${allowed.join(', ')}.`);
   };
 }
 

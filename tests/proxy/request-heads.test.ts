@@ -132,6 +132,11 @@ describe('the head of a request', () => {
       ['HTTP/1.2 is 505', 'GET / HTTP/1.2\r\nHost: a\r\n\r\n', 505],
       ['HTTP/0.9 is 505', 'GET / HTTP/0.9\r\nHost: a\r\n\r\n', 505],
       ['a request without a version is 505', 'GET /\r\n\r\n', 505],
+      ['GET in RTSP/1.0 is 505', 'GET / RTSP/1.0\r\nHost: a\r\n\r\n', 505],
+      ['OPTIONS in RTSP/1.0 is 505', '\r\nOPTIONS  /a?b  RTSP/1.0\r\nCSeq: 1\r\n\r\n', 505],
+      ['DESCRIBE in RTSP/1.0 is 505', 'DESCRIBE rtsp://a/b RTSP/1.0\r\nCSeq: 1\r\n\r\n', 505],
+      ['DESCRIBE in RTSP/1.1 is 505', 'DESCRIBE / RTSP/1.1\r\nHost: a\r\n\r\n', 505],
+      ['SOURCE in ICE/1.0 is 505', 'SOURCE /a ICE/1.0\r\nHost: a\r\n\r\n', 505],
       ['the preface of HTTP/2 is 505', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
       ['no Host is 400', 'GET / HTTP/1.1\r\n\r\n', 400],
       ['two Hosts are 400', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n', 400],
@@ -175,8 +180,6 @@ describe('the head of a request', () => {
     it.each<readonly [string, string, number]>([
       ['OPTIONS * is 400', 'OPTIONS *', 400],
       ['GET * is 400', 'GET *', 400],
-      ['TRACE is 405', 'TRACE /', 405],
-      ['CONNECT is 405', 'CONNECT a.example:443', 405],
       ['a fragment is 400', 'GET /a#b', 400],
       ['another scheme is 400', 'GET ftp://a/b', 400],
       ['a user in the target is 400', 'GET http://u@a/b', 400],
@@ -188,6 +191,16 @@ describe('the head of a request', () => {
       await expectRefused(head(line), status);
     });
   });
+
+  it.each(['TRACE /', 'TRACE http://a.example/', 'CONNECT a.example:443', 'CONNECT /'])(
+    'rule 8: %s is 405, and the answer says what is allowed',
+    async (line) => {
+      await expectRefused(head(line), 405);
+      expect((await refusal(head(line))).all).toMatch(
+        /\r\nAllow: DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT\r\n/,
+      );
+    },
+  );
 
   describe('rule 9: paths', () => {
     it.each([
