@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import type { RedisConnection } from './connection.ts';
-import type { LuaScript, ScriptTarget } from './lua-script.ts';
+import { isUnknown, type LuaScript } from './lua-script.ts';
 import { safeRedisError } from './redis-failure.ts';
 
 /** The reply to one of many calls, or why there is none. */
@@ -34,20 +34,20 @@ async function callTogether(
     return Promise.all(calls.map((call) => callOne(redis, script, call)));
   }
   const pipeline = redis.pipeline();
-  // A script that the server does not know is sent again, with its text, when the pipeline is through.
-  const target = {
-    evalsha: pipeline.evalsha.bind(pipeline) as unknown as ScriptTarget['evalsha'],
-    eval: redis.eval.bind(redis),
-  };
-  const replies = calls.map((call) => callOne(target, script, call));
-  await pipeline.exec().catch(() => undefined);
-  return Promise.all(replies);
+  for (const call of calls) script.addTo(pipeline, call);
+  const results = await pipeline.exec();
+  return Promise.all(
+    calls.map((call, index) => {
+      const [error, reply] = results?.[index] ?? [new Error('The pipeline was not carried out')];
+      // What the server does not know it has not run, and learns from a call by itself.
+      if (error && isUnknown(error)) return callOne(redis, script, call);
+      return error ? { error: safeRedisError(error) } : { reply };
+    }),
+  );
 }
 
-function callOne(target: ScriptTarget, script: LuaScript, call: string[]): Promise<ScriptReply> {
+function callOne(redis: RedisConnection, script: LuaScript, call: string[]): Promise<ScriptReply> {
   return new Promise((resolve) => {
-    script.call(target, call, (error, reply) =>
-      resolve(error ? { error: safeRedisError(error) } : { reply }),
-    );
+    script.call(redis, call, (error, reply) => resolve(error ? { error: safeRedisError(error) } : { reply }));
   });
 }

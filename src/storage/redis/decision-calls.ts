@@ -1,5 +1,6 @@
 import { NotCounted } from '../../limiter/not-counted.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { CallQueue, type Queued } from './call-queue.ts';
 import { readNumbers } from './decision-reply.ts';
 import type { DecisionRoute, DecisionRoutes } from './decision-routes.ts';
 import type { LuaScript, ScriptAnswered } from './lua-script.ts';
@@ -11,7 +12,7 @@ export type CallEnded = (error: Error | null, reply: readonly number[]) => void;
 /** First element of the script's answer when the call came too late. */
 const TOO_LATE = 4;
 
-interface Call {
+interface Call extends Queued<Call> {
   readonly keyId: string;
   readonly keysAndArguments: readonly string[];
   readonly giveUpAt: number;
@@ -32,7 +33,7 @@ export class DecisionCalls {
   readonly #clock: Clock;
   readonly #timeoutMs: number;
   /** In the order in which they are given up. */
-  readonly #open = new Set<Call>();
+  readonly #open = new CallQueue<Call>();
   #isWatching = false;
 
   constructor(
@@ -63,6 +64,8 @@ export class DecisionCalls {
       wasRedirected: false,
       wasTooLate: false,
       isOver: false,
+      before: undefined,
+      after: undefined,
     };
     this.#open.add(call);
     this.#watch(this.#timeoutMs);
@@ -140,7 +143,7 @@ export class DecisionCalls {
   #giveUp(): void {
     this.#isWatching = false;
     const now = this.#clock.monotonicMs();
-    for (const call of this.#open) {
+    for (let call = this.#open.first; call !== undefined; call = this.#open.first) {
       if (call.giveUpAt > now) {
         this.#watch(call.giveUpAt - now);
         return;

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { ChainableCommander } from 'ioredis';
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
-/** What a script is called on: a connection, or a pipeline of one. */
+/** What a script is called on. */
 export type ScriptTarget = Pick<RedisConnection, 'evalsha' | 'eval'>;
 
 /** Called once with either the failure (the client's own error: see `safeRedisError` before keeping it) or the reply. */
@@ -50,13 +51,22 @@ export class LuaScript {
     return promise;
   }
 
+  /** Adds a call to a pipeline. Its result may be an error of which `isUnknown` is true: then it must be called again. */
+  addTo(pipeline: ChainableCommander, keysAndArguments: string[]): void {
+    pipeline.evalsha(this.#sha, this.#numberOfKeys, ...keysAndArguments);
+  }
+
+  // Not with the client's own callbacks: those, and all that they refer to, would live until the old generation is collected.
   #send(redis: ScriptTarget, keys: number, keysAndArguments: string[], answered: ScriptAnswered): void {
-    redis.evalsha(this.#sha, keys, ...keysAndArguments, (error, reply) => {
-      if (error?.message.startsWith('NOSCRIPT')) {
-        redis.eval(this.#text, keys, ...keysAndArguments, answered);
-        return;
-      }
-      answered(error, reply);
+    const succeeded = (reply: unknown) => answered(null, reply);
+    redis.evalsha(this.#sha, keys, ...keysAndArguments).then(succeeded, (error: Error) => {
+      if (isUnknown(error)) redis.eval(this.#text, keys, ...keysAndArguments).then(succeeded, answered);
+      else answered(error);
     });
   }
+}
+
+/** Whether a call failed because the server does not know the script: then nothing was run. */
+export function isUnknown(error: Error): boolean {
+  return error.message.startsWith('NOSCRIPT');
 }
