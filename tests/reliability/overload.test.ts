@@ -49,10 +49,10 @@ interface Answer {
   readonly code: unknown;
 }
 
-async function ask(): Promise<Answer> {
+async function ask(path = '/'): Promise<Answer> {
   const { statusCode, headers, body } = await clients.request({
     method: 'GET',
-    path: '/',
+    path,
     headers: { authorization: `Bearer ${secret}` },
   });
   const text = await body.text();
@@ -89,6 +89,48 @@ describe('more requests than the backend takes', () => {
     expect(new Set(refusals.map((answer) => JSON.stringify(answer)))).toEqual(
       new Set([JSON.stringify({ status: 503, retryAfter: '1', code: 'overloaded' })]),
     );
+  });
+
+  it('make those that were admitted wait for as many answers of the backend as there are places, the oldest first', async () => {
+    const steps = 2 * (CONNECTIONS + WAITING);
+    const before = backend.received();
+    const answers: Promise<Answer>[] = [];
+    /** How many answers the backend had given when a request was sent, by its target. */
+    const sentAt = new Map<string, number>();
+    let [given, refused] = [0, 0];
+    const send = (count: number): void => {
+      for (let time = 0; time < count; time += 1) {
+        const target = `/${answers.length}`;
+        sentAt.set(target, given);
+        const answer = ask(target);
+        void answer.then(({ status }) => (refused += status === 503 ? 1 : 0));
+        answers.push(answer);
+      }
+    };
+    backend.hold();
+    send(REQUESTS);
+    await until(() => refused === REQUESTS - CONNECTIONS - WAITING, { timeoutMs: 20_000 });
+    while (given < steps) {
+      backend.answerOldest();
+      given += 1;
+      await until(() => backend.received() - before === CONNECTIONS + given);
+      // Ten for the one place that is free now. The nine are refused although the backend answers nothing meanwhile.
+      const refusals = refused + 9;
+      send(10);
+      await until(() => refused === refusals, { timeoutMs: 20_000 });
+    }
+    const begun = backend.targets().slice(before);
+    const waited = begun.map(
+      (target, index) => Math.max(0, index + 1 - CONNECTIONS) - (sentAt.get(target) ?? Number.NaN),
+    );
+    expect(Math.max(...waited)).toBe(WAITING);
+    const arrivals = begun.map((target) => sentAt.get(target) ?? Number.NaN);
+    expect(arrivals).toEqual(arrivals.toSorted((one, other) => one - other));
+
+    backend.release();
+    const admitted = (await Promise.all(answers)).filter(({ status }) => status === 200);
+    expect(admitted).toHaveLength(CONNECTIONS + WAITING + steps);
+    expect(backend.received() - before).toBe(admitted.length);
   });
 
   it('cost no memory that stays, and no connection', async () => {

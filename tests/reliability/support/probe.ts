@@ -20,8 +20,17 @@ export async function livez(opsUrl: string): Promise<number> {
 
 /** The sum of a metric's samples, over those whose labels contain the text. NaN when there is none. */
 export async function metric(opsUrl: string, name: string, labels = ''): Promise<number> {
-  const text = await (await fetch(`${opsUrl}/metrics`)).text();
-  const values = text
+  return sampleOf(await scrape(opsUrl), name, labels);
+}
+
+/** What `/metrics` answers. Some metrics begin anew with each look at them. */
+export async function scrape(opsUrl: string): Promise<string> {
+  return (await fetch(`${opsUrl}/metrics`)).text();
+}
+
+/** As `metric`, in what was scraped. */
+export function sampleOf(scraped: string, name: string, labels = ''): number {
+  const values = scraped
     .split('\n')
     .filter((line) => (line.startsWith(`${name} `) || line.startsWith(`${name}{`)) && line.includes(labels))
     .map((line) => Number(line.slice(line.lastIndexOf(' ') + 1)));

@@ -7,10 +7,14 @@ export interface TestBackend {
   readonly url: string;
   /** Requests that were received. */
   received(): number;
+  /** The targets of those requests, in the order of their arrival. */
+  targets(): readonly string[];
   /** Requests that wait for `release`. */
   held(): number;
   /** From now on requests are not answered. */
   hold(): void;
+  /** Answers the one that has been held for longest. */
+  answerOldest(): void;
   /** Answers what was held, and everything from now on. */
   release(): void;
   stop(): Promise<void>;
@@ -18,11 +22,11 @@ export interface TestBackend {
 
 /** Answers 200 to everything, at once unless told otherwise. */
 export async function startBackend(): Promise<TestBackend> {
-  let received = 0;
+  const targets: string[] = [];
   let isHolding = false;
   const held = new Set<ServerResponse>();
   const server = createServer((req: IncomingMessage, res: ServerResponse) => {
-    received += 1;
+    targets.push(req.url ?? '');
     req.resume();
     if (!isHolding) {
       res.end('ok');
@@ -35,10 +39,17 @@ export async function startBackend(): Promise<TestBackend> {
   await once(server, 'listening');
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    received: () => received,
+    received: () => targets.length,
+    targets: () => targets,
     held: () => held.size,
     hold: () => {
       isHolding = true;
+    },
+    answerOldest: () => {
+      const [oldest] = held;
+      if (oldest === undefined) throw new Error('no request is held');
+      held.delete(oldest);
+      oldest.end('ok');
     },
     release: () => {
       isHolding = false;
