@@ -7,7 +7,7 @@ import { backendFault, gatewayTimeout, overloaded } from './backend-errors.ts';
 import type { BackendConnections, BackendJob } from './backend-pool.ts';
 import type { Abandonable, Exchange } from './exchange.ts';
 import { RequestBody } from './request-body.ts';
-import { interimFields, responseFields } from './response-fields.ts';
+import { interimFields, isFramingKnown, responseFields } from './response-fields.ts';
 
 /** What a call needs besides its exchange. */
 export interface BackendCallOptions {
@@ -129,14 +129,14 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
       this.#interim(controller, status, raw);
       return;
     }
-    const answer = this.#isFramingKnown(raw) ? responseFields(raw, status, this.#exchange) : undefined;
-    if (answer === undefined) {
+    if (!isFramingKnown(raw, this.#connection?.httpMinor)) {
       controller.abort(
         new Error('The backend used another protocol, or a transfer coding other than chunked.'),
       );
       return;
     }
     clearTimeout(this.#deadline);
+    const answer = responseFields(raw, status, this.#exchange);
     this.#answer = new AnswerStream(this.#exchange, controller, { status, reason, ...answer });
   }
 
@@ -181,12 +181,6 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
       },
       this,
     );
-  }
-
-  /** HTTP/1.0 has no transfer codings: with one, nobody can tell where the body ends (RFC 9112 section 6.1). */
-  #isFramingKnown(raw: readonly Buffer[]): boolean {
-    const minor = this.#connection?.httpMinor;
-    return minor === 1 || (minor === 0 && !raw.some(isCodingName));
   }
 
   /** A connection that closed while it was unused costs nobody an error, if what was sent on it can't have had an effect. */
@@ -255,8 +249,4 @@ function areBuffers(parts: readonly unknown[]): parts is readonly Buffer[] {
 
 function isBuffer(part: unknown): boolean {
   return Buffer.isBuffer(part);
-}
-
-function isCodingName(part: Buffer, index: number): boolean {
-  return index % 2 === 0 && part.toString('latin1').toLowerCase() === 'transfer-encoding';
 }

@@ -23,15 +23,25 @@ const CORS_FIELDS: ReadonlySet<string> = new Set([
   'access-control-allow-credentials',
 ]);
 
+const CODING = 'transfer-encoding';
+
 /**
- * The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. Undefined when
- * the backend used a transfer coding that we do not know, so that nobody can tell where its body ends.
+ * Whether it is certain where the body of an answer in HTTP/1.`httpMinor` ends: without a transfer coding, or with exactly one `chunked`,
+ * which HTTP/1.0 does not have (RFC 9112 section 6.1). Undefined: it is another protocol.
  */
-export function responseFields(
-  raw: readonly Buffer[],
-  status: number,
-  exchange: Exchange,
-): ResponseFields | undefined {
+export function isFramingKnown(raw: readonly Buffer[], httpMinor: number | undefined): boolean {
+  // As many as its minor version says: one, or none.
+  let codingsLeft = httpMinor;
+  for (let i = 0; i < raw.length; i += 2) {
+    if (raw[i]?.length !== CODING.length || raw[i]?.toString('latin1').toLowerCase() !== CODING) continue;
+    if (codingsLeft !== 1 || raw[i + 1]?.toString('latin1').toLowerCase() !== 'chunked') return false;
+    codingsLeft = 0;
+  }
+  return codingsLeft !== undefined;
+}
+
+/** The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. */
+export function responseFields(raw: readonly Buffer[], status: number, exchange: Exchange): ResponseFields {
   const fields: string[] = [];
   const ends: string[] = [];
   const isOurs = exchange.isOriginAllowed ? isReplacedOrCors : isReplaced;
@@ -41,7 +51,6 @@ export function responseFields(
     const value = raw[i + 1]?.toString('latin1') ?? '';
     const lower = name.toLowerCase();
     if (isOurs(lower)) {
-      if (lower === 'transfer-encoding' && value.toLowerCase() !== 'chunked') return undefined;
       if (lower === 'connection') ends.push(value);
       continue;
     }

@@ -128,6 +128,10 @@ describe("the backend's answer", () => {
       ],
       ['a status of four digits', 'HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\nok'],
       ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok'],
+      [
+        'chunked twice',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      ],
       ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
       ['RTSP', 'RTSP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
       ['ICE', 'ICE/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
