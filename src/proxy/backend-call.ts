@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../platform/clock.ts';
@@ -200,7 +201,7 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
     const { res, req } = this.#exchange;
     if (status === 101) {
       controller.abort(new Error('The backend switched protocols unasked.'));
-    } else if (status === 103 && req.httpVersionMinor === 1 && !res.headersSent) {
+    } else if (status === 103 && req.httpVersionMinor === 1 && !res.headersSent && takesMore(res)) {
       // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
       if ('writeInformation' in res) res.writeInformation(status, interimFields(raw));
     }
@@ -231,6 +232,11 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
     this.#exchange.backendEndedAtMs = this.#options.clock.monotonicMs();
     if (connection !== undefined) this.#options.connections.release(connection);
   }
+}
+
+/** Hints have no back-pressure: a client that does not read gets no more of them. */
+function takesMore({ socket }: ServerResponse): boolean {
+  return socket !== null && !socket.writableNeedDrain;
 }
 
 /** For the timer: one function for all calls. */

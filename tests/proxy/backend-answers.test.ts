@@ -291,3 +291,22 @@ describe("the backend's answer", () => {
     expect(answer).toContain('1970');
   });
 });
+
+describe('rule 10: hints without end', () => {
+  const stage = withGateway();
+  it('are not kept for a client that does not read them', async () => {
+    const hint = Buffer.from(`HTTP/1.1 103 Early Hints\r\nLink: <${'x'.repeat(10_000)}>\r\n\r\n`);
+    const hints = 5000;
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send(stage.gateway.head('GET /'));
+    const backend = await stage.backend.connection();
+    await backend.head();
+    for (let i = 0; i < hints; i += 1) backend.send(hint);
+    backend.send(OK);
+    await stage.gateway.settled();
+    client.socket.resume();
+    await until(() => client.bytes.subarray(-6).toString() === '\r\n\r\nok');
+    expect(client.length).toBeLessThan((hints * hint.length) / 2);
+  });
+});
