@@ -19,9 +19,21 @@ export class Intervals {
     return this.#closed.some(([begun, ended]) => begun <= to && ended >= from);
   }
 
-  /** When the interval began that contains `at` or ended at most `graceMs` before it; undefined when there is none. */
+  /** It was the case meanwhile, as was found out afterwards. */
+  add(from: number, to: number): void {
+    this.#closed.push([from, to]);
+  }
+
+  /**
+   * When the interval began that contains `at` or ended at most `graceMs` before it; undefined when there is none. Intervals with less than
+   * the grace between them are one.
+   */
   beginOfLast(at: number, graceMs: number): number | undefined {
-    if (this.#openSince !== undefined && this.#openSince <= at) return this.#openSince;
-    return this.#closed.findLast(([begun, ended]) => begun <= at && ended >= at - graceMs)?.[0];
+    const isOpen = this.#openSince !== undefined && this.#openSince <= at;
+    let begin = isOpen ? this.#openSince : undefined;
+    for (const [begun, ended] of this.#closed.toReversed()) {
+      if (begun <= at && ended >= (begin ?? at) - graceMs) begin = begun;
+    }
+    return begin;
   }
 }

@@ -12,6 +12,8 @@ import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './worl
 /** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
 const ROUND_MINUTES = 5;
 const REPLICAS = 3;
+/** Milliseconds. */
+const STALL_MS = 1000;
 
 const minutes = Number(process.argv[2] ?? '2');
 const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000));
@@ -35,6 +37,7 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
 let hasHeld = false;
 try {
   report(`${minutes} minutes, seed ${seed}, replicas with ${workers.join(', ')} workers`);
+  watchOwnStalls(world);
   hasHeld = await run(world);
 } finally {
   await world.stop();
@@ -74,6 +77,19 @@ async function runRound(
   const faults = await verdict({ world, keys, attempts, report });
   for (const fault of faults) report(`NOT HELD: ${fault}`);
   return faults;
+}
+
+/** The backend lives in this process: while that gets no time from the machine, the backend hangs. */
+function watchOwnStalls({ troubles }: World): void {
+  let lastAt = performance.now();
+  setInterval(() => {
+    const now = performance.now();
+    if (now - lastAt > STALL_MS) {
+      troubles.backend.add(lastAt, now);
+      report(`this process stood still for ${Math.round(now - lastAt)} ms`);
+    }
+    lastAt = now;
+  }, STALL_MS / 10).unref();
 }
 
 /** Each replica serves a key again by itself, counted by Redis; and no key is too much for it. */

@@ -63,7 +63,9 @@ function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonl
       troubles.redis.touch(startedAt - AFTERMATH_MS, endedAt) ||
       troubles.postgres.touch(startedAt - AFTERMATH_MS, endedAt);
     if (end === 'cut') return backendFailed || replica.absences.touch(startedAt, endedAt);
-    if (status === 502 || status === 504) return backendFailed;
+    // Time counts from the request's start: what waits for Postgres for so long has none left for the backend.
+    if (status === 504) return backendFailed || troubles.postgres.touch(startedAt, endedAt);
+    if (status === 502) return backendFailed;
     if (status === 503) return storeFailed || backendFailed;
     return status === 200 || status === 429;
   };
