@@ -1,56 +1,25 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import { type RedisSentinel, startSentinel } from '../support/redis-sentinel.ts';
-import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.ts';
 import { until } from '../support/until.ts';
 import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
 
 const LIMIT = 20_000;
 
-let master: RedisServer;
-let standby: RedisServer;
-let sentinels: readonly RedisSentinel[] = [];
+let redis: WatchedRedis;
 let standbyDirect: Redis;
 let fleet: RedisFleet;
 
 beforeAll(async () => {
-  master = await startRedisServer();
-  standby = await startRedisServer(['--replicaof', `127.0.0.1 ${master.port}`]);
-  standbyDirect = new Redis(standby.url);
-  await until(async () => (await standbyDirect.info('replication')).includes('master_link_status:up'), {
-    timeoutMs: 20_000,
-  });
-  sentinels = await Promise.all(
-    [1, 2, 3].map(() =>
-      startSentinel('mymaster', master.port, [
-        'sentinel down-after-milliseconds mymaster 1000',
-        'sentinel failover-timeout mymaster 5000',
-      ]),
-    ),
-  );
-  const watcher = new Redis(sentinels[0]?.port ?? 0);
-  // The sentinels must know of the standby and of each other before there is something to decide.
-  await until(
-    async () => {
-      const [state] = (await watcher.call('SENTINEL', 'MASTERS')) as string[][];
-      const field = (name: string) => state?.[state.indexOf(name) + 1];
-      return field('num-slaves') === '1' && field('num-other-sentinels') === '2';
-    },
-    { timeoutMs: 20_000 },
-  );
-  watcher.disconnect();
-  const settings = {
-    REDIS_URL: `redis://${sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',')}/mymaster`,
-    REDIS_MODE: 'sentinel',
-  };
+  redis = await startWatchedRedis('mymaster');
+  standbyDirect = new Redis(redis.standby.url);
+  const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel' };
   fleet = await startRedisFleet([settings, settings]);
 }, 60_000);
 afterAll(async () => {
   await fleet?.stop();
   standbyDirect?.disconnect();
-  for (const sentinel of sentinels) await sentinel.stop();
-  await standby?.stop();
-  await master?.stop();
+  await redis?.stop();
 });
 
 describe('replicas whose Redis fails over to its standby under load', () => {
@@ -71,7 +40,7 @@ describe('replicas whose Redis fails over to its standby under load', () => {
     try {
       await until(async () => (await counted()) > 300, { timeoutMs: 20_000 });
       const killedAt = performance.now();
-      master.kill('SIGKILL');
+      redis.master.kill('SIGKILL');
       await until(
         async () => {
           const answers = await Promise.all(fleet.replicas.map(({ url }) => ask(url, secret)));

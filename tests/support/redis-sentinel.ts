@@ -3,9 +3,10 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { redisBinary } from './redis-binary.ts';
-import { answersPing } from './redis-server.ts';
+import { answersPing, type RedisServer, startRedisServer } from './redis-server.ts';
 import { until } from './until.ts';
 
 /** A sentinel of a test's own. */
@@ -44,10 +45,74 @@ export async function startSentinel(
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await until(() => answersPing(port), { timeoutMs: 10_000 });
+    await until(() => answersPing(port));
   } catch (error) {
     await stop();
     throw error;
   }
   return { port, stop };
+}
+
+/** A master, its standby, and three sentinels that put the one in the place of the other. */
+export interface WatchedRedis {
+  /** As `REDIS_URL` has it, with `REDIS_MODE=sentinel`. */
+  readonly url: string;
+  readonly master: RedisServer;
+  readonly standby: RedisServer;
+  readonly sentinels: readonly RedisSentinel[];
+  stop(): Promise<void>;
+}
+
+/** What a sentinel says of the master once it knows of the standby and of the others. */
+const COMPLETE = { 'num-slaves': '1', 'num-other-sentinels': '2' };
+
+/** Resolves when the standby has what the master has, and the sentinels know of it and of each other. A master that is silent for a second is down. */
+export async function startWatchedRedis(masterName: string): Promise<WatchedRedis> {
+  const ends: (() => Promise<unknown>)[] = [];
+  const stop = async () => {
+    for (const end of ends.splice(0).reverse()) await end();
+  };
+  try {
+    const master = await startRedisServer();
+    ends.push(() => master.stop());
+    const standby = await startRedisServer(['--replicaof', `127.0.0.1 ${master.port}`]);
+    ends.push(() => standby.stop());
+    await withRedis(standby.port, (direct) =>
+      until(async () => (await direct.info('replication')).includes('master_link_status:up'), {
+        timeoutMs: 20_000,
+      }),
+    );
+    const sentinels: RedisSentinel[] = [];
+    for (const _ of [1, 2, 3]) {
+      const sentinel = await startSentinel(masterName, master.port, [
+        `sentinel down-after-milliseconds ${masterName} 1000`,
+        `sentinel failover-timeout ${masterName} 5000`,
+      ]);
+      ends.push(() => sentinel.stop());
+      sentinels.push(sentinel);
+    }
+    await withRedis(sentinels[0]?.port ?? 0, (watcher) =>
+      until(
+        async () => {
+          const [state = []] = (await watcher.call('SENTINEL', 'MASTERS')) as string[][];
+          return Object.entries(COMPLETE).every(([name, value]) => state[state.indexOf(name) + 1] === value);
+        },
+        { timeoutMs: 20_000 },
+      ),
+    );
+    const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
+    return { url: `redis://${addresses}/${masterName}`, master, standby, sentinels, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+async function withRedis(port: number, work: (direct: Redis) => Promise<void>): Promise<void> {
+  const direct = new Redis(port, '127.0.0.1');
+  try {
+    await work(direct);
+  } finally {
+    direct.disconnect();
+  }
 }

@@ -1,0 +1,140 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.ts';
+import { until } from '../support/until.ts';
+import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
+
+const LIMIT = 1_000_000;
+const PATIENCE = { timeoutMs: 60_000 };
+
+let redis: WatchedRedis;
+/** Connections to the two servers themselves; they keep these names whatever becomes of the servers. */
+let oldMaster: Redis;
+let newMaster: Redis;
+let fleet: RedisFleet;
+let key: { readonly id: string; readonly secret: string };
+
+beforeAll(async () => {
+  redis = await startWatchedRedis('mymaster');
+  oldMaster = new Redis(redis.master.url);
+  newMaster = new Redis(redis.standby.url);
+  const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel' };
+  fleet = await startRedisFleet([settings, settings]);
+  await fleet.admin.makePlan('large', LIMIT, 'day');
+  key = await fleet.admin.makeKey('large', 'large');
+}, 60_000);
+afterAll(async () => {
+  await fleet?.stop();
+  oldMaster?.disconnect();
+  newMaster?.disconnect();
+  await redis?.stop();
+});
+
+interface Load {
+  /** Requests that were answered, by status. */
+  readonly statuses: Readonly<Record<number, number>>;
+  stop(): Promise<void>;
+}
+
+function startLoad(): Load {
+  const statuses: Record<number, number> = {};
+  let isOver = false;
+  const client = async (url: string): Promise<void> => {
+    while (!isOver) {
+      const { status } = await ask(url, key.secret);
+      statuses[status] = (statuses[status] ?? 0) + 1;
+    }
+  };
+  const clients = fleet.replicas.flatMap(({ url }) => [client(url), client(url)]);
+  return {
+    statuses,
+    stop: async () => {
+      isOver = true;
+      await Promise.all(clients);
+    },
+  };
+}
+
+async function countedBy(server: Redis): Promise<number> {
+  return Number((await server.get(`tg:{${key.id}}:window`)) ?? 0);
+}
+
+/** Whether a server takes itself for a master, and what it has counted for the key, both at the same moment. */
+async function standing(server: Redis): Promise<{ readonly isMaster: boolean; readonly counted: number }> {
+  const [role, window] = (await server.multi().role().get(`tg:{${key.id}}:window`).exec()) ?? [];
+  const told: unknown = role?.[1];
+  return { isMaster: Array.isArray(told) && told[0] === 'master', counted: Number(window?.[1] ?? 0) };
+}
+
+/** Names of the gateways' connections to a server. */
+async function gatewaysAt(server: Redis): Promise<readonly string[]> {
+  return String(await server.client('LIST')).match(/name=tollgate-\w+/g) ?? [];
+}
+
+/** Every replica has its decisions from this server: a request each, counted there. */
+async function decidesAlone(server: Redis): Promise<void> {
+  const before = await countedBy(server);
+  for (const { url } of fleet.replicas) {
+    const { status, headers } = await ask(url, key.secret);
+    expect(status).toBe(200);
+    expect(headers.get('x-ratelimit-remaining')).not.toBeNull();
+  }
+  expect(await countedBy(server)).toBe(before + fleet.replicas.length);
+}
+
+async function areCountedBy(server: Redis): Promise<void> {
+  await until(async () => {
+    const before = await countedBy(server);
+    const answers = await Promise.all(fleet.replicas.map(({ url }) => ask(url, key.secret)));
+    const areCounted = answers.every(({ headers }) => headers.has('x-ratelimit-remaining'));
+    return areCounted && (await countedBy(server)) >= before + fleet.replicas.length;
+  }, PATIENCE);
+}
+
+describe('replicas whose master was cut off and replaced', () => {
+  it('count at the new one, and not at the old one when it comes back and still takes itself for the master', async () => {
+    const load = startLoad();
+    try {
+      await until(async () => (await countedBy(newMaster)) > 100, PATIENCE);
+      redis.master.pause();
+      await until(async () => (await standing(newMaster)).isMaster, PATIENCE);
+      await areCountedBy(newMaster);
+
+      redis.master.resume();
+      const left = await standing(oldMaster);
+      await until(async () => {
+        // While it copies the new master it may answer nothing.
+        const now = await standing(oldMaster).catch(() => undefined);
+        if (now?.isMaster) expect(now.counted).toBe(left.counted);
+        return now !== undefined && !now.isMaster;
+      }, PATIENCE);
+      expect((await standing(newMaster)).isMaster).toBe(true);
+      expect(await gatewaysAt(oldMaster)).toEqual([]);
+    } finally {
+      redis.master.resume();
+      await load.stop();
+    }
+    expect(Object.keys(load.statuses)).toEqual(['200']);
+    await decidesAlone(newMaster);
+    // What the old one had counted by itself is forgotten: it is a copy now.
+    await until(async () => (await countedBy(oldMaster)) === (await countedBy(newMaster)), PATIENCE);
+  }, 180_000);
+
+  it('follow when the sentinels are told to exchange the two, while both live', async () => {
+    const sentinel = new Redis(redis.sentinels[0]?.port ?? 0);
+    const load = startLoad();
+    try {
+      const isBegun = async () =>
+        (await sentinel.call('SENTINEL', 'FAILOVER', 'mymaster').catch(() => 'not yet')) === 'OK';
+      await until(isBegun, PATIENCE);
+      await until(async () => !(await standing(newMaster)).isMaster, PATIENCE);
+      await areCountedBy(oldMaster);
+    } finally {
+      sentinel.disconnect();
+      await load.stop();
+    }
+    expect(Object.keys(load.statuses)).toEqual(['200']);
+    await decidesAlone(oldMaster);
+    expect(await gatewaysAt(newMaster)).toEqual([]);
+  }, 180_000);
+});
