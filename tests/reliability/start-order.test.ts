@@ -78,6 +78,30 @@ describe('a replica that starts', () => {
     await serves(gateway);
   });
 
+  it('while its stores are frozen lives, and becomes ready by itself when they go on', async () => {
+    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const postgres = ends(await TcpRelay.start(Number(new URL(database.url).port)), (relay) => relay.stop());
+    const redis = ends(await startRedisServer(), ({ stop }) => stop());
+    // Both take connections and say nothing.
+    postgres.silence();
+    redis.pause();
+    const gateway = await startUnready(postgres.urlOf(database.url), redis.url);
+    expect(await livez(gateway.opsUrl)).toBe(200);
+    await until(async () => {
+      const { status, components } = await readyz(gateway.opsUrl);
+      return status === 503 && components.postgres === 'no answer in time' && components.redis !== 'ok';
+    }, PATIENCE);
+    expect(await statusOf(gateway.url, createSecret('tg', systemRandom))).toBe(503);
+
+    redis.resume();
+    await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok', PATIENCE);
+    expect((await readyz(gateway.opsUrl)).status).toBe(503);
+
+    postgres.pass();
+    await becomesReady(gateway);
+    await serves(gateway);
+  });
+
   it('with a Redis that evicts says so, and becomes ready once it does not', async () => {
     const database = ends(await createTestDatabase(), ({ drop }) => drop());
     const server = ends(await startRedisServer(['--maxmemory-policy', 'allkeys-lru']), ({ stop }) => stop());
