@@ -62,7 +62,7 @@ export async function startRedisServer(args: readonly string[] = []): Promise<Re
   };
   try {
     await once(child, 'spawn');
-    await until(() => hasEnded(child) || answersPing(port), { timeoutMs: 10_000 });
+    await until(() => hasEnded(child) || answersPing(port));
     if (hasEnded(child) || child.pid === undefined) {
       throw new Error(`${binary} ended at once with code ${child.exitCode}: is port ${port} free?`);
     }
