@@ -1,24 +1,27 @@
 import cluster from 'node:cluster';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
 import { InvalidSettings, readSettings, type Settings } from './config.ts';
 import { systemClock } from './platform/clock.ts';
 import { createLogger } from './platform/logger.ts';
+import type { Platform } from './platform/platform.ts';
 import { systemRandom } from './platform/random.ts';
-import { startSingleProcess } from './single-process.ts';
-import { startWorker } from './worker.ts';
-import { startWorkerGroup } from './worker-group.ts';
 
 /** Exit code of sysexits.h for a configuration that can't be used. */
 const EX_CONFIG = 78;
+/**
+ * Where Node keeps what it compiled, without types, for later starts. With the code and as safe as it: whoever may write there may write
+ * the code. Where it can't be written, as in the image, nothing is kept. NODE_COMPILE_CACHE comes first, NODE_DISABLE_COMPILE_CACHE ends it.
+ */
+const COMPILED_DIRECTORY = join(import.meta.dirname, '../node_modules/.cache/tollgate');
 
 const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
-const start = cluster.isWorker ? startWorker : settings.workers > 1 ? startWorkerGroup : startSingleProcess;
-const gateway = await start(settings, { clock: systemClock, random: systemRandom, log }).catch(
-  (error: unknown) => {
-    log.fatal({ err: error }, 'could not start');
-    process.exit(1);
-  },
-);
+enableCompileCache(COMPILED_DIRECTORY);
+const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
+  log.fatal({ err: error }, 'could not start');
+  process.exit(1);
+});
 
 let stopping = false;
 // A terminal sends SIGINT to workers as well; the primary process tells them in its own way.
@@ -29,6 +32,20 @@ if (cluster.isWorker) {
   process.on('disconnect', () => {
     if (!stopping) stop('the primary process is gone');
   });
+}
+
+/** Loads only what this process is: it is long, and the primary process of workers needs little of it. */
+async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
+  if (cluster.isWorker) {
+    const { startWorker } = await import('./worker.ts');
+    return startWorker(settings, platform);
+  }
+  if (settings.workers > 1) {
+    const { startWorkerGroup } = await import('./worker-group.ts');
+    return startWorkerGroup(settings, platform);
+  }
+  const { startSingleProcess } = await import('./single-process.ts');
+  return startSingleProcess(settings, platform);
 }
 
 function stop(reason: string): void {
