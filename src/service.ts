@@ -72,7 +72,7 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
       [preparation, ...(counting.component ? [counting.component] : [])],
       CHECK_DEADLINE_MS,
     );
-    const readinessWatch = new ReadinessWatch(readiness, log);
+    const readinessWatch = new ReadinessWatch(readiness, platform);
     lifecycle.add('readiness watch', CLOSE_DEADLINE_MS, () => readinessWatch.stop());
     readinessWatch.start();
 

@@ -1,0 +1,63 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { pino } from 'pino';
+import { Readiness, ReadinessFault } from '../../src/observability/readiness.ts';
+import { ReadinessWatch } from '../../src/observability/readiness-watch.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+
+let lines: string[];
+/** Undefined = fit. */
+let fault: string | undefined;
+let watch: ReadinessWatch;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  lines = [];
+  fault = 'not there yet';
+  const store = {
+    name: 'store',
+    check: async () => {
+      if (fault !== undefined) throw new ReadinessFault(fault);
+    },
+  };
+  const write = (line: string): void => {
+    const { msg, reason } = JSON.parse(line) as { msg: string; reason?: string };
+    lines.push(reason === undefined ? msg : `${msg}: ${reason}`);
+  };
+  const log = pino({}, { write });
+  watch = new ReadinessWatch(new Readiness([store], 2000), { log, clock: systemClock });
+  watch.start();
+});
+afterEach(() => {
+  watch.stop();
+  jest.useRealTimers();
+});
+
+describe('the watch over readiness', () => {
+  it('says nothing of a component that is up within a moment, and says so soon when all are', async () => {
+    await jest.advanceTimersByTimeAsync(300);
+    fault = undefined;
+    await jest.advanceTimersByTimeAsync(50);
+    expect(lines).toEqual(['ready']);
+  });
+
+  it('tells once what a start waits for, and again when that changes', async () => {
+    await jest.advanceTimersByTimeAsync(900);
+    expect(lines).toEqual([]);
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(lines).toEqual(['a component is not fit for use: not there yet']);
+    fault = 'too old';
+    await jest.advanceTimersByTimeAsync(500);
+    expect(lines.at(-1)).toBe('a component is not fit for use: too old');
+    fault = undefined;
+    await jest.advanceTimersByTimeAsync(500);
+    expect(lines.slice(2)).toEqual(['a component is fit again', 'ready']);
+  });
+
+  it('tells at its next look of a component that goes away later', async () => {
+    fault = undefined;
+    await jest.advanceTimersByTimeAsync(50);
+    fault = 'gone';
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(lines).toEqual(['ready', 'a component is not fit for use: gone']);
+  });
+});
