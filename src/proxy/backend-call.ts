@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../platform/clock.ts';
 import type { AnswerHead } from './answer-head.ts';
@@ -103,7 +104,7 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
 
   onInterim({ status, fields }: AnswerHead): void {
     const { res, req } = this.#exchange;
-    if (status !== 103 || req.httpVersionMinor !== 1 || res.headersSent) return;
+    if (status !== 103 || req.httpVersionMinor !== 1 || res.headersSent || !takesMore(res)) return;
     // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
     if ('writeInformation' in res) res.writeInformation(status, interimFields(fields));
   }
@@ -211,6 +212,11 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
     this.#exchange.backendEndedAtMs = this.#options.clock.monotonicMs();
     if (connection !== undefined) this.#options.connections.release(connection);
   }
+}
+
+/** Hints have no back-pressure: a client that does not read gets no more of them. */
+function takesMore({ socket }: ServerResponse): boolean {
+  return socket !== null && !socket.writableNeedDrain;
 }
 
 /** For the timer: one function for all calls. */

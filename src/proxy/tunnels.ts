@@ -12,6 +12,8 @@ export class Tunnels {
   readonly #keys: KeySource;
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Set<Tunnel>>();
+  /** For each key with tunnels that has an expiry: when to look whether it has come. */
+  readonly #expiries = new Map<string, NodeJS.Timeout>();
   #size = 0;
 
   constructor(keys: KeySource, clock: Clock) {
@@ -27,22 +29,11 @@ export class Tunnels {
   /** Opens a tunnel, which closes when one of its ends does, when it is idle, or when its key may not be used any more. */
   open(options: Omit<TunnelOptions, 'onClosed'>): void {
     const { keyId } = options.entry.grant;
-    let expiry: NodeJS.Timeout | undefined;
-    const tunnel = new Tunnel({
-      ...options,
-      onClosed: (closed) => {
-        clearTimeout(expiry);
-        this.#forget(keyId, closed);
-      },
-    });
+    const tunnel = new Tunnel({ ...options, onClosed: (closed) => this.#forget(keyId, closed) });
     const tunnels = this.#byKey.get(keyId) ?? new Set();
     this.#byKey.set(keyId, tunnels.add(tunnel));
     this.#size += 1;
-    const { expiresAtMs } = options.entry.grant;
-    if (expiresAtMs !== null) {
-      const leftMs = Math.min(LONGEST_TIMER_MS, Math.max(0, expiresAtMs - this.#clock.nowMs()));
-      expiry = setTimeout(() => this.recheck(keyId), leftMs);
-    }
+    this.#recheckAt(keyId, options.entry.grant.expiresAtMs);
   }
 
   /** Reads a key again that has changed or expired, and closes its tunnels if it may not be used any more. */
@@ -52,6 +43,8 @@ export class Tunnels {
     this.#keys.reload(tunnel.entry, (error, entry) => {
       if (error) setTimeout(() => this.recheck(keyId), RETRY_MS).unref();
       else if (entry === undefined || grantFault(entry.grant, this.#clock)) this.closeOf(keyId);
+      // Its expiry may have been moved, and a timer may come a little early.
+      else if (this.#byKey.has(keyId)) this.#recheckAt(keyId, entry.grant.expiresAtMs);
     });
   }
 
@@ -60,10 +53,23 @@ export class Tunnels {
     for (const tunnel of this.#byKey.get(keyId) ?? []) tunnel.close();
   }
 
+  #recheckAt(keyId: string, expiresAtMs: number | null): void {
+    clearTimeout(this.#expiries.get(keyId));
+    this.#expiries.delete(keyId);
+    if (expiresAtMs === null) return;
+    const leftMs = Math.min(LONGEST_TIMER_MS, Math.max(0, expiresAtMs - this.#clock.nowMs()));
+    this.#expiries.set(
+      keyId,
+      setTimeout(() => this.recheck(keyId), leftMs),
+    );
+  }
+
   #forget(keyId: string, tunnel: Tunnel): void {
     const tunnels = this.#byKey.get(keyId);
     if (tunnels?.delete(tunnel) !== true) return;
     this.#size -= 1;
-    if (tunnels.size === 0) this.#byKey.delete(keyId);
+    if (tunnels.size > 0) return;
+    this.#byKey.delete(keyId);
+    this.#recheckAt(keyId, null);
   }
 }

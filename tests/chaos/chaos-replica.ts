@@ -99,10 +99,13 @@ export class ChaosReplica {
     this.terminatedAt.push(performance.now());
     const code = await this.#process?.stop();
     if (code !== 0) {
-      this.faults.push(
-        `a replica exited with code ${code} after SIGTERM:\n${this.#process?.output().slice(-2000)}`,
-      );
+      this.faults.push(`a replica exited with code ${code} after SIGTERM:\n${this.lastWords()}`);
     }
+  }
+
+  /** The last that it wrote, to tell why it is not what it should be. */
+  lastWords(): string {
+    return this.#process?.output().slice(-3000) ?? '';
   }
 
   /** Open files and sockets of the process that has most of them. NaN where the system does not tell. */

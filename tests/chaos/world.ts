@@ -85,13 +85,16 @@ export async function startWorld(workers: readonly number[]): Promise<World> {
   }
 }
 
-/** Resolves once the replica is ready, with all of its workers; rejects after half a minute. */
-export async function isReady({ opsUrl, workers }: ChaosReplica): Promise<void> {
+/** Resolves once the replica is ready, with all of its workers; rejects after half a minute, with what it wrote. */
+export async function isReady(replica: ChaosReplica): Promise<void> {
+  const { opsUrl, workers } = replica;
   const isComplete = async (): Promise<boolean> => {
     const { status, components } = await readyz(opsUrl);
     return status === 200 && (workers === 1 || components.workers === 'ok');
   };
-  await until(() => isComplete().catch(() => false), { timeoutMs: 30_000 });
+  await until(() => isComplete().catch(() => false), { timeoutMs: 30_000 }).catch((cause: unknown) => {
+    throw new Error(`a replica does not become ready:\n${replica.lastWords()}`, { cause });
+  });
 }
 
 /** Makes new keys, one for each limit. */

@@ -23,6 +23,13 @@ describe('docs/openapi.json', () => {
     expect(ajv.validateSchema(answer)).toBe(true);
     expect(() => ajv.compile(answer)).not.toThrow();
   });
+
+  it.each(ENDPOINTS.filter(({ body }) => body !== undefined))(
+    'describes the body of $operationId with a valid schema',
+    ({ body = {} }) => {
+      expect(new Ajv2020().validateSchema(body)).toBe(true);
+    },
+  );
 });
 
 describe('docs/api.md', () => {

@@ -128,6 +128,10 @@ describe("the backend's answer", () => {
       ],
       ['a status of four digits', 'HTTP/1.1 2000 OK\r\nContent-Length: 2\r\n\r\nok'],
       ['a status below 100', 'HTTP/1.1 099 OK\r\nContent-Length: 2\r\n\r\nok'],
+      [
+        'chunked twice',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n',
+      ],
       ['a coding in HTTP/1.0', 'HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n'],
       ['RTSP', 'RTSP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
       ['ICE', 'ICE/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok'],
@@ -285,5 +289,24 @@ describe("the backend's answer", () => {
     );
     expect(answer.match(/\r\nDate: /g)).toHaveLength(1);
     expect(answer).toContain('1970');
+  });
+});
+
+describe('rule 10: hints without end', () => {
+  const stage = withGateway();
+  it('are not kept for a client that does not read them', async () => {
+    const hint = Buffer.from(`HTTP/1.1 103 Early Hints\r\nLink: <${'x'.repeat(10_000)}>\r\n\r\n`);
+    const hints = 5000;
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send(stage.gateway.head('GET /'));
+    const backend = await stage.backend.connection();
+    await backend.head();
+    for (let i = 0; i < hints; i += 1) backend.send(hint);
+    backend.send(OK);
+    await stage.gateway.settled();
+    client.socket.resume();
+    await until(() => client.bytes.subarray(-6).toString() === '\r\n\r\nok');
+    expect(client.length).toBeLessThan((hints * hint.length) / 2);
   });
 });

@@ -146,6 +146,33 @@ describe('bodies', () => {
     await client.until((text) => text.endsWith('dos\r\n0\r\n\r\n'));
   });
 
+  it('lose their trailers, both ways, and the connections stay good', async () => {
+    stage.backend.onConnection((connection) => {
+      let answered = 0;
+      connection.socket.on('data', () => {
+        for (
+          const complete = connection.text.split('0\r\n\r\n').length - 1;
+          answered < complete;
+          answered += 1
+        )
+          connection.send(
+            'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nX-RateLimit-Limit: 9\r\n\r\n',
+          );
+      });
+    });
+    const client = await stage.gateway.connect();
+    for (const n of [1, 2]) {
+      client.send(
+        `${stage.gateway.head('POST /', 'TE: trailers', 'Trailer: x-api-key, X-Sum', 'Transfer-Encoding: chunked')}5\r\nhello\r\n0\r\nX-Sum: 1\r\nx-api-key: forged\r\nX_Api_Key: forged\r\n\r\n`,
+      );
+      await client.until((text) => text.split('2\r\nok\r\n0\r\n\r\n').length === n + 1);
+    }
+    expect(client.text).not.toMatch(/x-sum|trailer|Limit: 9/i);
+    expect(stage.backend.received).not.toMatch(/x-sum|trailer|forged/i);
+    expect(stage.backend.received.match(/\r\n\r\n5\r\nhello\r\n0\r\n\r\n/g)).toHaveLength(2);
+    expect(stage.backend.connections).toHaveLength(1);
+  });
+
   it('of requests without one are not invented', async () => {
     stage.backend.answer(OK);
     const client = await stage.gateway.connect();

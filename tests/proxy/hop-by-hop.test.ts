@@ -1,11 +1,11 @@
 import { BlockList } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { withGateway } from './support/with-gateway.ts';
+import { MANAGEMENT_PORTS, withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-describe('rule 1: what ends at the hop', () => {
-  const stage = withGateway();
+describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, settings) => {
+  const stage = withGateway(settings);
 
   async function forwarded(...lines: readonly string[]): Promise<string> {
     stage.backend.answer(OK);

@@ -1,4 +1,6 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createPublicServer, type PublicServer } from '../../src/http/public-server.ts';
+import { RawPeer } from './support/raw-peer.ts';
 import { withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -70,6 +72,55 @@ describe('the public port without it', () => {
       await client.until((text) => text.split('\r\n\r\nok').length === i + 2);
       expect(stage.backend.received).toContain(`GET ${target} HTTP/1.1`);
     }
+  });
+});
+
+describe('the port of the management interface alone', () => {
+  let server: PublicServer;
+  let port: number;
+  beforeEach(async () => {
+    server = createPublicServer({ management: (req, res) => void res.end(`management of ${req.url}`) });
+    ({ port } = await server.listen(0, '127.0.0.1'));
+  });
+  afterEach(() => server.close(0));
+
+  async function answerTo(head: string, body = ''): Promise<string> {
+    const client = await RawPeer.connect(port);
+    client.send(`${head}\r\nHost: a\r\nConnection: close\r\n\r\n${body}`);
+    return client.ended();
+  }
+
+  it.each(['/', '/consumer-api-key', '//consumer-api-key/a', '/anything?x'])(
+    'sends every path there, %s too',
+    async (path) => {
+      const isInDisguise = path.startsWith('//');
+      expect(await answerTo(`GET ${path} HTTP/1.1`)).toMatch(
+        isInDisguise ? / 404 .*"not_found"/s : `management of ${path}`,
+      );
+    },
+  );
+
+  it.each<readonly [string, string, number]>([
+    ['rule 6: length and coding', 'POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked', 400],
+    ['rule 6: two lengths', 'POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5', 400],
+    ['rule 6: another coding', 'POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked', 501],
+    ['rule 6: a folded field', 'GET / HTTP/1.1\r\nA: b\r\n c', 400],
+    ['rule 7: two Hosts', 'GET / HTTP/1.1\r\nHost: a', 400],
+    ['rule 7: another version', 'GET / HTTP/2.0', 505],
+    ['rule 8: TRACE', 'TRACE / HTTP/1.1', 405],
+    ['rule 8: CONNECT', 'CONNECT a:1 HTTP/1.1', 405],
+    ['rule 9: dot segments', 'GET /rate-limit/../x HTTP/1.1', 400],
+    ['rule 15: an upgrade', 'GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 404],
+    [
+      'rule 15: an upgrade with a body',
+      'GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 1',
+      400,
+    ],
+    ['rule 18: a head over 16 KiB', `GET / HTTP/1.1\r\nA: ${'x'.repeat(17_000)}`, 431],
+  ])('%s is refused', async (_what, head, status) => {
+    const answer = await answerTo(head, '0\r\n\r\n');
+    expect(answer).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(answer).not.toContain('management');
   });
 });
 

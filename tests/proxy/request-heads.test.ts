@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { withGateway } from './support/with-gateway.ts';
+import { MANAGEMENT_PORTS, withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const CHUNKED_BODY = '5\r\nhello\r\n0\r\n\r\n';
@@ -9,8 +9,8 @@ type Send = (
   bytes: string,
 ) => Promise<{ readonly status: number; readonly body: string; readonly all: string }>;
 
-describe('the head of a request', () => {
-  const stage = withGateway();
+describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) => {
+  const stage = withGateway(settings);
   const refusal: Send = async (bytes) => {
     const client = await stage.gateway.send(bytes);
     const all = await client.ended();

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.ts';
 import { plan } from './support/gateway.ts';
 import type { RawPeer } from './support/raw-peer.ts';
-import { withGateway } from './support/with-gateway.ts';
+import { MANAGEMENT_PORTS, type Stage, withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const ASKS = [
@@ -14,16 +14,19 @@ const ASKS = [
 const SWITCHES =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: xyz\r\nX-RateLimit-Limit: 1\r\n\r\n';
 
-describe('rule 15: upgrades', () => {
-  const stage = withGateway({ backendTimeoutMs: 1000, upgradeIdleMs: 400, timeouts: { idleMs: 300 } });
+/** A tunnel. */
+async function openOn(stage: Stage): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
+  stage.backend.answer(SWITCHES);
+  const index = stage.backend.connections.length;
+  const client = await stage.gateway.send(stage.gateway.head('GET /chat?x', ...ASKS));
+  await client.until((text) => text.includes('\r\n\r\n'));
+  return { client, backend: await stage.backend.connection(index) };
+}
 
-  async function open(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
-    stage.backend.answer(SWITCHES);
-    const index = stage.backend.connections.length;
-    const client = await stage.gateway.send(stage.gateway.head('GET /chat?x', ...ASKS));
-    await client.until((text) => text.includes('\r\n\r\n'));
-    return { client, backend: await stage.backend.connection(index) };
-  }
+describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
+  const stage = withGateway(settings);
+
+  const open = () => openOn(stage);
 
   it('to WebSocket pass authentication and limit, and carry bytes both ways', async () => {
     const { client, backend } = await open();
@@ -118,17 +121,6 @@ describe('rule 15: upgrades', () => {
     expect(client.text.endsWith(body)).toBe(true);
   });
 
-  it('that the backend refuses at length end when the client does not read', async () => {
-    const body = 'x'.repeat(32 * 1024 * 1024);
-    stage.backend.answer(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-    const client = await stage.gateway.connect();
-    client.socket.pause();
-    client.send(stage.gateway.head('GET /chat', ...ASKS));
-    const backend = await stage.backend.connection();
-    await until(() => backend.ending !== 'open', { timeoutMs: 10_000 });
-    await until(() => stage.gateway.recorded.length === 1);
-  });
-
   it.each([
     'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
     'HTTP/1.1 101 Switching Protocols\r\n\r\n',
@@ -137,14 +129,6 @@ describe('rule 15: upgrades', () => {
     const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 502 /);
     await (await stage.backend.connection()).ended();
-  });
-
-  it('without a backend are 502, without its answer 504', async () => {
-    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
-    expect(await client.ended()).toMatch(/^HTTP\/1\.1 504 .*"gateway_timeout"/s);
-    await stage.backend.stop();
-    const other = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
-    expect(await other.ended()).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"/s);
   });
 
   it('use a connection of their own, which is never used for a request, nor the reverse', async () => {
@@ -193,23 +177,12 @@ describe('rule 15: upgrades', () => {
     await until(() => stage.gateway.proxy.backendLoad.tunnels === 0);
   });
 
-  it('that carry nothing are closed; those that do are kept', async () => {
-    const { client, backend } = await open();
-    for (let i = 0; i < 8; i += 1) {
-      backend.send('.');
-      await new Promise((resolve) => setTimeout(resolve, 100));
-    }
-    expect(client.ending).toBe('open');
-    await client.ended();
-    await backend.ended();
-  });
-
   it('are held back at the sender when the receiver is slow', async () => {
     const { client, backend } = await open();
     client.socket.pause();
     const sentBytes = 64 * 1024 * 1024;
     for (let sent = 0; sent < 64; sent += 1) backend.send(Buffer.alloc(sentBytes / 64, 'x'));
-    // Until the flow has begun and come to rest; the tunnel that rests is closed after a while, and what was held then counts.
+    // Until the flow has begun and come to rest.
     let heldBytes = sentBytes;
     let looksAtRest = 0;
     await until(() => {
@@ -242,11 +215,30 @@ describe('rule 15: upgrades', () => {
   });
 
   it('are closed when their key expires', async () => {
-    await stage.gateway.change({ expiresAtMs: Date.now() + 300 });
+    await stage.gateway.change({ expiresAtMs: Date.now() + 1500 });
     const { client, backend } = await open();
     const keepAlive = setInterval(() => backend.send('.'), 50);
     try {
       await client.ended();
+    } finally {
+      clearInterval(keepAlive);
+    }
+  });
+
+  it('are closed when their key expires, also when its expiry was moved after they were opened', async () => {
+    const { client, backend } = await open();
+    await stage.gateway.change({ expiresAtMs: Date.now() + 600_000 });
+    await stage.gateway.change({ expiresAtMs: Date.now() + 300 });
+    const keepAlive = setInterval(() => backend.send('.'), 50);
+    try {
+      await client.ended();
+      await stage.gateway.change({ expiresAtMs: Date.now() + 1500 });
+      const other = await open();
+      await stage.gateway.change({ expiresAtMs: Date.now() + 2500 });
+      await other.client.ended();
+      expect(Date.now()).toBeGreaterThanOrEqual(
+        stage.gateway.grants.get(stage.gateway.secret)?.expiresAtMs ?? 0,
+      );
     } finally {
       clearInterval(keepAlive);
     }
@@ -263,6 +255,40 @@ describe('rule 15: upgrades', () => {
     } finally {
       clearInterval(keepAlive);
     }
+  });
+});
+
+describe('upgrades that take too long', () => {
+  const stage = withGateway({ backendTimeoutMs: 1000, upgradeIdleMs: 400, timeouts: { idleMs: 300 } });
+
+  it('that the backend refuses at length end when the client does not read', async () => {
+    const body = 'x'.repeat(32 * 1024 * 1024);
+    stage.backend.answer(`HTTP/1.1 403 Forbidden\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send(stage.gateway.head('GET /chat', ...ASKS));
+    const backend = await stage.backend.connection();
+    await until(() => backend.ending !== 'open', { timeoutMs: 10_000 });
+    await until(() => stage.gateway.recorded.length === 1);
+  });
+
+  it('without a backend are 502, without its answer 504', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 504 .*"gateway_timeout"/s);
+    await stage.backend.stop();
+    const other = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));
+    expect(await other.ended()).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"/s);
+  });
+
+  it('that carry nothing are closed; those that do are kept', async () => {
+    const { client, backend } = await openOn(stage);
+    for (let i = 0; i < 8; i += 1) {
+      backend.send('.');
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(client.ending).toBe('open');
+    await client.ended();
+    await backend.ended();
   });
 });
 
