@@ -102,11 +102,11 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
     this.abandon();
   }
 
-  onInterim({ status, fields }: AnswerHead): void {
+  onInterim(head: AnswerHead): void {
     const { res, req } = this.#exchange;
-    if (status !== 103 || req.httpVersionMinor !== 1 || res.headersSent || !takesMore(res)) return;
+    if (head.status !== 103 || req.httpVersionMinor !== 1 || res.headersSent || !takesMore(res)) return;
     // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
-    if ('writeInformation' in res) res.writeInformation(status, interimFields(fields));
+    if ('writeInformation' in res) res.writeInformation(head.status, interimFields(head));
   }
 
   onHead(head: AnswerHead): void {

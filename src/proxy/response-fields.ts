@@ -33,12 +33,14 @@ export function responseFields({ fields, status, connection }: AnswerHead, excha
 }
 
 /** The fields of an interim answer: only what is not bound to this hop. */
-export function interimFields(fields: readonly string[]): string[] {
+export function interimFields({ fields, connection }: AnswerHead): string[] {
+  const named = fieldsNamedBy(connection);
   const kept: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const lower = lowerCaseOf(name);
-    if (!isReplaced(lower) && lower !== 'content-length') kept.push(name, fields[i + 1] ?? '');
+    if (isReplaced(lower) || named?.has(lower) || lower === 'content-length') continue;
+    kept.push(name, fields[i + 1] ?? '');
   }
   return kept;
 }
