@@ -1,13 +1,21 @@
-import type { Dispatcher } from 'undici';
 import { closeAfterAnswer, hasMuchToSend } from '../http/answer-error.ts';
 import { lingeringClose } from '../http/lingering-close.ts';
 import type { Exchange } from './exchange.ts';
-import type { ResponseFields } from './response-fields.ts';
 
-/** The status line and the fields of a backend's answer, ready for the client. */
-export interface AnswerHead extends ResponseFields {
+/** A backend's answer before its body, as the client gets it. */
+export interface ClientAnswer {
   readonly status: number;
   readonly reason: string;
+  /** A flat list of names and values, ours included. */
+  readonly fields: string[];
+  /** Length of the body that the backend announced, in bytes; undefined when it did not. */
+  readonly length: number | undefined;
+}
+
+/** Where the answer comes from. */
+interface Source {
+  pause(): void;
+  resume(): void;
 }
 
 const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
@@ -18,18 +26,18 @@ const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
  */
 export class AnswerStream {
   readonly #exchange: Exchange;
-  readonly #controller: Dispatcher.DispatchController;
-  readonly #head: AnswerHead;
+  readonly #source: Source;
+  readonly #head: ClientAnswer;
   #isHeadWritten = false;
-  /** The first piece of the body, until the parser is done with the bytes that it has. */
+  /** The first piece of the body, until all that has arrived was handed on. */
   #held: Buffer | undefined;
   #resume: (() => void) | undefined;
+  #isEnded = false;
 
-  constructor(exchange: Exchange, controller: Dispatcher.DispatchController, head: AnswerHead) {
+  constructor(exchange: Exchange, source: Source, head: ClientAnswer) {
     this.#exchange = exchange;
-    this.#controller = controller;
+    this.#source = source;
     this.#head = head;
-    process.nextTick(flush, this);
   }
 
   /** The next piece of the body. Pauses the backend when the client is slower. */
@@ -43,7 +51,7 @@ export class AnswerStream {
     this.#write(chunk);
   }
 
-  /** Writes the head and what is held of the body, unless that is done. */
+  /** To be called when nothing more has arrived: writes the head and what is held of the body, unless that is done. */
   flush(): void {
     if (this.#isHeadWritten || this.#isLost()) return;
     this.#writeHead();
@@ -56,6 +64,7 @@ export class AnswerStream {
   /** The answer is complete. */
   end(): void {
     const { req, res } = this.#exchange;
+    this.#isEnded = true;
     if (this.#isLost()) return;
     if (hasMuchToSend(req)) {
       // The backend did not want the rest of the body, so nobody does.
@@ -98,13 +107,11 @@ export class AnswerStream {
   #write(chunk: Buffer): void {
     const { res } = this.#exchange;
     if (this.#isLost() || res.write(chunk)) return;
-    this.#controller.pause();
-    this.#resume ??= () => this.#controller.resume();
+    this.#source.pause();
+    this.#resume ??= () => {
+      // Once the answer is complete its source serves somebody else.
+      if (!this.#isEnded) this.#source.resume();
+    };
     res.once('drain', this.#resume);
   }
-}
-
-/** For `nextTick`: one function for all exchanges. */
-function flush(answer: AnswerStream): void {
-  answer.flush();
 }

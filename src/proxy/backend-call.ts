@@ -1,18 +1,21 @@
 import type { ServerResponse } from 'node:http';
-import type { Duplex } from 'node:stream';
-import type { Dispatcher } from 'undici';
+import type { Socket } from 'node:net';
 import type { Clock } from '../platform/clock.ts';
+import type { AnswerHead } from './answer-head.ts';
 import { AnswerStream } from './answer-stream.ts';
-import type { BackendConnection } from './backend-connection.ts';
+import type { AnswerHandler, BackendConnection } from './backend-connection.ts';
 import { backendFault, gatewayTimeout, overloaded } from './backend-errors.ts';
 import type { BackendConnections, BackendJob } from './backend-pool.ts';
 import type { Abandonable, Exchange } from './exchange.ts';
+import { outgoingHead } from './outgoing-head.ts';
 import { RequestBody } from './request-body.ts';
-import { interimFields, isFramingKnown, responseFields } from './response-fields.ts';
+import { interimFields, responseFields } from './response-fields.ts';
 
 /** What a call needs besides its exchange. */
 export interface BackendCallOptions {
   readonly connections: BackendConnections;
+  /** Of the backend's URL: what `Host` says. */
+  readonly host: string;
   /** What each path begins with: the path of the backend's URL, without a slash at its end. */
   readonly basePath: string;
   /** For the answer's head, counted from the request's start, or from the last byte of its body where that is later. Milliseconds. */
@@ -20,32 +23,36 @@ export interface BackendCallOptions {
   readonly clock: Clock;
 }
 
-/** Takes over a connection that the backend has switched to another protocol. `fields` are those of its 101. */
-export type Switched = (backend: Duplex, fields: readonly Buffer[]) => void;
+/** Takes over a connection that the backend has switched to another protocol. `head` is its 101. */
+export type Switched = (backend: Socket, head: AnswerHead) => void;
 
 /** Methods without an effect: only such a request may be sent a second time (RFC 9110 section 9.2.2). */
 const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * One exchange's part with the backend: waits for a connection, sends the request, hands on the answer, and sees to it that neither
- * side outlives the other. undici calls the `on…` methods; the client's side calls `abandon` when it closes.
+ * side outlives the other. The connection calls the `on…` methods; the client's side calls `abandon` when it closes.
  */
-export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Abandonable {
+export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
   readonly #exchange: Exchange;
-  readonly #fields: string[];
+  readonly #fields: readonly string[];
   readonly #options: BackendCallOptions;
   readonly #switched: Switched | undefined;
   #deadline: NodeJS.Timeout | undefined;
   #connection: BackendConnection | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
-  #body: RequestBody | null = null;
+  #body: RequestBody | undefined;
   #answer: AnswerStream | undefined;
   #isReused = false;
   #isRepeated = false;
   #isOver = false;
 
   /** With `switched` the request asks for an upgrade to WebSocket. */
-  constructor(exchange: Exchange, fields: string[], options: BackendCallOptions, switched?: Switched) {
+  constructor(
+    exchange: Exchange,
+    fields: readonly string[],
+    options: BackendCallOptions,
+    switched?: Switched,
+  ) {
     this.#exchange = exchange;
     this.#fields = fields;
     this.#options = options;
@@ -68,28 +75,20 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
   begin(connection: BackendConnection): void {
     const exchange = this.#exchange;
     const { clock } = this.#options;
-    this.#connection = connection;
     exchange.forwardedAtMs = clock.monotonicMs();
     if (exchange.head.hasBody) {
       if (exchange.head.expectsContinue) exchange.res.writeContinue();
       this.#body = new RequestBody(exchange.req, clock);
     }
-    this.#dispatch(connection);
+    this.#send(connection);
   }
 
   /** The client has closed or was answered without the backend, which need not go on. */
   abandon(): void {
     if (this.#isOver) return;
-    const reason = new Error('The client is gone.');
-    if (this.#connection === undefined) {
-      this.#options.connections.withdraw(this);
-      this.#end();
-    } else if (this.#controller !== undefined) {
-      this.#controller.abort(reason);
-    } else {
-      // Not sent yet: the connection is still being made, and nothing else can stop that.
-      this.#connection.destroy(reason);
-    }
+    if (this.#connection === undefined) this.#options.connections.withdraw(this);
+    else this.#connection.destroy();
+    this.#end();
   }
 
   /** Called when the deadline may have passed: a body that is still arriving moves it. */
@@ -103,82 +102,73 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
     this.abandon();
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller;
-    this.#isReused = this.#connection?.isReused ?? false;
+  onInterim(head: AnswerHead): void {
+    const { res, req } = this.#exchange;
+    if (head.status !== 103 || req.httpVersionMinor !== 1 || res.headersSent || !takesMore(res)) return;
+    // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
+    if ('writeInformation' in res) res.writeInformation(head.status, interimFields(head));
   }
 
-  onRequestUpgrade(
-    controller: Dispatcher.DispatchController,
-    _status: number,
-    _parsed: unknown,
-    socket: Duplex,
-  ): void {
-    this.#end();
-    if (this.#switched === undefined) socket.destroy();
-    else this.#switched(socket, rawFields(controller));
-  }
-
-  onResponseStart(
-    controller: Dispatcher.DispatchController,
-    status: number,
-    _parsed: unknown,
-    reason = '',
-  ): void {
-    const raw = rawFields(controller);
-    if (status < 200) {
-      this.#interim(controller, status, raw);
-      return;
-    }
-    if (!isFramingKnown(raw, this.#connection?.httpMinor)) {
-      controller.abort(
-        new Error('The backend used another protocol, or a transfer coding other than chunked.'),
-      );
-      return;
-    }
+  onHead(head: AnswerHead): void {
+    const connection = this.#connection;
+    if (connection === undefined) return;
     clearTimeout(this.#deadline);
-    const answer = responseFields(raw, status, this.#exchange);
-    this.#answer = new AnswerStream(this.#exchange, controller, { status, reason, ...answer });
+    this.#answer = new AnswerStream(this.#exchange, connection, {
+      status: head.status,
+      reason: head.reason,
+      fields: responseFields(head, this.#exchange),
+      length: head.length,
+    });
   }
 
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Buffer): void {
-    this.#answer?.push(chunk);
+  onBody(piece: Buffer): void {
+    this.#answer?.push(piece);
   }
 
-  onResponseEnd(): void {
-    // undici takes a reset for the orderly end of a body that ends with the connection.
-    if (this.#connection?.isBroken) {
-      this.#fail(new Error('The backend reset the connection.'));
-      return;
-    }
-    this.#connection?.served();
+  onPause(): void {
+    this.#answer?.flush();
+  }
+
+  onComplete(): void {
     this.#end();
     this.#answer?.end();
   }
 
-  onResponseError(_controller: unknown, error: Error): void {
-    if (this.#isOver) return;
+  onSwitched(head: AnswerHead, socket: Socket): void {
+    this.#end();
+    this.#switched?.(socket, head);
+  }
+
+  onFailed(error: Error): void {
     const connection = this.#connection;
     if (connection !== undefined && this.#mayRepeat(connection)) {
       this.#isRepeated = true;
-      this.#controller = undefined;
-      this.#dispatch(connection);
+      this.#send(this.#options.connections.renew(connection));
     } else {
       this.#fail(error);
     }
   }
 
-  #dispatch(connection: BackendConnection): void {
+  #send(connection: BackendConnection): void {
     const { req, head } = this.#exchange;
-    connection.dispatch(
+    const method = req.method ?? 'GET';
+    const hasLength = req.headers['content-length'] !== undefined;
+    this.#connection = connection;
+    this.#isReused = connection.isReused;
+    const isUpgrade = this.#switched !== undefined;
+    connection.send(
       {
-        method: req.method ?? 'GET',
-        path: this.#options.basePath + head.target,
-        headers: this.#fields,
+        method,
+        head: outgoingHead({
+          method,
+          target: this.#options.basePath + head.target,
+          host: this.#options.host,
+          fields: this.#fields,
+          body: head.hasBody ? (hasLength ? 'length' : 'chunked') : 'none',
+          isUpgrade,
+        }),
         body: this.#body,
-        upgrade: this.#switched === undefined ? null : 'websocket',
-        // Whatever the client's connection or the method: the backend's connection is kept.
-        reset: false,
+        isUpgrade,
       },
       this,
     );
@@ -190,21 +180,10 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
       this.#isReused &&
       !this.#isRepeated &&
       !connection.hasBytes &&
-      this.#controller?.aborted === false &&
-      this.#body === null &&
+      this.#body === undefined &&
       this.#switched === undefined &&
       REPEATABLE.has(this.#exchange.req.method ?? '')
     );
-  }
-
-  #interim(controller: Dispatcher.DispatchController, status: number, raw: readonly Buffer[]): void {
-    const { res, req } = this.#exchange;
-    if (status === 101) {
-      controller.abort(new Error('The backend switched protocols unasked.'));
-    } else if (status === 103 && req.httpVersionMinor === 1 && !res.headersSent && takesMore(res)) {
-      // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
-      if ('writeInformation' in res) res.writeInformation(status, interimFields(raw));
-    }
   }
 
   #fail(error: Error): void {
@@ -222,8 +201,9 @@ export class BackendCall implements Dispatcher.DispatchHandler, BackendJob, Aban
     return Math.ceil(since + timeoutMs - clock.monotonicMs());
   }
 
-  /** Lets go of everything. Nothing that undici reports afterwards counts. */
+  /** Lets go of everything. */
   #end(): void {
+    if (this.#isOver) return;
     const connection = this.#connection;
     this.#isOver = true;
     this.#connection = undefined;
@@ -242,17 +222,4 @@ function takesMore({ socket }: ServerResponse): boolean {
 /** For the timer: one function for all calls. */
 function checkDeadline(call: BackendCall): void {
   call.checkDeadline();
-}
-
-/** undici's own type leaves open what it passes: for HTTP/1.1 it is names and values in turn, as received. */
-function rawFields({ rawHeaders }: Dispatcher.DispatchController): readonly Buffer[] {
-  return Array.isArray(rawHeaders) && areBuffers(rawHeaders) ? rawHeaders : [];
-}
-
-function areBuffers(parts: readonly unknown[]): parts is readonly Buffer[] {
-  return parts.every(isBuffer);
-}
-
-function isBuffer(part: unknown): boolean {
-  return Buffer.isBuffer(part);
 }

@@ -1,85 +1,85 @@
-import { Socket } from 'node:net';
-import { buildConnector, Client, type Dispatcher } from 'undici';
-import { renameContinue } from './interim-continue.ts';
+import type { Socket } from 'node:net';
+import type { AnswerHead } from './answer-head.ts';
+import { AnswerParser, type AnswerParts } from './answer-parser.ts';
+import type { BackendConnector, BackendOptions } from './backend-connector.ts';
 
-/** How connections to the backend are made and kept. */
-export interface BackendOptions {
-  /** Scheme and authority; a path in it is put before each request's. */
-  readonly url: URL;
-  /** How long making a connection may take, TLS included. Milliseconds. */
-  readonly connectTimeoutMs: number;
-  /** How long the backend may be silent within a body. Milliseconds. */
-  readonly bodyIdleMs: number;
-  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
-  readonly ca?: string;
+/** What a connection tells the request that it carries. After `onComplete`, `onSwitched` or `onFailed` nothing more comes. */
+export interface AnswerHandler {
+  /** An interim answer (1xx, but not 101). */
+  onInterim(head: AnswerHead): void;
+  onHead(head: AnswerHead): void;
+  onBody(piece: Buffer): void;
+  /** All that has arrived was handed on, and more will follow. */
+  onPause(): void;
+  onComplete(): void;
+  /** The backend has switched protocols, as it was asked to: the socket is the handler's from here on. */
+  onSwitched(head: AnswerHead, socket: Socket): void;
+  /** The answer will never be complete. */
+  onFailed(error: Error): void;
+}
+
+/** A request ready to be sent. */
+export interface OutgoingRequest {
+  readonly method: string;
+  /** From the request line to the empty line, in latin1. */
+  readonly head: string;
+  /** Writes the body, if there is one, once the head is written. */
+  readonly body: OutgoingBody | undefined;
+  /** The answer may be a 101. */
+  readonly isUpgrade: boolean;
+}
+
+/** The body of a request, as the connection sends it. */
+export interface OutgoingBody {
+  /** Begins to write to the socket. */
+  sendTo(socket: Socket): void;
+  /** Stops writing. */
+  stop(): void;
+  /** All of it was written. */
+  readonly isSent: boolean;
 }
 
 /** An unused connection is closed after this time unless the backend's `Keep-Alive` says how long it keeps it: Node's servers, for one, keep 5 s. */
-const IDLE_CONNECTION_MS = 4000;
+const UNUSED_MS = 4000;
 /** How much earlier than the backend announces an unused connection is closed. */
-const IDLE_MARGIN_MS = 1000;
-const LONGEST_IDLE_MS = 600_000;
-const HEAD_LIMIT_BYTES = 16 * 1024;
+const MARGIN_MS = 1000;
+const LONGEST_UNUSED_MS = 600_000;
 
-/** Makes the sockets of connections with the same options; they share the TLS sessions. */
-export class BackendConnector {
-  readonly connect: buildConnector.connector;
-  /** Sockets that were made and opened. */
-  opened = 0;
-
-  constructor({ connectTimeoutMs, ca }: BackendOptions) {
-    this.connect = buildConnector({
-      allowH2: false,
-      timeout: connectTimeoutMs,
-      ...(ca === undefined ? {} : { ca }),
-    });
-  }
-}
-
-/**
- * One connection to the backend that carries one request at a time: an undici client with its socket watched, because what undici
- * tells of a failure does not say whether the connection had served before.
- */
-export class BackendConnection {
-  readonly #client: Client;
-  /** The socket while it is being connected, which undici would go on with after `destroy`. */
-  #connecting: Socket | undefined;
-  /** Answers that the open socket has brought. */
-  #served = 0;
-  /** The socket failed while it was open, so that what ended with it may be cut short. */
-  #isBroken = false;
-  #awaitsHead = false;
+/** One connection to the backend, which carries one request at a time. When its socket closes it is of no more use. */
+export class BackendConnection implements AnswerParts {
+  readonly #connector: BackendConnector;
+  readonly #bodyIdleMs: number;
+  readonly #onGone: (connection: BackendConnection) => void;
+  readonly #parser = new AnswerParser(this);
+  #socket: Socket | undefined = undefined;
+  /** The socket while it is being connected. */
+  #connecting: Socket | undefined = undefined;
+  #request: OutgoingRequest | undefined = undefined;
+  #handler: AnswerHandler | undefined = undefined;
+  #head: AnswerHead | undefined = undefined;
   #hasBytes = false;
-  #pieceOfHead: Buffer | undefined = undefined;
-  #httpMinor: number | undefined = undefined;
+  #served = 0;
+  #isPaused = false;
+  #isClosed = false;
+  #unusedMs = UNUSED_MS;
+  readonly #onData = (piece: Buffer): void => this.#read(piece);
+  readonly #onEnd = (): void => this.#ended();
+  readonly #onError = (error: Error): void => this.#fail(error);
+  readonly #onTimeout = (): void => this.#silent();
+  readonly #onClose = (): void => this.#fail(new Error('The connection to the backend is closed.'));
 
-  constructor(options: BackendOptions, connector: BackendConnector) {
-    this.#client = new Client(options.url.origin, {
-      pipelining: 1,
-      maxHeaderSize: HEAD_LIMIT_BYTES,
-      headersTimeout: 0, // the caller's deadline counts from the request's start
-      bodyTimeout: options.bodyIdleMs,
-      keepAliveTimeout: IDLE_CONNECTION_MS,
-      keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
-      keepAliveMaxTimeout: LONGEST_IDLE_MS,
-      connect: (target, connected) => {
-        // Its type does not say so, but undici's connector returns the socket that it is connecting.
-        const connecting: unknown = connector.connect(target, (...result) => {
-          const [, socket] = result;
-          this.#connecting = undefined;
-          // undici's types say null, but it leaves the argument out when the connection fails.
-          if (socket) {
-            connector.opened += 1;
-            this.#watch(socket);
-          }
-          connected(...result);
-        });
-        if (connecting instanceof Socket) this.#connecting = connecting;
-      },
-    });
+  /** `onGone` is called once, when it can't be used any more. */
+  constructor(
+    { bodyIdleMs }: BackendOptions,
+    connector: BackendConnector,
+    onGone: (connection: BackendConnection) => void,
+  ) {
+    this.#bodyIdleMs = bodyIdleMs;
+    this.#connector = connector;
+    this.#onGone = onGone;
   }
 
-  /** Whether the request now being sent uses a socket that has brought an answer before. */
+  /** Whether it has brought a whole answer before. */
   get isReused(): boolean {
     return this.#served > 0;
   }
@@ -89,78 +89,172 @@ export class BackendConnection {
     return this.#hasBytes;
   }
 
-  /** Minor version of the HTTP/1 in which the answer in progress is. Undefined: undici knows the protocol, but it is another. */
-  get httpMinor(): number | undefined {
-    return this.#httpMinor;
-  }
-
-  /** Whether the socket failed (a reset, for one), as opposed to being closed in order. */
-  get isBroken(): boolean {
-    return this.#isBroken;
-  }
-
-  /** False once `destroy` was called: it takes no more requests. */
+  /** False once its socket is closed or about to be: it takes no more requests. */
   get isUsable(): boolean {
-    return !this.#client.destroyed;
+    return !this.#isClosed;
   }
 
-  /** Sends one request, on the open socket or a new one. The one before it must be over. */
-  dispatch(request: Dispatcher.DispatchOptions, handler: Dispatcher.DispatchHandler): void {
-    this.#awaitsHead = true;
+  /** How long it may be kept without a request. Milliseconds. */
+  get unusedMs(): number {
+    return this.#unusedMs;
+  }
+
+  /** Sends a request. The one before it must be over. */
+  send(request: OutgoingRequest, handler: AnswerHandler): void {
+    this.#request = request;
+    this.#handler = handler;
+    this.#head = undefined;
     this.#hasBytes = false;
-    this.#pieceOfHead = undefined;
-    this.#client.dispatch(request, handler);
+    this.#isPaused = false;
+    this.#parser.expect(request.method);
+    if (this.#socket === undefined) this.#open();
+    else this.#write(this.#socket, request);
   }
 
-  /** To be called when an answer is complete. */
-  served(): void {
-    this.#served += 1;
+  /** Stops reading: the client takes no more for now. */
+  pause(): void {
+    this.#isPaused = true;
+    this.#socket?.pause();
   }
 
-  /** Closes the socket at once; a request in progress fails. */
-  destroy(reason: Error): void {
-    this.#client.destroy(reason).catch(() => {});
-    this.#connecting?.destroy(reason);
+  resume(): void {
+    this.#isPaused = false;
+    this.#socket?.resume();
+    // The time that a backend may be silent does not run while it is not listened to.
+    if (this.#head !== undefined) this.#socket?.setTimeout(this.#bodyIdleMs);
   }
 
-  #watch(socket: Socket): void {
-    this.#served = 0;
-    this.#isBroken = false;
-    // Registered before undici's own listener, so that it is known when undici reports the end of a body.
-    socket.on('error', () => {
-      this.#isBroken = true;
-    });
-    const read = socket.read;
-    socket.read = (size?: number) => {
-      const chunk: Buffer | null = read.call(socket, size);
-      return this.#awaitsHead && chunk !== null ? this.#headChunk(chunk) : chunk;
-    };
+  /** Closes the socket at once. A request in progress is not told. */
+  destroy(): void {
+    this.#handler = undefined;
+    this.#close();
   }
 
-  /** The first bytes of an answer: an unasked 100 would make undici give the connection up. */
-  #headChunk(chunk: Buffer): Buffer | null {
-    this.#hasBytes = true;
-    const head = this.#pieceOfHead === undefined ? chunk : Buffer.concat([this.#pieceOfHead, chunk]);
-    const { at, isFinal } = renameContinue(head);
-    // An interim head without an end is left to undici, which has a limit.
-    if (isFinal || head.length - at > HEAD_LIMIT_BYTES) {
-      this.#pieceOfHead = undefined;
-      this.#awaitsHead = false;
-      this.#httpMinor = minorOf(head, at);
-      return head;
+  onInterim(head: AnswerHead): void {
+    this.#handler?.onInterim(head);
+  }
+
+  onHead(head: AnswerHead): void {
+    this.#head = head;
+    if (head.status !== 101) this.#handler?.onHead(head);
+    else if (this.#request?.isUpgrade !== true)
+      this.#fail(new Error('The backend switched protocols unasked.'));
+  }
+
+  onBody(piece: Buffer): void {
+    this.#handler?.onBody(piece);
+  }
+
+  onEnd(rest: Buffer): void {
+    const handler = this.#handler;
+    const request = this.#request;
+    const head = this.#head;
+    const socket = this.#socket;
+    if (handler === undefined || head === undefined || socket === undefined) return;
+    this.#handler = undefined;
+    if (head.status === 101) {
+      this.#handOver(socket, rest);
+      handler.onSwitched(head, socket);
+      return;
     }
-    this.#pieceOfHead = head.subarray(at);
-    return at === 0 ? null : head.subarray(0, at);
+    this.#served += 1;
+    // What nobody asked for, or what nobody waited for the end of, must not meet the next request.
+    if (rest.length === 0 && head.keepsAlive && (request?.body?.isSent ?? true)) this.#keep(head, socket);
+    else this.#close();
+    handler.onComplete();
   }
-}
 
-const H = 0x48;
-const ZERO = 0x30;
-const MAJOR_AT = 5;
-const MINOR_AT = 7;
+  #open(): void {
+    this.#connecting = this.#connector.connect((error, socket) => {
+      this.#connecting = undefined;
+      if (socket === undefined) {
+        this.#fail(error ?? new Error('There is no connection to the backend.'));
+        return;
+      }
+      if (this.#isClosed) {
+        socket.destroy();
+        return;
+      }
+      this.#socket = socket;
+      socket.setNoDelay(true);
+      socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError);
+      socket.on('timeout', this.#onTimeout).on('close', this.#onClose);
+      if (this.#request !== undefined) this.#write(socket, this.#request);
+    });
+  }
 
-/** Of `HTTP/1.x` at this place. undici's parser knows RTSP, ICE and other versions as well, and skips line ends before them. */
-function minorOf(head: Buffer, at: number): number | undefined {
-  if (head[at] !== H || head[at + MAJOR_AT] !== ZERO + 1) return undefined;
-  return (head[at + MINOR_AT] ?? 0) - ZERO;
+  #write(socket: Socket, { head, body }: OutgoingRequest): void {
+    socket.write(head, 'latin1');
+    body?.sendTo(socket);
+  }
+
+  #read(piece: Buffer): void {
+    const handler = this.#handler;
+    if (handler === undefined) {
+      // Nobody has asked for it: whatever it says must not become the answer to what is asked next.
+      this.#close();
+      return;
+    }
+    this.#hasBytes = true;
+    const fault = this.#parser.push(piece);
+    if (fault !== undefined) {
+      this.#fail(fault);
+      return;
+    }
+    if (this.#handler !== handler || this.#head === undefined) return;
+    this.#awaitMore();
+    handler.onPause();
+  }
+
+  #ended(): void {
+    if (!this.#parser.end()) this.#fail(new Error('The backend closed the connection.'));
+  }
+
+  /** From here on the backend may be silent for so long. Not a moment per piece: the socket itself starts anew with each. */
+  #awaitMore(): void {
+    const socket = this.#socket;
+    if (socket !== undefined && socket.timeout !== this.#bodyIdleMs) socket.setTimeout(this.#bodyIdleMs);
+  }
+
+  #silent(): void {
+    if (!this.#isPaused) this.#fail(new Error('The backend fell silent within a body.'));
+  }
+
+  #keep({ keepAliveMs }: AnswerHead, socket: Socket): void {
+    this.#request = undefined;
+    if (socket.timeout !== undefined && socket.timeout > 0) socket.setTimeout(0);
+    if (this.#isPaused) socket.resume();
+    this.#unusedMs =
+      keepAliveMs === undefined ? UNUSED_MS : Math.min(keepAliveMs - MARGIN_MS, LONGEST_UNUSED_MS);
+    if (this.#unusedMs <= 0) this.#close();
+  }
+
+  #fail(error: Error): void {
+    const handler = this.#handler;
+    this.#handler = undefined;
+    this.#close();
+    handler?.onFailed(error);
+  }
+
+  /** Lets go of a socket that is no HTTP any more. What came behind the head is read first. */
+  #handOver(socket: Socket, rest: Buffer): void {
+    this.#socket = undefined;
+    socket.pause();
+    socket.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError);
+    socket.off('timeout', this.#onTimeout).off('close', this.#onClose);
+    socket.setTimeout(0);
+    if (rest.length > 0) socket.unshift(rest);
+    this.#close();
+  }
+
+  #close(): void {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#parser.stop();
+    this.#request?.body?.stop();
+    this.#request = undefined;
+    this.#connecting?.destroy();
+    this.#socket?.destroy();
+    this.#onGone(this);
+  }
 }

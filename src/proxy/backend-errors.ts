@@ -18,8 +18,4 @@ export function overloaded(): TollgateError {
   return new TollgateError('overloaded', 'Too many requests are waiting for the backend. Try again shortly.');
 }
 
-const TIMEOUTS: ReadonlySet<string> = new Set([
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'ETIMEDOUT',
-]);
+const TIMEOUTS: ReadonlySet<string> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);

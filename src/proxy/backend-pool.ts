@@ -1,4 +1,6 @@
-import { BackendConnection, BackendConnector, type BackendOptions } from './backend-connection.ts';
+import type { Clock } from '../platform/clock.ts';
+import { BackendConnection } from './backend-connection.ts';
+import { BackendConnector, type BackendOptions } from './backend-connector.ts';
 
 /** Something that needs a connection to the backend. */
 export interface BackendJob {
@@ -14,27 +16,37 @@ export interface BackendConnections {
   withdraw(job: BackendJob): void;
   /** Gives a connection back, whatever became of it. */
   release(connection: BackendConnection): void;
+  /** Takes a connection that closed, and gives a new one in its place. */
+  renew(connection: BackendConnection): BackendConnection;
   /** Closes all connections; what is in progress fails. */
   destroy(): void;
 }
 
 /** How many connections there are, and how many requests may wait for one. */
 export interface BackendPoolOptions extends BackendOptions {
+  readonly clock: Clock;
   readonly connections: number;
   readonly waiting: number;
 }
 
+/** How often unused connections are looked through. Milliseconds. */
+const LOOK_MS = 500;
+
 /**
  * At most `connections` requests are with the backend, each on a connection of its own, and at most `waiting` wait for one, the oldest
- * served first. The waiting ones can be withdrawn at any time, which undici's own queue does not allow. The connection used last is
- * used first, so that the others may close when fewer are needed.
+ * served first. The connection used last is used first, so that the others may close when fewer are needed.
  */
 export class BackendPool implements BackendConnections {
   readonly #options: BackendPoolOptions;
   readonly #connector: BackendConnector;
+  /** The one that was used last is the last. */
   readonly #unused: BackendConnection[] = [];
+  /** When each of the unused was given back, by the monotonic clock. Milliseconds. */
+  readonly #unusedSinceMs: number[] = [];
   readonly #all = new Set<BackendConnection>();
   readonly #waiting = new Set<BackendJob>();
+  readonly #onGone = (connection: BackendConnection): void => this.#forget(connection);
+  #lookingThrough: NodeJS.Timeout | undefined;
 
   constructor(options: BackendPoolOptions) {
     this.#options = options;
@@ -72,24 +84,35 @@ export class BackendPool implements BackendConnections {
   }
 
   release(connection: BackendConnection): void {
-    if (connection.isUsable) this.#unused.push(connection);
-    else this.#all.delete(connection);
+    if (connection.isUsable) {
+      this.#unused.push(connection);
+      this.#unusedSinceMs.push(this.#options.clock.monotonicMs());
+      this.#lookingThrough ??= setTimeout(() => this.#lookThrough(), LOOK_MS).unref();
+    } else {
+      this.#all.delete(connection);
+    }
     if (this.#waiting.size > 0) this.#beginOldest();
   }
 
+  renew(connection: BackendConnection): BackendConnection {
+    this.#all.delete(connection);
+    return this.#make();
+  }
+
   destroy(): void {
-    const reason = new Error('The gateway is stopping.');
+    clearTimeout(this.#lookingThrough);
     this.#waiting.clear();
-    for (const connection of this.#all) connection.destroy(reason);
+    for (const connection of this.#all) connection.destroy();
     this.#all.clear();
-    this.#unused.length = 0;
   }
 
   #take(): BackendConnection | undefined {
-    const unused = this.#unused.pop();
-    if (unused !== undefined) return unused;
-    if (this.#all.size >= this.#options.connections) return undefined;
-    const made = new BackendConnection(this.#options, this.#connector);
+    this.#unusedSinceMs.pop();
+    return this.#unused.pop() ?? (this.#all.size < this.#options.connections ? this.#make() : undefined);
+  }
+
+  #make(): BackendConnection {
+    const made = new BackendConnection(this.#options, this.#connector, this.#onGone);
     this.#all.add(made);
     return made;
   }
@@ -100,5 +123,24 @@ export class BackendPool implements BackendConnections {
     if (job === undefined || connection === undefined) return;
     this.#waiting.delete(job);
     job.begin(connection);
+  }
+
+  /** A busy connection that is gone is forgotten when it is given back. */
+  #forget(connection: BackendConnection): void {
+    const index = this.#unused.indexOf(connection);
+    if (index === -1) return;
+    this.#unused.splice(index, 1);
+    this.#unusedSinceMs.splice(index, 1);
+    this.#all.delete(connection);
+  }
+
+  #lookThrough(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    const old = this.#unused.filter(
+      ({ unusedMs }, index) => nowMs - (this.#unusedSinceMs[index] ?? 0) >= unusedMs,
+    );
+    for (const connection of old) connection.destroy();
+    this.#lookingThrough =
+      this.#unused.length === 0 ? undefined : setTimeout(() => this.#lookThrough(), LOOK_MS).unref();
   }
 }

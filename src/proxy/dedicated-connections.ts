@@ -1,4 +1,5 @@
-import { BackendConnection, BackendConnector, type BackendOptions } from './backend-connection.ts';
+import { BackendConnection } from './backend-connection.ts';
+import { BackendConnector, type BackendOptions } from './backend-connector.ts';
 import type { BackendConnections, BackendJob } from './backend-pool.ts';
 
 /**
@@ -25,9 +26,7 @@ export class DedicatedConnections implements BackendConnections {
 
   request(job: BackendJob): 'begun' | 'full' {
     if (this.#isFull(this.#pending.size)) return 'full';
-    const connection = new BackendConnection(this.#options, this.#connector);
-    this.#pending.add(connection);
-    job.begin(connection);
+    job.begin(this.#make());
     return 'begun';
   }
 
@@ -36,10 +35,21 @@ export class DedicatedConnections implements BackendConnections {
 
   release(connection: BackendConnection): void {
     this.#pending.delete(connection);
-    connection.destroy(new Error('A connection for an upgrade is used once.'));
+    connection.destroy();
+  }
+
+  renew(connection: BackendConnection): BackendConnection {
+    this.#pending.delete(connection);
+    return this.#make();
   }
 
   destroy(): void {
-    for (const connection of this.#pending) connection.destroy(new Error('The gateway is stopping.'));
+    for (const connection of this.#pending) connection.destroy();
+  }
+
+  #make(): BackendConnection {
+    const made = new BackendConnection(this.#options, this.#connector, (gone) => this.#pending.delete(gone));
+    this.#pending.add(made);
+    return made;
   }
 }

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BackendCall, type BackendCallOptions } from './backend-call.ts';
 import type { Exchange, Step } from './exchange.ts';
 import { type RequestFieldsOptions, requestFields } from './request-fields.ts';
-import { proxyMiddleware } from './undici-transport.ts';
+import { proxyMiddleware } from './transport-pass.ts';
 
 /** Where and how requests are forwarded. */
 export interface ForwardOptions extends BackendCallOptions, RequestFieldsOptions {

@@ -12,12 +12,23 @@ export function limitAnswer(plan: GrantedPlan, denial: Extract<Decision, { kind:
   return {
     status: 429,
     headers: { 'Retry-After': String(Math.max(1, secondsToReset(denial))) },
-    body: JSON.stringify({
-      error: 'Rate limit exceeded. Try again after the reset time.',
-      limit: plan.limit,
-      period: plan.periodText,
-      remaining: 0,
-      resetTime: isoSecondsUp(denial.resetAtMs),
-    }),
+    body: bodyOf(plan, denial.resetAtMs),
   };
+}
+
+/** The last body of each plan's copy: a client that goes on past its limit gets the same one until the reset. */
+const lastBodies = new WeakMap<GrantedPlan, { readonly resetAtMs: number; readonly text: string }>();
+
+function bodyOf(plan: GrantedPlan, resetAtMs: number): string {
+  const last = lastBodies.get(plan);
+  if (last?.resetAtMs === resetAtMs) return last.text;
+  const text = JSON.stringify({
+    error: 'Rate limit exceeded. Try again after the reset time.',
+    limit: plan.limit,
+    period: plan.periodText,
+    remaining: 0,
+    resetTime: isoSecondsUp(resetAtMs),
+  });
+  lastBodies.set(plan, { resetAtMs, text });
+  return text;
 }

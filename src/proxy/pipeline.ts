@@ -10,7 +10,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import { admit } from './admit.ts';
 import { authenticate, type KeySource } from './authenticate.ts';
-import type { BackendOptions } from './backend-connection.ts';
+import type { BackendOptions } from './backend-connector.ts';
 import { BackendPool } from './backend-pool.ts';
 import { cors } from './cors.ts';
 import { DedicatedConnections } from './dedicated-connections.ts';
@@ -90,6 +90,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
   const pool = new BackendPool({
     ...backend,
+    clock,
     connections: options.backendConnections,
     waiting:
       options.backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * options.backendConnections),
@@ -102,7 +103,12 @@ export function createProxy(options: ProxyOptions): Proxy {
   const upgrading = new Set<Socket>();
   const firstBytes = new WeakMap<IncomingMessage, Buffer>();
   let inFlight = 0;
-  const call = { ...options, basePath: backendUrl.pathname.replace(/\/+$/, ''), timeoutMs: backendTimeoutMs };
+  const call = {
+    ...options,
+    host: backendUrl.host,
+    basePath: backendUrl.pathname.replace(/\/+$/, ''),
+    timeoutMs: backendTimeoutMs,
+  };
 
   const judged: readonly Step[] = [
     cors(options.corsAllowedOrigins),

@@ -1,43 +1,79 @@
 import type { IncomingMessage } from 'node:http';
-import { Readable } from 'node:stream';
+import type { Socket } from 'node:net';
 import type { Clock } from '../platform/clock.ts';
+import type { OutgoingBody } from './backend-connection.ts';
 
-/**
- * A client's body as the backend transport reads it. The transport destroys the stream that it is given when the backend fails, and
- * destroying a request of Node's destroys its socket, and the answer with it: so it gets this one, which only stops reading.
- */
-export class RequestBody extends Readable {
+const LAST_CHUNK = '0\r\n\r\n';
+
+/** A client's body on its way to the backend, piece by piece as it comes: the backend's pace is the client's. */
+export class RequestBody implements OutgoingBody {
   readonly #req: IncomingMessage;
-  readonly #onData = (chunk: Buffer): void => {
-    this.lastChunkAtMs = this.#clock.monotonicMs();
-    if (!this.push(chunk)) this.#req.pause();
-  };
-  readonly #onEnd = (): void => {
-    this.push(null);
-  };
   readonly #clock: Clock;
+  readonly #isChunked: boolean;
+  #socket: Socket | undefined = undefined;
+  #isSent = false;
   /** When the client last sent a part of it, by the monotonic clock. Milliseconds. */
   lastChunkAtMs: number;
 
   constructor(req: IncomingMessage, clock: Clock) {
-    super();
     this.#req = req;
     this.#clock = clock;
+    this.#isChunked = req.headers['content-length'] === undefined;
     this.lastChunkAtMs = clock.monotonicMs();
-    req.on('data', this.#onData);
-    req.on('end', this.#onEnd);
-    if (req.readableEnded) this.push(null);
   }
 
-  override _read(): void {
+  get isSent(): boolean {
+    return this.#isSent;
+  }
+
+  sendTo(socket: Socket): void {
+    this.#socket = socket;
+    this.#req.on('data', this.#onData);
+    this.#req.on('end', this.#onEnd);
+    socket.on('drain', this.#onDrain);
     this.#req.resume();
   }
 
-  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+  stop(): void {
+    this.#letGo();
+    // Nobody listens any more: what still comes is thrown away, so that the client gets to read its answer.
+    if (!this.#isSent) this.#req.resume();
+  }
+
+  readonly #onData = (piece: Buffer): void => {
+    const socket = this.#socket;
+    if (socket === undefined) return;
+    this.lastChunkAtMs = this.#clock.monotonicMs();
+    if (!this.#write(socket, piece)) this.#req.pause();
+  };
+
+  readonly #onEnd = (): void => {
+    // A client that left in mid-body has no end.
+    if (!this.#req.complete) return;
+    if (this.#isChunked) this.#socket?.write(LAST_CHUNK, 'latin1');
+    this.#isSent = true;
+    this.#letGo();
+  };
+
+  readonly #onDrain = (): void => {
+    this.#req.resume();
+  };
+
+  /** Answers whether the socket takes more. */
+  #write(socket: Socket, piece: Buffer): boolean {
+    if (!this.#isChunked) return socket.write(piece);
+    socket.cork();
+    socket.write(`${piece.length.toString(16)}\r\n`, 'latin1');
+    socket.write(piece);
+    const takesMore = socket.write('\r\n', 'latin1');
+    socket.uncork();
+    return takesMore;
+  }
+
+  #letGo(): void {
     this.#req.off('data', this.#onData);
     this.#req.off('end', this.#onEnd);
-    // Nobody listens any more: what still comes is thrown away, so that the client gets to read its answer.
-    this.#req.resume();
-    done(error);
+    this.#socket?.off('drain', this.#onDrain);
+    this.#socket = undefined;
   }
 }

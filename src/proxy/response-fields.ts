@@ -1,14 +1,7 @@
+import type { AnswerHead } from './answer-head.ts';
 import type { Exchange } from './exchange.ts';
 import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
-
-/** The fields of an answer as the client gets them. */
-export interface ResponseFields {
-  /** A flat list of names and values, ours included. */
-  readonly fields: string[];
-  /** Length of the body that the backend announced, in bytes; undefined when it did not. */
-  readonly length: number | undefined;
-}
 
 /** Never forwarded as they came: they end here, or are ours to write. */
 const REPLACED: ReadonlySet<string> = new Set<string>([
@@ -23,48 +16,33 @@ const CORS_FIELDS: ReadonlySet<string> = new Set([
   'access-control-allow-credentials',
 ]);
 
-const CODING = 'transfer-encoding';
-
-/**
- * Whether it is certain where the body of an answer in HTTP/1.`httpMinor` ends: without a transfer coding, or with exactly one `chunked`,
- * which HTTP/1.0 does not have (RFC 9112 section 6.1). Undefined: it is another protocol.
- */
-export function isFramingKnown(raw: readonly Buffer[], httpMinor: number | undefined): boolean {
-  // As many as its minor version says: one, or none.
-  let codingsLeft = httpMinor;
-  for (let i = 0; i < raw.length; i += 2) {
-    if (raw[i]?.length !== CODING.length || raw[i]?.toString('latin1').toLowerCase() !== CODING) continue;
-    if (codingsLeft !== 1 || raw[i + 1]?.toString('latin1').toLowerCase() !== 'chunked') return false;
-    codingsLeft = 0;
+/** The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. */
+export function responseFields({ fields, status, connection }: AnswerHead, exchange: Exchange): string[] {
+  const isOurs = exchange.isOriginAllowed ? isReplacedOrCors : isReplaced;
+  const named = fieldsNamedBy(connection);
+  const kept: string[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const lower = lowerCaseOf(name);
+    // RFC 9110 section 8.6: a 204 has no length.
+    if (isOurs(lower) || named?.has(lower) || (status === 204 && lower === 'content-length')) continue;
+    kept.push(name, fields[i + 1] ?? '');
   }
-  return codingsLeft !== undefined;
+  exchange.pushOwnFields(kept);
+  return kept;
 }
 
-/** The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. */
-export function responseFields(raw: readonly Buffer[], status: number, exchange: Exchange): ResponseFields {
-  const fields: string[] = [];
-  const ends: string[] = [];
-  const isOurs = exchange.isOriginAllowed ? isReplacedOrCors : isReplaced;
-  let length: number | undefined;
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]?.toString('latin1') ?? '';
-    const value = raw[i + 1]?.toString('latin1') ?? '';
-    const lower = name.toLowerCase();
-    if (isOurs(lower)) {
-      if (lower === 'connection') ends.push(value);
-      continue;
-    }
-    if (lower === 'content-length') {
-      // RFC 9110 section 8.6: a 204 has none.
-      if (status === 204) continue;
-      length = Number(value);
-    }
-    fields.push(name, value);
+/** The fields of an interim answer: only what is not bound to this hop. */
+export function interimFields({ fields, connection }: AnswerHead): string[] {
+  const named = fieldsNamedBy(connection);
+  const kept: string[] = [];
+  for (let i = 0; i < fields.length; i += 2) {
+    const name = fields[i] ?? '';
+    const lower = lowerCaseOf(name);
+    if (isReplaced(lower) || named?.has(lower) || lower === 'content-length') continue;
+    kept.push(name, fields[i + 1] ?? '');
   }
-  const named = ends.length === 0 ? undefined : fieldsNamedBy(ends.join(','));
-  const kept = named === undefined ? fields : without(fields, named);
-  exchange.pushOwnFields(kept);
-  return { fields: kept, length };
+  return kept;
 }
 
 function isReplaced(name: string): boolean {
@@ -75,18 +53,14 @@ function isReplacedOrCors(name: string): boolean {
   return REPLACED.has(name) || CORS_FIELDS.has(name);
 }
 
-/** The fields of an interim answer: only what is not bound to this hop. */
-export function interimFields(raw: readonly Buffer[]): string[] {
-  const fields: string[] = [];
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i]?.toString('latin1') ?? '';
-    const lower = name.toLowerCase();
-    if (REPLACED.has(lower) || lower === 'content-length') continue;
-    fields.push(name, raw[i + 1]?.toString('latin1') ?? '');
-  }
-  return fields;
-}
+const lowerCases = new Map<string, string>();
+const MOST_NAMES = 1000;
 
-function without(fields: readonly string[], named: ReadonlySet<string>): string[] {
-  return fields.filter((_, i) => !named.has((fields[i - (i % 2)] ?? '').toLowerCase()));
+/** A backend has few names: each is folded once. */
+function lowerCaseOf(name: string): string {
+  const known = lowerCases.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  if (lowerCases.size < MOST_NAMES) lowerCases.set(name, lower);
+  return lower;
 }

@@ -1,8 +1,8 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { TollgateError } from '../errors.ts';
 import { lingeringClose } from '../http/lingering-close.ts';
+import type { AnswerHead } from './answer-head.ts';
 import { BackendCall, type BackendCallOptions } from './backend-call.ts';
 import type { Exchange, Step } from './exchange.ts';
 import { type RequestFieldsOptions, requestFields } from './request-fields.ts';
@@ -51,16 +51,16 @@ export function forwardUpgrade(options: UpgradeOptions): Step {
   return (exchange) => {
     if (exchange.isClosed) return;
     const fields = requestFields(exchange, options);
-    new BackendCall(exchange, fields, options, (backend, raw) =>
-      switched(exchange, backend, raw, options),
+    new BackendCall(exchange, fields, options, (backend, head) =>
+      switched(exchange, backend, head, options),
     ).start();
   };
 }
 
 function switched(
   exchange: Exchange,
-  backend: Duplex,
-  raw: readonly Buffer[],
+  backend: Socket,
+  head: AnswerHead,
   { tunnels, idleMs, firstBytesOf }: UpgradeOptions,
 ): void {
   const { res, entry } = exchange;
@@ -69,25 +69,22 @@ function switched(
     backend.destroy();
     return;
   }
-  const answer = upgradesToWebSocket(raw) ? responseFields(raw, 101, exchange) : undefined;
-  if (answer === undefined) {
+  if (!upgradesToWebSocket(head)) {
     backend.destroy();
     exchange.refuse(new TollgateError('bad_gateway', 'The backend gave no valid answer.'));
     return;
   }
-  client.write(switchingHead(answer.fields), 'latin1');
+  client.write(switchingHead(responseFields(head, exchange)), 'latin1');
   exchange.isSwitched = true;
   res.detachSocket(client);
   res.emit('close');
   tunnels.open({ client, backend, firstBytes: firstBytesOf(exchange), entry, idleMs });
 }
 
-function upgradesToWebSocket(raw: readonly Buffer[]): boolean {
-  return raw.some(
+function upgradesToWebSocket({ fields }: AnswerHead): boolean {
+  return fields.some(
     (name, i) =>
-      i % 2 === 0 &&
-      name.toString('latin1').toLowerCase() === 'upgrade' &&
-      raw[i + 1]?.toString('latin1').toLowerCase() === 'websocket',
+      i % 2 === 0 && name.toLowerCase() === 'upgrade' && fields[i + 1]?.toLowerCase() === 'websocket',
   );
 }
 

@@ -194,7 +194,7 @@ describe('bodies', () => {
     client.send(`${stage.gateway.head('GET /', 'Content-Length: 3')}def`);
     await client.until((text) => text.split('\r\n\r\nok').length === 3);
     expect(stage.backend.received).toMatch(
-      /^DELETE .*content-length: 3\r\n\r\nabcGET .*content-length: 3\r\n\r\ndef$/s,
+      /^DELETE .*\r\nContent-Length: 3\r\n.*\r\n\r\nabcGET .*\r\nContent-Length: 3\r\n.*\r\n\r\ndef$/s,
     );
     expect(stage.backend.connections).toHaveLength(1);
   });

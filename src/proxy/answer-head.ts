@@ -1,0 +1,176 @@
+/** The head of an answer, read in the only way in which it can be read. */
+export interface AnswerHead {
+  readonly status: number;
+  /** As sent; may be empty. */
+  readonly reason: string;
+  /** Names and values in turn: case, order and repetition as sent, blanks around values left out. */
+  readonly fields: string[];
+  /** Value of `Content-Length`, in bytes; undefined when there is none. */
+  readonly length: number | undefined;
+  /** The body comes in chunks. */
+  readonly isChunked: boolean;
+  /** Undefined when there is none; several of them are joined with commas. */
+  readonly connection: string | undefined;
+  /** Whether the backend means to keep the connection after this answer. */
+  readonly keepsAlive: boolean;
+  /** How long the backend says that it keeps an unused connection. Milliseconds. */
+  readonly keepAliveMs: number | undefined;
+}
+
+const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
+/** What no head may contain (RFC 9112 sections 2.2 and 5.2): control characters, a CR or an LF alone, a folded line. */
+const FAULT = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n|\n[\t ]/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const DIGITS = /^\d{1,15}$/;
+
+/**
+ * Reads a head, from its status line to the line end of its last field. Undefined for anything that RFC 9112 does not allow, or by
+ * which nobody could tell where the body ends: `Content-Length` twice, malformed or beside `Transfer-Encoding`, a transfer coding that is
+ * not exactly one `chunked`, or any in HTTP/1.0.
+ */
+export function readAnswerHead(text: string): AnswerHead | undefined {
+  const line = STATUS_LINE.exec(text);
+  if (line === null || FAULT.test(text)) return undefined;
+  const [{ length: start }, minor, status, reason = ''] = line;
+  const hop: HopFields = {
+    lengths: 0,
+    length: '',
+    codings: 0,
+    coding: '',
+    connection: undefined,
+    keepAlive: '',
+  };
+  const fields = readFields(text, start, hop);
+  const isOld = minor === '0';
+  if (fields === undefined || !isFramingClear(hop, isOld)) return undefined;
+  const { connection } = hop;
+  const keepsAlive = isOld ? hasOption(connection, 'keep-alive') : !hasOption(connection, 'close');
+  // An interim answer behind which nothing follows is none.
+  if (status?.startsWith('1') && status !== '101' && !keepsAlive) return undefined;
+  return {
+    status: Number(status),
+    reason,
+    fields,
+    length: hop.lengths === 0 ? undefined : Number(hop.length),
+    isChunked: hop.codings > 0,
+    connection,
+    keepsAlive,
+    keepAliveMs: hop.keepAlive === '' ? undefined : timeoutOf(hop.keepAlive),
+  };
+}
+
+/** The fields that say how an answer is read, and how often each was there. */
+interface HopFields {
+  lengths: number;
+  length: string;
+  codings: number;
+  coding: string;
+  connection: string | undefined;
+  keepAlive: string;
+}
+
+/** The fields as a flat list, those of the hop noted in `hop` as well. Undefined when one is malformed. */
+function readFields(text: string, start: number, hop: HopFields): string[] | undefined {
+  const fields: string[] = [];
+  for (let at = start; at < text.length; ) {
+    const colon = text.indexOf(':', at);
+    const end = text.indexOf('\r\n', at);
+    if (colon === -1 || colon > end) return undefined;
+    const name = text.slice(at, colon);
+    const value = withoutBlanks(text, colon + 1, end);
+    const role = roleOf(name);
+    if (role === 'malformed') return undefined;
+    if (role !== 'plain') {
+      // Some programs do not take a tab for a blank, and would not know such a length or coding.
+      if (hasTab(text, colon + 1, end)) return undefined;
+      note(hop, role, value);
+    }
+    fields.push(name, value);
+    at = end + 2;
+  }
+  return fields;
+}
+
+function note(hop: HopFields, role: Exclude<Role, 'plain' | 'malformed'>, value: string): void {
+  switch (role) {
+    case 'content-length':
+      hop.lengths += 1;
+      hop.length = value;
+      break;
+    case 'transfer-encoding':
+      hop.codings += 1;
+      hop.coding = value;
+      break;
+    case 'connection':
+      hop.connection = hop.connection === undefined ? value : `${hop.connection},${value}`;
+      break;
+    case 'keep-alive':
+      hop.keepAlive = value;
+      break;
+  }
+}
+
+function isFramingClear({ lengths, length, codings, coding }: HopFields, isOld: boolean): boolean {
+  if (lengths > 0) return lengths === 1 && codings === 0 && DIGITS.test(length);
+  return codings === 0 || (codings === 1 && !isOld && coding.toLowerCase() === 'chunked');
+}
+
+/** Whether a line, without its end, is a field that may stand in a head. */
+export function isFieldLine(line: string): boolean {
+  const colon = line.indexOf(':');
+  return colon > 0 && TOKEN.test(line.slice(0, colon)) && !FAULT.test(line);
+}
+
+type Role = 'plain' | 'malformed' | 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';
+
+/** A backend has few names, so that each has to be looked at only once. */
+const roles = new Map<string, Role>();
+const MOST_NAMES = 1000;
+
+function roleOf(name: string): Role {
+  const known = roles.get(name);
+  if (known !== undefined) return known;
+  const role = TOKEN.test(name) ? decisive(name.toLowerCase()) : 'malformed';
+  if (roles.size < MOST_NAMES) roles.set(name, role);
+  return role;
+}
+
+function decisive(name: string): Role {
+  switch (name) {
+    case 'content-length':
+    case 'transfer-encoding':
+    case 'connection':
+    case 'keep-alive':
+      return name;
+  }
+  return 'plain';
+}
+
+/** The part of the text without the blanks and tabs at its ends. */
+function withoutBlanks(text: string, from: number, to: number): string {
+  let first = from;
+  let last = to;
+  while (first < last && isBlank(text.charCodeAt(first))) first += 1;
+  while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
+  return text.slice(first, last);
+}
+
+function hasTab(text: string, from: number, to: number): boolean {
+  const at = text.indexOf('\t', from);
+  return at !== -1 && at < to;
+}
+
+function isBlank(code: number): boolean {
+  return code === 0x20 || code === 0x09;
+}
+
+function hasOption(connection: string | undefined, option: string): boolean {
+  if (connection === undefined) return false;
+  const options = connection.toLowerCase();
+  return options === option || options.split(',').some((each) => each.trim() === option);
+}
+
+function timeoutOf(keepAlive: string): number | undefined {
+  const seconds = /(?:^|[,\s])timeout=(\d{1,9})/i.exec(keepAlive)?.[1];
+  return seconds === undefined ? undefined : Number(seconds) * 1000;
+}
