@@ -1,4 +1,7 @@
 import type { IncomingMessage } from 'node:http';
+import { bytesBeingParsed } from './parsed-bytes.ts';
+
+const OTHERS = ['RTSP/', 'ICE/'] as const;
 
 /**
  * Whether a request line that Node took for one of HTTP/1.x says another protocol: its parser knows RTSP and ICE as well, and does not
@@ -12,23 +15,4 @@ export function saysAnotherProtocol({ method = '', url = '', socket }: IncomingM
     `(?:^|[\\r\\n])${RegExp.escape(method)} +${RegExp.escape(url)} +(?:${OTHERS.join('|')})`,
   );
   return line.test(bytes.toString('latin1'));
-}
-
-const OTHERS = ['RTSP/', 'ICE/'] as const;
-
-/** Node's parser has them for the errors that it reports. */
-function bytesBeingParsed(socket: IncomingMessage['socket']): Buffer | undefined {
-  const parser: unknown = Reflect.get(socket, 'parser');
-  if (!hasBuffer(parser)) return undefined;
-  const bytes = parser.getCurrentBuffer();
-  return Buffer.isBuffer(bytes) ? bytes : undefined;
-}
-
-function hasBuffer(parser: unknown): parser is { getCurrentBuffer(): unknown } {
-  return (
-    typeof parser === 'object' &&
-    parser !== null &&
-    'getCurrentBuffer' in parser &&
-    typeof parser.getCurrentBuffer === 'function'
-  );
 }

@@ -10,12 +10,14 @@ import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
 import { errorAnswer } from './error-answers.ts';
+import { lingerAfterAnswer } from './lingering-close.ts';
 import { neverForwarded } from './method-not-allowed.ts';
 import { parserFault } from './parser-faults.ts';
 import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-head.ts';
 import { isReservedInDisguise } from './request-target.ts';
 import { inTurn } from './request-turns.ts';
 import { isReserved } from './reserved-paths.ts';
+import { hasConnectionOption, isWebSocketUpgrade, mayLoseNext } from './upgrade-offers.ts';
 
 /** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
 export interface ProxiedTraffic {
@@ -91,6 +93,8 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   const givenUp = new WeakSet<Socket>();
   /** Connections that brought what can't be parsed, so that what came before is all there is. */
   const malformed = new WeakSet<Socket>();
+  /** Requests behind which it is not certain where the next one begins. */
+  const lastOnes = new WeakSet<IncomingMessage>();
   const serveInTurn = inTurn(serve);
 
   /** Says `Connection: close` once the server is closing, whoever writes the head. */
@@ -112,7 +116,11 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       requestTimeout: 0, // an upload may take as long as it makes progress
       keepAliveTimeout: timeouts.keepAliveMs,
       connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
-      shouldUpgradeCallback: isWebSocketUpgrade,
+      shouldUpgradeCallback: (req) => {
+        const isUpgrade = isWebSocketUpgrade(req);
+        if (!isUpgrade && mayLoseNext(req)) lastOnes.add(req);
+        return isUpgrade;
+      },
       optimizeEmptyRequests: true,
       noDelay: true,
     },
@@ -179,6 +187,11 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       return;
     }
     res.on('timeout', endStalled);
+    if (req.httpVersionMinor === 0 && !hasConnectionOption(req, 'keep-alive')) res.shouldKeepAlive = false;
+    if (req.headers.upgrade !== undefined && lastOnes.has(req)) {
+      res.shouldKeepAlive = false;
+      lingerAfterAnswer(req.socket);
+    }
     if (proxied === undefined || (management !== undefined && isReserved(head.path))) {
       req.url = head.target;
       management?.(req, res);
@@ -220,11 +233,6 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       return drain(server, sockets, { drainMs, closeUpgrades: () => proxied?.closeUpgrades() });
     },
   };
-}
-
-/** Only WebSocket is upgraded; another `Upgrade` field is as if it were not there (RFC 9110 section 7.8). */
-function isWebSocketUpgrade(req: IncomingMessage): boolean {
-  return req.httpVersionMinor === 1 && req.headers.upgrade?.toLowerCase() === 'websocket';
 }
 
 function upgradeFault(req: IncomingMessage): TollgateError | undefined {
