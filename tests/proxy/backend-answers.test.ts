@@ -17,7 +17,7 @@ describe("the backend's answer", () => {
     it('103 is forwarded, other 1xx are dropped, an unasked 100 among them', async () => {
       const answer = await answerTo(
         'GET /',
-        `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nKeep-Alive: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${OK}`,
+        `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 102 Processing\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\nConnection: Hidden\r\nHidden: x\r\nKeep-Alive: x\r\n\r\nHTTP/1.1 100 Continue\r\n\r\n${OK}`,
       );
       expect(answer).toMatch(
         /^HTTP\/1\.1 103 Early Hints\r\nLink: <\/a>; rel=preload\r\n\r\nHTTP\/1\.1 200 OK\r\n.*ok$/s,
