@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** What a relay may do besides passing bytes on. */
 export interface RelayOptions {
@@ -107,10 +108,20 @@ export class TcpRelay {
       onSent?.(bytes);
       upstream.write(bytes);
     });
+    let waiting = 0;
+    let last: Promise<unknown> = Promise.resolve();
     upstream.on('data', (bytes: Buffer) => {
       const answer = rewrite(bytes);
-      if (this.#delayMs === 0) client.write(answer);
-      else setTimeout(() => client.writable && client.write(answer), this.#delayMs);
+      if (this.#delayMs === 0 && waiting === 0) {
+        client.write(answer);
+        return;
+      }
+      // Never before what came earlier, although the delay may have ended meanwhile: replies in another order are replies to other calls.
+      waiting += 1;
+      last = Promise.all([last, wait(this.#delayMs)]).then(() => {
+        waiting -= 1;
+        if (client.writable) client.write(answer);
+      });
     });
     if (this.#isSilent) for (const socket of [client, upstream]) socket.pause();
   }
