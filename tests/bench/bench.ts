@@ -4,6 +4,7 @@ import { measureLatencies } from './measure/latencies.ts';
 import { measureMemory } from './measure/memory.ts';
 import { type CaseResult, runCase } from './measure/run-cases.ts';
 import { measureStartUp } from './measure/start-up.ts';
+import { measureWorkers } from './measure/workers.ts';
 import { readOptions } from './options.ts';
 import { type BenchResult, fullLoadOf } from './report/bench-result.ts';
 import { describeMachine } from './report/machine.ts';
@@ -35,6 +36,8 @@ async function measure(running: World): Promise<BenchResult> {
     say(benchCase.title);
     cases.push(await runCase(running, benchCase, options, say));
   }
+  say('workers');
+  const workers = options.workerRounds > 0 ? await measureWorkers(running, options, say) : undefined;
   say('latencies');
   await running.candidates.express.restart?.();
   const latencies = await measureLatencies(running, fullLoadOf(cases), {
@@ -45,16 +48,17 @@ async function measure(running: World): Promise<BenchResult> {
   const garbage = await measureGarbage(running, 2 * options.seconds);
   const memory =
     options.memoryRequests > 0 ? await measureMemory(running, options.memoryRequests) : undefined;
-  const startUpMs = options.starts > 0 ? await measureStartUp(running, options.starts) : undefined;
+  const startUp = options.starts > 0 ? await measureStartUp(running, options.starts) : undefined;
   return {
     measuredAt: new Date().toISOString(),
     machine: await describeMachine(running.programs),
     options,
     tookSeconds: Math.round((performance.now() - startedAt) / 1000),
     cases,
+    workers,
     latencies,
     garbage,
     memory,
-    startUpMs,
+    startUp,
   };
 }

@@ -14,9 +14,11 @@ export interface BenchOptions {
   readonly warmUpSeconds: number;
   /** After each run against Tollgate, so that its usage is written by the process and in the round that caused it. Milliseconds. */
   readonly settleMs: number;
+  /** Of two workers against one; 0 = none. */
+  readonly workerRounds: number;
   /** Requests of the memory run; 0 = none. */
   readonly memoryRequests: number;
-  /** Starts of the start-up measurement; 0 = none. */
+  /** First starts, and as many later ones, of the start-up measurement; 0 = none. */
   readonly starts: number;
   /** More arguments for the node that runs Tollgate, such as `--cpu-prof`. */
   readonly nodeArguments: readonly string[];
@@ -36,6 +38,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       case: { type: 'string', multiple: true },
       rounds: { type: 'string' },
       seconds: { type: 'string' },
+      'worker-rounds': { type: 'string' },
       'memory-requests': { type: 'string' },
       starts: { type: 'string' },
       'node-argument': { type: 'string', multiple: true },
@@ -47,13 +50,15 @@ export function readOptions(args: readonly string[]): BenchOptions {
   const unknown = (values.case ?? []).filter((id) => !known.includes(id));
   if (unknown.length > 0)
     throw new Error(`No such case: ${unknown.join(', ')}. There are: ${known.join(', ')}`);
+  const rounds = whole(values.rounds, isQuick ? 2 : 10);
   return {
     isQuick,
     caseIds: values.case ?? known,
-    rounds: whole(values.rounds, isQuick ? 2 : 10),
+    rounds,
     seconds: values.seconds === undefined && isQuick ? 0.7 : whole(values.seconds, 2),
     warmUpSeconds: isQuick ? 0.2 : 0.5,
     settleMs: isQuick ? 300 : 2600,
+    workerRounds: whole(values['worker-rounds'], isQuick ? rounds : 2 * rounds),
     memoryRequests: whole(values['memory-requests'], isQuick ? 20_000 : 1_000_000),
     starts: whole(values.starts, isQuick ? 1 : 5),
     nodeArguments: values['node-argument'] ?? [],

@@ -19,7 +19,7 @@ const LINE =
 
 /** Reads the garbage collector's own log of a fresh replica in the main case. */
 export async function measureGarbage(world: World, seconds: number): Promise<Garbage> {
-  const replica = await world.startReplica(['--trace-gc']);
+  const replica = await world.startReplica({ nodeArguments: ['--trace-gc'] });
   try {
     const load = { benchCase: MAIN_CASE, port: replica.port };
     await runLoad(world, { ...load, seconds: 2 * seconds });

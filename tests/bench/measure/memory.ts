@@ -21,7 +21,7 @@ const MANY_KEYS = CASES.find(({ keys }) => keys === 'ten_thousand') ?? MAIN_CASE
 
 /** Sends about `requests` requests with 10 000 keys to a fresh replica. */
 export async function measureMemory(world: World, requests: number): Promise<MemoryCourse> {
-  const replica = await world.startReplica([]);
+  const replica = await world.startReplica({});
   try {
     const { port } = replica;
     const resident = () => residentBytes(replica.pids());

@@ -4,7 +4,9 @@ import type { CandidateLatencies } from '../measure/latencies.ts';
 import type { MemoryCourse } from '../measure/memory.ts';
 import type { Round } from '../measure/round.ts';
 import type { CaseResult } from '../measure/run-cases.ts';
+import type { StartUp } from '../measure/start-up.ts';
 import { median, type Spread, spreadOf } from '../measure/statistics.ts';
+import type { WorkersRound } from '../measure/workers.ts';
 import type { BenchOptions } from '../options.ts';
 import { CANDIDATES, type CandidateName } from '../setup/candidate.ts';
 import type { Machine } from './machine.ts';
@@ -16,11 +18,12 @@ export interface BenchResult {
   readonly options: BenchOptions;
   readonly tookSeconds: number;
   readonly cases: readonly CaseResult[];
+  /** Undefined when it was not asked for, as those below. */
+  readonly workers: readonly WorkersRound[] | undefined;
   readonly latencies: readonly CandidateLatencies[];
   readonly garbage: Garbage;
-  /** Undefined when it was not asked for. */
   readonly memory: MemoryCourse | undefined;
-  readonly startUpMs: number | undefined;
+  readonly startUp: StartUp | undefined;
 }
 
 /** A number of a round that the table shows. */

@@ -2,10 +2,13 @@ import { CONNECTIONS } from '../load/run-load.ts';
 import type { CaseResult } from '../measure/run-cases.ts';
 import { CANDIDATE_TITLES, CANDIDATES, type CandidateName } from '../setup/candidate.ts';
 import { type BenchResult, cpuRatio, medianOf, noiseOf } from './bench-result.ts';
+import { decimal, table } from './table.ts';
+import { workersTable } from './workers-table.ts';
 
 /** The result as the one table of `docs/performance.md`, with what belongs under it. */
 export function markdownOf(result: BenchResult): string {
-  return `${[heading(result), caseTable(result), latencyTable(result), processNumbers(result)].join('\n\n')}\n`;
+  const parts = [heading, caseTable, workersTable, latencyTable, processNumbers].map((part) => part(result));
+  return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`;
 }
 
 function heading({ measuredAt, machine, options, tookSeconds }: BenchResult): string {
@@ -91,7 +94,7 @@ function latencyTable({ latencies }: BenchResult): string {
   return table(heads, rows);
 }
 
-function processNumbers({ garbage, memory, startUpMs }: BenchResult): string {
+function processNumbers({ garbage, memory, startUp }: BenchResult): string {
   const megabytes = (bytes: number) => `${(bytes / 2 ** 20).toFixed(0)} MB`;
   const rows: string[][] = [];
   if (memory !== undefined) {
@@ -104,21 +107,14 @@ function processNumbers({ garbage, memory, startUpMs }: BenchResult): string {
       ['RSS per 10 000 cached keys', megabytes(start - beforeKeys)],
     );
   }
-  if (startUpMs !== undefined)
-    rows.push(['`npm start` to ready, real stores', `${(startUpMs / 1000).toFixed(2)} s`]);
+  if (startUp !== undefined) {
+    const seconds = [startUp.firstMs, startUp.laterMs].map((ms) => `${(ms / 1000).toFixed(2)} s`);
+    rows.push(['`npm start` to ready, real stores: first start, later ones', seconds.join(', ')]);
+  }
   rows.push(
     ['JavaScript heap allocated per request', `${(garbage.bytesPerRequest / 1024).toFixed(1)} kB`],
     ['Collections per 10 000 requests', decimal(garbage.collections)],
     ['Pauses for collections per 10 000 requests', `${decimal(garbage.pauseMs)} ms`],
   );
   return table(['Tollgate', ''], rows);
-}
-
-function decimal(value: number, digits = 1): string {
-  return Number.isFinite(value) ? value.toFixed(digits) : '–';
-}
-
-function table(heads: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  return [line(heads), `|${heads.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }

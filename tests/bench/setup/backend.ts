@@ -13,6 +13,8 @@ interface BackendCounts {
 /** An nginx that answers 932 bytes, below `/large` 64 kB, and counts what it gets. */
 export interface BenchBackend {
   readonly port: number;
+  /** Its processes. */
+  pids(): readonly number[];
   counts(): Promise<BackendCounts>;
   stop(): Promise<void>;
 }
@@ -36,7 +38,7 @@ export async function startBackend(
     command: [nginx, '-p', directory, '-e', 'error.log', '-c', join(directory, 'nginx.conf')],
   });
   await untilListening(port, process);
-  return { port, counts: counter(port), stop: () => process.stop() };
+  return { port, pids: process.pids, counts: counter(port), stop: () => process.stop() };
 }
 
 /** Each question is a connection and a request of its own, which the answer has counted already. */

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 import type { Candidate, CandidateName } from './candidate.ts';
 import { CANDIDATE_CORE, startPinned } from './pinned-process.ts';
@@ -9,8 +10,18 @@ const MAIN = resolve(import.meta.dirname, '../../../src/main.ts');
 export const ROOT_TOKEN = 'the-root-token-of-the-bench-0123456789';
 const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 
+/** What differs between replicas. */
+export interface TollgateVariant {
+  /** For node, before the file; none unless told. */
+  readonly nodeArguments?: readonly string[];
+  /** Processes; one unless told. */
+  readonly workers?: number;
+  /** Where it may run, as taskset writes it; the candidates' core unless told. */
+  readonly cores?: string;
+}
+
 /** What a replica of Tollgate is started with. */
-export interface TollgateWorld {
+export interface TollgateWorld extends TollgateVariant {
   readonly name: Extract<CandidateName, 'tollgate' | 'tollgate-again'>;
   readonly programs: Programs;
   readonly backendPort: number;
@@ -18,8 +29,6 @@ export interface TollgateWorld {
   /** The replica's own, so that its background work is its own. */
   readonly redisDatabase: number;
   readonly databaseUrl: string;
-  /** For node, before the file. */
-  readonly nodeArguments: readonly string[];
 }
 
 /** A replica, with what only it has. */
@@ -52,11 +61,14 @@ export function tollgateEnvironment(
 
 /** Starts a replica as `npm start` does and resolves when it is ready. */
 export async function startTollgate(world: TollgateWorld): Promise<TollgateCandidate> {
+  const { nodeArguments = [], workers = 1, cores = String(CANDIDATE_CORE) } = world;
+  // Workers can't share a port that the system chose for each of them.
+  const sharedPort = workers > 1 ? { WORKERS: String(workers), PORT: String(await freePort()) } : {};
   const child = startPinned({
     taskset: world.programs.taskset,
-    cores: String(CANDIDATE_CORE),
-    command: [process.execPath, ...world.nodeArguments, MAIN],
-    environment: tollgateEnvironment(world),
+    cores,
+    command: [process.execPath, ...nodeArguments, MAIN],
+    environment: { ...tollgateEnvironment(world), ...sharedPort },
   });
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(child.output());
   await until(() => listening() !== null, { timeoutMs: 20_000 }).catch((cause: unknown) => {

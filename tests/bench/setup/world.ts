@@ -1,25 +1,27 @@
-import { execFile } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
-import { availableParallelism, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
 import { type BenchBackend, startBackend } from './backend.ts';
 import { CANDIDATES, type Candidate, type CandidateName } from './candidate.ts';
+import { type Cores, findCores, moveTo } from './cores.ts';
 import { type BenchKeys, makeKeys } from './keys.ts';
-import { CANDIDATE_CORE } from './pinned-process.ts';
 import type { Programs } from './programs.ts';
-import { startTollgate, type TollgateCandidate, type TollgateWorld } from './tollgate.ts';
+import {
+  startTollgate,
+  type TollgateCandidate,
+  type TollgateVariant,
+  type TollgateWorld,
+} from './tollgate.ts';
 import { ADMIT_SCRIPT, startExpress, startNginxLua } from './yardsticks.ts';
-
-const run = promisify(execFile);
 
 /** All that runs while the bench measures. */
 export interface World {
   readonly programs: Programs;
+  readonly cores: Cores;
   readonly candidates: Readonly<Record<CandidateName, Candidate>>;
   readonly keys: BenchKeys;
   readonly backend: BenchBackend;
@@ -27,9 +29,9 @@ export interface World {
   /** For temporary files. */
   readonly directory: string;
   /** One more replica, over the stores of the one called `tollgate`. */
-  startReplica(nodeArguments: readonly string[]): Promise<TollgateCandidate>;
+  startReplica(variant: TollgateVariant): Promise<TollgateCandidate>;
   /** What `startReplica` starts it with. */
-  readonly replica: Omit<TollgateWorld, 'nodeArguments'>;
+  readonly replica: TollgateWorld;
   stop(): Promise<void>;
 }
 
@@ -40,7 +42,9 @@ export async function startWorld(programs: Programs, nodeArguments: readonly str
     for (const end of stops.splice(0).toReversed()) await end();
   };
   try {
-    const cores = await keepOffCandidateCore(programs.taskset);
+    const cores = findCores();
+    // Children inherit the cores of the bench, which stays off the candidates' one.
+    await moveTo(cores.others, [process.pid], programs.taskset);
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-bench-'));
     stops.push(() => rm(directory, { recursive: true, force: true }));
     const redis = await startRedisServer(['--hz', '1']);
@@ -48,12 +52,12 @@ export async function startWorld(programs: Programs, nodeArguments: readonly str
     await loadScript(redis.port);
     const postgres = await startPostgresServer();
     stops.push(postgres.stop);
-    const backend = await startBackend(programs, cores, directory);
+    const backend = await startBackend(programs, cores.others, directory);
     stops.push(backend.stop);
 
     const common = { programs, backendPort: backend.port, redisPort: redis.port };
     const first = { ...common, name: 'tollgate', redisDatabase: 1, databaseUrl: postgres.url } as const;
-    const keys = await makeKeysOnce({ ...first, nodeArguments: [] });
+    const keys = await makeKeysOnce(first);
     const copyUrl = await copyDatabase(postgres.url);
     const tollgate = await startTollgate({ ...first, nodeArguments });
     stops.push(tollgate.stop);
@@ -72,13 +76,14 @@ export async function startWorld(programs: Programs, nodeArguments: readonly str
     stops.push(express.stop);
     return {
       programs,
+      cores,
       candidates: { tollgate, 'tollgate-again': again, 'nginx-lua': nginx, express },
       keys,
       backend,
       redis,
       directory,
       replica: first,
-      startReplica: (more) => startTollgate({ ...first, nodeArguments: more }),
+      startReplica: (variant) => startTollgate({ ...first, ...variant }),
       stop,
     };
   } catch (error) {
@@ -92,13 +97,6 @@ export function shuffledCandidates({ candidates }: World): readonly Candidate[] 
   return CANDIDATES.map((name) => ({ candidate: candidates[name], rank: Math.random() }))
     .toSorted((one, other) => one.rank - other.rank)
     .map(({ candidate }) => candidate);
-}
-
-/** Children inherit the cores of the bench, which stays off the candidates' one. Answers the cores as taskset writes them. */
-async function keepOffCandidateCore(taskset: string): Promise<string> {
-  const cores = `${CANDIDATE_CORE + 1}-${availableParallelism() - 1}`;
-  await run(taskset, ['-a', '-p', '-c', cores, String(process.pid)]);
-  return cores;
 }
 
 async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {
