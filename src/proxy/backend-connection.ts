@@ -23,7 +23,6 @@ export interface OutgoingRequest {
   readonly method: string;
   /** From the request line to the empty line, in latin1. */
   readonly head: string;
-  /** Writes the body, if there is one, once the head is written. */
   readonly body: OutgoingBody | undefined;
   /** The answer may be a 101. */
   readonly isUpgrade: boolean;
@@ -31,8 +30,8 @@ export interface OutgoingRequest {
 
 /** The body of a request, as the connection sends it. */
 export interface OutgoingBody {
-  /** Begins to write to the socket. */
-  sendTo(socket: Socket): void;
+  /** Writes the head, and itself behind it as it comes. */
+  sendTo(socket: Socket, head: string): void;
   /** Stops writing. */
   stop(): void;
   /** All of it was written. */
@@ -184,8 +183,8 @@ export class BackendConnection implements AnswerParts {
   }
 
   #write(socket: Socket, { head, body }: OutgoingRequest): void {
-    socket.write(head, 'latin1');
-    body?.sendTo(socket);
+    if (body === undefined) socket.write(head, 'latin1');
+    else body.sendTo(socket, head);
   }
 
   #read(piece: Buffer): void {

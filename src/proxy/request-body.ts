@@ -12,6 +12,7 @@ export class RequestBody implements OutgoingBody {
   readonly #isChunked: boolean;
   #socket: Socket | undefined = undefined;
   #isSent = false;
+  #isGathering = false;
   /** When the client last sent a part of it, by the monotonic clock. Milliseconds. */
   lastChunkAtMs: number;
 
@@ -26,12 +27,15 @@ export class RequestBody implements OutgoingBody {
     return this.#isSent;
   }
 
-  sendTo(socket: Socket): void {
+  sendTo(socket: Socket, head: string): void {
     this.#socket = socket;
     this.#req.on('data', this.#onData);
     this.#req.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
+    // What has arrived already comes at the end of the turn, before what is gathered here goes out: so the head goes with it.
     this.#req.resume();
+    this.#gather(socket);
+    socket.write(head, 'latin1');
   }
 
   stop(): void {
@@ -61,13 +65,22 @@ export class RequestBody implements OutgoingBody {
 
   /** Answers whether the socket takes more. */
   #write(socket: Socket, piece: Buffer): boolean {
+    this.#gather(socket);
     if (!this.#isChunked) return socket.write(piece);
-    socket.cork();
     socket.write(`${piece.length.toString(16)}\r\n`, 'latin1');
     socket.write(piece);
-    const takesMore = socket.write('\r\n', 'latin1');
-    socket.uncork();
-    return takesMore;
+    return socket.write('\r\n', 'latin1');
+  }
+
+  /** What is written from here to the end of the turn goes out in one system call. */
+  #gather(socket: Socket): void {
+    if (this.#isGathering) return;
+    this.#isGathering = true;
+    socket.cork();
+    process.nextTick(() => {
+      this.#isGathering = false;
+      socket.uncork();
+    });
   }
 
   #letGo(): void {
