@@ -1,8 +1,10 @@
+import { readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
+import { startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
 
 let directory: string;
@@ -17,7 +19,25 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+/** Processor time that a process took so far, all threads. Its fields 14 and 15 count hundredths of a second. */
+function processorMs(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
+    .replace(/^.*\) /, '')
+    .split(' ');
+  return 10 * (Number(fields[11]) + Number(fields[12]));
+}
+
 describe('a start', () => {
+  it('with nothing compiled yet takes less than two seconds of a processor until it is ready', async () => {
+    const fleet = await startFleet(1, { NODE_DISABLE_COMPILE_CACHE: '1' });
+    try {
+      // Not the time that passes: that is also up to whatever else the machine does.
+      for (const { pid } of fleet.replicas) expect(processorMs(pid)).toBeLessThan(2000);
+    } finally {
+      await fleet.stop();
+    }
+  });
+
   it('with bad settings ends with code 78 and one list of all faults', async () => {
     const { code, output } = await runGateway({
       BACKEND_URL: 'backend',
