@@ -116,10 +116,19 @@ export class DecisionCalls {
 
   #failed(call: Call, error: Error): void {
     const { redirected } = this.#routes;
-    if (redirected !== undefined && !call.wasRedirected && !call.isOver && REDIRECTION.test(error.message)) {
-      call.wasRedirected = true;
-      this.#send(call, redirected);
-      return;
+    if (redirected !== undefined && !call.isOver) {
+      if (!call.wasRedirected && REDIRECTION.test(error.message)) {
+        call.wasRedirected = true;
+        this.#send(call, redirected);
+        return;
+      }
+      if (isSentAround(error)) {
+        // Servers that do not agree yet on where a slot is. They will, and nothing was done: there is time until the call is given up.
+        setTimeout(() => {
+          if (!call.isOver) this.#send(call, redirected);
+        }, DISAGREEMENT_MS);
+        return;
+      }
     }
     const safe = safeRedisError(error);
     this.#end(call, isRefusal(error) ? new NotCounted(safe.message) : safe);
@@ -156,7 +165,15 @@ export class DecisionCalls {
 
 const REDIRECTION = /^(MOVED|ASK|TRYAGAIN) /;
 
+/** How long to wait for servers to agree. Milliseconds. */
+const DISAGREEMENT_MS = 20;
+
 /** The server has said that it did not run the script, or the client that it found no server for it. */
 function isRefusal(error: Error): boolean {
-  return error.name === 'ReplyError' || error.message.startsWith('Too many Cluster redirections');
+  return error.name === 'ReplyError' || isSentAround(error);
+}
+
+/** Each server sent the client to another one, until it gave up. */
+function isSentAround(error: Error): boolean {
+  return error.message.startsWith('Too many Cluster redirections');
 }
