@@ -158,7 +158,9 @@ export class BackendConnection implements AnswerParts {
     }
     this.#served += 1;
     // What nobody asked for, or what nobody waited for the end of, must not meet the next request.
-    if (rest.length === 0 && head.keepsAlive && (request?.body?.isSent ?? true)) this.#keep(head, socket);
+    const isAllRead = rest.length === 0 && socket.readableLength === 0;
+    if (isAllRead && !socket.readableEnded && head.keepsAlive && (request?.body?.isSent ?? true))
+      this.#keep(head, socket);
     else this.#close();
     handler.onComplete();
   }

@@ -1,4 +1,7 @@
+import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
+import { type AnswerHandler, BackendConnection } from '../../src/proxy/backend-connection.ts';
+import { BackendConnector } from '../../src/proxy/backend-connector.ts';
 import { until } from '../support/until.ts';
 import { TestGateway } from './support/gateway.ts';
 import { withGateway } from './support/with-gateway.ts';
@@ -305,5 +308,68 @@ describe('rule 17: waiting for a backend connection', () => {
     client.send(stage.gateway.head('GET /next'));
     await client.until((text) => text.endsWith('ok'));
     expect(stage.backend.connections).toHaveLength(2);
+  });
+});
+
+describe('a connection whose answer is complete', () => {
+  const stage = withGateway({ backendConnections: 1 });
+
+  it('by the end of the connection is not given to the request that waits', async () => {
+    stage.backend.onConnection(async (connection, index) => {
+      await connection.head();
+      if (index > 0) {
+        connection.send(OK);
+        return;
+      }
+      await until(() => stage.gateway.proxy.backendLoad.waiting === 1);
+      connection.send('HTTP/1.1 200 OK\r\n\r\nuntil the end');
+      connection.end();
+    });
+    const first = await stage.gateway.send(stage.gateway.head('GET /1'));
+    await (await stage.backend.connection()).head();
+    const second = await stage.gateway.send(`${stage.gateway.head('POST /2', 'Content-Length: 1')}x`);
+    await first.until((text) => text.includes('until the end'));
+    expect(await second.head()).toMatch(/^HTTP\/1\.1 200 /);
+    expect(stage.backend.connections).toHaveLength(2);
+  });
+
+  it('is not used again when more arrived behind it while it was not read', async () => {
+    const options = { url: new URL(stage.backend.url), connectTimeoutMs: 1000, bodyIdleMs: 1000 };
+    const connector = new BackendConnector(options);
+    const connect = connector.connect.bind(connector);
+    let socket: Socket | undefined;
+    connector.connect = (connected) => {
+      socket = connect(connected);
+      return socket;
+    };
+    const connection = new BackendConnection(options, connector, () => {});
+    const usable: boolean[] = [];
+    let body = '';
+    const handler: AnswerHandler = {
+      onInterim() {},
+      onHead() {},
+      onBody(piece) {
+        body += piece.toString();
+        if (body === 'hel') connection.pause();
+      },
+      onPause() {},
+      onComplete: () => usable.push(connection.isUsable),
+      onSwitched() {},
+      onFailed() {},
+    };
+    const head = 'GET / HTTP/1.1\r\nhost: localhost\r\n\r\n';
+    connection.send({ method: 'GET', head, body: undefined, isUpgrade: false }, handler);
+    const backend = await stage.backend.connection();
+    await backend.head();
+    backend.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel');
+    await until(() => body === 'hel');
+    backend.send('lo');
+    await until(() => socket?.readableLength === 2);
+    backend.send('HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil');
+    await until(() => (socket?.readableLength ?? 0) > 2);
+    connection.resume();
+    await until(() => usable.length === 1);
+    expect(usable).toEqual([false]);
+    expect(body).toBe('hello');
   });
 });
