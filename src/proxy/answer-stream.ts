@@ -32,6 +32,8 @@ export class AnswerStream {
   /** The first piece of the body, until all that has arrived was handed on. */
   #held: Buffer | undefined;
   #resume: (() => void) | undefined;
+  /** `#resume` waits for the client to take more: what had arrived with the piece that was too much is written all the same. */
+  #isHeldBack = false;
   #isEnded = false;
 
   constructor(exchange: Exchange, source: Source, head: ClientAnswer) {
@@ -106,9 +108,11 @@ export class AnswerStream {
 
   #write(chunk: Buffer): void {
     const { res } = this.#exchange;
-    if (this.#isLost() || res.write(chunk)) return;
+    if (this.#isLost() || res.write(chunk) || this.#isHeldBack) return;
+    this.#isHeldBack = true;
     this.#source.pause();
     this.#resume ??= () => {
+      this.#isHeldBack = false;
       // Once the answer is complete its source serves somebody else.
       if (!this.#isEnded) this.#source.resume();
     };

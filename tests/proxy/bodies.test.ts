@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { until } from '../support/until.ts';
 import { RawPeer } from './support/raw-peer.ts';
@@ -114,6 +115,32 @@ describe('bodies', () => {
     expect(left).toBeGreaterThan(big.length / 2);
     reader.socket.resume();
     await until(() => reader.length > big.length, { timeoutMs: 15_000 });
+  });
+
+  it('in tiny chunks wait for a slow client once, not once for each chunk', async () => {
+    let most = 0;
+    const { write } = ServerResponse.prototype;
+    ServerResponse.prototype.write = function (this: ServerResponse, ...args: unknown[]): boolean {
+      most = Math.max(most, this.listenerCount('drain'));
+      return Reflect.apply(write, this, args);
+    };
+    try {
+      stage.backend.onConnection(async (connection) => {
+        await connection.head();
+        connection.send(
+          `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${'1\r\na\r\n'.repeat(200_000)}0\r\n\r\n`,
+        );
+      });
+      const client = await stage.gateway.connect();
+      client.socket.pause();
+      client.send(stage.gateway.head('GET /'));
+      await until(() => stage.gateway.proxy.backendLoad.busy === 1);
+      client.socket.resume();
+      await client.until((text) => text.endsWith('0\r\n\r\n'));
+    } finally {
+      ServerResponse.prototype.write = write;
+    }
+    expect(most).toBe(1);
   });
 
   it('are streamed: the first event of a stream arrives while the backend goes on, and the head without any', async () => {
