@@ -44,7 +44,7 @@ export function readAnswerHead(text: string): AnswerHead | undefined {
   const isOld = minor === '0';
   if (fields === undefined || !isFramingClear(hop, isOld)) return undefined;
   const { connection } = hop;
-  const keepsAlive = isOld ? hasOption(connection, 'keep-alive') : !hasOption(connection, 'close');
+  const keepsAlive = !hasOption(connection, 'close') && (!isOld || hasOption(connection, 'keep-alive'));
   // An interim answer behind which nothing follows is none.
   if (status?.startsWith('1') && status !== '101' && !keepsAlive) return undefined;
   return {

@@ -69,6 +69,17 @@ describe('an answer of the backend', () => {
     });
   });
 
+  it.each([
+    ['1.1', '', true],
+    ['1.1', 'Connection: keep-alive, Close\r\n', false],
+    ['1.0', '', false],
+    ['1.0', 'Connection: Keep-Alive\r\n', true],
+    ['1.0', 'Connection: keep-alive\r\nConnection: close\r\n', false],
+  ])('in HTTP/%s with %j keeps its connection: %s', (version, field, keepsAlive) => {
+    const { head } = read([`HTTP/${version} 200 OK\r\n${field}Content-Length: 0\r\n\r\n`]);
+    expect(head).toMatchObject({ keepsAlive });
+  });
+
   it('is the same in whatever pieces it arrives', () => {
     fc.assert(
       fc.property(fc.constantFrom(...ANSWERS), fc.array(fc.nat(200), { maxLength: 12 }), (bytes, cuts) => {
