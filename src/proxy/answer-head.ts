@@ -131,8 +131,13 @@ function roleOf(name: string): Role {
   const known = roles.get(name);
   if (known !== undefined) return known;
   const role = TOKEN.test(name) ? decisive(name.toLowerCase()) : 'malformed';
-  if (roles.size < MOST_NAMES) roles.set(name, role);
+  if (roles.size < MOST_NAMES) roles.set(copyOf(name), role);
   return role;
+}
+
+/** Of a text that would otherwise keep the whole head that it is a part of. */
+export function copyOf(name: string): string {
+  return Buffer.from(name, 'latin1').toString('latin1');
 }
 
 function decisive(name: string): Role {

@@ -107,8 +107,14 @@ export class BackendPool implements BackendConnections {
   }
 
   #take(): BackendConnection | undefined {
-    this.#unusedSinceMs.pop();
-    return this.#unused.pop() ?? (this.#all.size < this.#options.connections ? this.#make() : undefined);
+    const nowMs = this.#options.clock.monotonicMs();
+    // What the process slept through is found here: the backend may have closed it meanwhile.
+    for (let last = this.#unused.pop(); last !== undefined; last = this.#unused.pop()) {
+      if (nowMs - (this.#unusedSinceMs.pop() ?? 0) < last.unusedMs) return last;
+      this.#all.delete(last);
+      last.destroy();
+    }
+    return this.#all.size < this.#options.connections ? this.#make() : undefined;
   }
 
   #make(): BackendConnection {

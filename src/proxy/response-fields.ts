@@ -1,4 +1,4 @@
-import type { AnswerHead } from './answer-head.ts';
+import { type AnswerHead, copyOf } from './answer-head.ts';
 import type { Exchange } from './exchange.ts';
 import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
@@ -60,7 +60,7 @@ const MOST_NAMES = 1000;
 function lowerCaseOf(name: string): string {
   const known = lowerCases.get(name);
   if (known !== undefined) return known;
-  const lower = name.toLowerCase();
-  if (lowerCases.size < MOST_NAMES) lowerCases.set(name, lower);
+  const lower = copyOf(name).toLowerCase();
+  if (lowerCases.size < MOST_NAMES) lowerCases.set(copyOf(name), lower);
   return lower;
 }
