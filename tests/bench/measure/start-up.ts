@@ -25,7 +25,8 @@ export async function measureStartUp(world: World, starts: number): Promise<Star
   const first: number[] = [];
   const later: number[] = [];
   for (let start = 0; start < starts; start += 1) {
-    await rm(COMPILED, { recursive: true, force: true });
+    // A replica that is just ending may still be writing there.
+    await rm(COMPILED, { recursive: true, force: true, maxRetries: 20, retryDelay: 200 });
     first.push(await startOnce(world));
     later.push(await startOnce(world));
   }
