@@ -9,6 +9,7 @@ import {
 import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
+import { hasOption } from './connection-options.ts';
 import { errorAnswer } from './error-answers.ts';
 import { lingerAfterAnswer } from './lingering-close.ts';
 import { neverForwarded } from './method-not-allowed.ts';
@@ -17,7 +18,7 @@ import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-h
 import { isReservedInDisguise } from './request-target.ts';
 import { inTurn } from './request-turns.ts';
 import { isReserved } from './reserved-paths.ts';
-import { hasConnectionOption, isWebSocketUpgrade, mayLoseNext } from './upgrade-offers.ts';
+import { isWebSocketUpgrade, mayLoseNext } from './upgrade-offers.ts';
 
 /** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
 export interface ProxiedTraffic {
@@ -187,7 +188,8 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       return;
     }
     res.on('timeout', endStalled);
-    if (req.httpVersionMinor === 0 && !hasConnectionOption(req, 'keep-alive')) res.shouldKeepAlive = false;
+    if (req.httpVersionMinor === 0 && !hasOption(req.headers.connection, 'keep-alive'))
+      res.shouldKeepAlive = false;
     if (req.headers.upgrade !== undefined && lastOnes.has(req)) {
       res.shouldKeepAlive = false;
       lingerAfterAnswer(req.socket);

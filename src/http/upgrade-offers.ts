@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { hasOption } from './connection-options.ts';
 import { bytesBeingParsed } from './parsed-bytes.ts';
 
 /** Only WebSocket is upgraded; another `Upgrade` field is as if it were not there (RFC 9110 section 7.8). */
@@ -6,14 +7,9 @@ export function isWebSocketUpgrade(req: IncomingMessage): boolean {
   return (
     req.httpVersionMinor === 1 &&
     req.headers.upgrade?.toLowerCase() === 'websocket' &&
-    hasConnectionOption(req, 'upgrade')
+    // Node's parser takes `Proxy-Connection`, which is no field of HTTP, for the same.
+    hasOption(req.headers.connection, 'upgrade')
   );
-}
-
-/** Whether `Connection` has an option: Node's parser takes `Proxy-Connection`, which is no field of HTTP, for the same. */
-export function hasConnectionOption({ headers }: IncomingMessage, option: string): boolean {
-  const options = headers.connection?.toLowerCase().split(',') ?? [];
-  return options.some((each) => each.trim() === option);
 }
 
 const END_OF_HEAD = '\r\n\r\n';

@@ -1,3 +1,6 @@
+import { hasOption } from '../http/connection-options.ts';
+import { perName } from './per-name.ts';
+
 /** The head of an answer, read in the only way in which it can be read. */
 export interface AnswerHead {
   readonly status: number;
@@ -123,22 +126,7 @@ export function isFieldLine(line: string): boolean {
 
 type Role = 'plain' | 'malformed' | 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';
 
-/** A backend has few names, so that each has to be looked at only once. */
-const roles = new Map<string, Role>();
-const MOST_NAMES = 1000;
-
-function roleOf(name: string): Role {
-  const known = roles.get(name);
-  if (known !== undefined) return known;
-  const role = TOKEN.test(name) ? decisive(name.toLowerCase()) : 'malformed';
-  if (roles.size < MOST_NAMES) roles.set(copyOf(name), role);
-  return role;
-}
-
-/** Of a text that would otherwise keep the whole head that it is a part of. */
-export function copyOf(name: string): string {
-  return Buffer.from(name, 'latin1').toString('latin1');
-}
+const roleOf = perName<Role>((name) => (TOKEN.test(name) ? decisive(name.toLowerCase()) : 'malformed'));
 
 function decisive(name: string): Role {
   switch (name) {
@@ -167,12 +155,6 @@ function hasTab(text: string, from: number, to: number): boolean {
 
 function isBlank(code: number): boolean {
   return code === 0x20 || code === 0x09;
-}
-
-function hasOption(connection: string | undefined, option: string): boolean {
-  if (connection === undefined) return false;
-  const options = connection.toLowerCase();
-  return options === option || options.split(',').some((each) => each.trim() === option);
 }
 
 function timeoutOf(keepAlive: string): number | undefined {

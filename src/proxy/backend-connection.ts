@@ -46,6 +46,8 @@ const LONGEST_UNUSED_MS = 600_000;
 
 /** One connection to the backend, which carries one request at a time. When its socket closes it is of no more use. */
 export class BackendConnection implements AnswerParts {
+  /** When it was given back, by the monotonic clock: for whoever keeps it. Milliseconds. */
+  unusedSinceMs = 0;
   readonly #connector: BackendConnector;
   readonly #bodyIdleMs: number;
   readonly #onGone: (connection: BackendConnection) => void;

@@ -41,8 +41,6 @@ export class BackendPool implements BackendConnections {
   readonly #connector: BackendConnector;
   /** The one that was used last is the last. */
   readonly #unused: BackendConnection[] = [];
-  /** When each of the unused was given back, by the monotonic clock. Milliseconds. */
-  readonly #unusedSinceMs: number[] = [];
   readonly #all = new Set<BackendConnection>();
   readonly #waiting = new Set<BackendJob>();
   readonly #onGone = (connection: BackendConnection): void => this.#forget(connection);
@@ -85,8 +83,8 @@ export class BackendPool implements BackendConnections {
 
   release(connection: BackendConnection): void {
     if (connection.isUsable) {
+      connection.unusedSinceMs = this.#options.clock.monotonicMs();
       this.#unused.push(connection);
-      this.#unusedSinceMs.push(this.#options.clock.monotonicMs());
       this.#lookingThrough ??= setTimeout(() => this.#lookThrough(), LOOK_MS).unref();
     } else {
       this.#all.delete(connection);
@@ -110,7 +108,7 @@ export class BackendPool implements BackendConnections {
     const nowMs = this.#options.clock.monotonicMs();
     // What the process slept through is found here: the backend may have closed it meanwhile.
     for (let last = this.#unused.pop(); last !== undefined; last = this.#unused.pop()) {
-      if (nowMs - (this.#unusedSinceMs.pop() ?? 0) < last.unusedMs) return last;
+      if (!isOld(last, nowMs)) return last;
       this.#all.delete(last);
       last.destroy();
     }
@@ -136,17 +134,18 @@ export class BackendPool implements BackendConnections {
     const index = this.#unused.indexOf(connection);
     if (index === -1) return;
     this.#unused.splice(index, 1);
-    this.#unusedSinceMs.splice(index, 1);
     this.#all.delete(connection);
   }
 
   #lookThrough(): void {
     const nowMs = this.#options.clock.monotonicMs();
-    const old = this.#unused.filter(
-      ({ unusedMs }, index) => nowMs - (this.#unusedSinceMs[index] ?? 0) >= unusedMs,
-    );
-    for (const connection of old) connection.destroy();
+    for (const connection of this.#unused.filter((unused) => isOld(unused, nowMs))) connection.destroy();
     this.#lookingThrough =
       this.#unused.length === 0 ? undefined : setTimeout(() => this.#lookThrough(), LOOK_MS).unref();
   }
+}
+
+/** An unused connection that the backend may be about to close. */
+function isOld({ unusedSinceMs, unusedMs }: BackendConnection, nowMs: number): boolean {
+  return nowMs - unusedSinceMs >= unusedMs;
 }

@@ -1,6 +1,7 @@
-import { type AnswerHead, copyOf } from './answer-head.ts';
+import type { AnswerHead } from './answer-head.ts';
 import type { Exchange } from './exchange.ts';
 import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
+import { perName } from './per-name.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 
 /** Never forwarded as they came: they end here, or are ours to write. */
@@ -17,29 +18,29 @@ const CORS_FIELDS: ReadonlySet<string> = new Set([
 ]);
 
 /** The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. */
-export function responseFields({ fields, status, connection }: AnswerHead, exchange: Exchange): string[] {
-  const isOurs = exchange.isOriginAllowed ? isReplacedOrCors : isReplaced;
-  const named = fieldsNamedBy(connection);
-  const kept: string[] = [];
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? '';
-    const lower = lowerCaseOf(name);
-    // RFC 9110 section 8.6: a 204 has no length.
-    if (isOurs(lower) || named?.has(lower) || (status === 204 && lower === 'content-length')) continue;
-    kept.push(name, fields[i + 1] ?? '');
-  }
+export function responseFields(head: AnswerHead, exchange: Exchange): string[] {
+  const kept = without(head, exchange.isOriginAllowed ? isReplacedOrCors : isReplaced);
   exchange.pushOwnFields(kept);
   return kept;
 }
 
 /** The fields of an interim answer: only what is not bound to this hop. */
-export function interimFields({ fields, connection }: AnswerHead): string[] {
+export function interimFields(head: AnswerHead): string[] {
+  return without(head, isReplaced);
+}
+
+/** Without those that are ours to write, that `Connection` names, and a length where there is none (RFC 9110 section 8.6). */
+function without(
+  { fields, status, connection }: AnswerHead,
+  isOurs: (lowerCase: string) => boolean,
+): string[] {
   const named = fieldsNamedBy(connection);
+  const hasNoLength = status < 200 || status === 204;
   const kept: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
     const lower = lowerCaseOf(name);
-    if (isReplaced(lower) || named?.has(lower) || lower === 'content-length') continue;
+    if (isOurs(lower) || named?.has(lower) || (hasNoLength && lower === 'content-length')) continue;
     kept.push(name, fields[i + 1] ?? '');
   }
   return kept;
@@ -53,14 +54,4 @@ function isReplacedOrCors(name: string): boolean {
   return REPLACED.has(name) || CORS_FIELDS.has(name);
 }
 
-const lowerCases = new Map<string, string>();
-const MOST_NAMES = 1000;
-
-/** A backend has few names: each is folded once. */
-function lowerCaseOf(name: string): string {
-  const known = lowerCases.get(name);
-  if (known !== undefined) return known;
-  const lower = copyOf(name).toLowerCase();
-  if (lowerCases.size < MOST_NAMES) lowerCases.set(copyOf(name), lower);
-  return lower;
-}
+const lowerCaseOf = perName((name) => name.toLowerCase());

@@ -90,8 +90,6 @@ function upgradesToWebSocket({ fields }: AnswerHead): boolean {
 
 function switchingHead(fields: readonly string[]): string {
   let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
-  for (let i = 0; i < fields.length; i += 2) {
-    if (fields[i]?.toLowerCase() !== 'content-length') head += `${fields[i]}: ${fields[i + 1]}\r\n`;
-  }
+  for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`;
   return `${head}\r\n`;
 }

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireProgram } from '../../support/debian-package.ts';
+import { endChild, hasEnded } from '../../support/end-child.ts';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 import type { Contender, Lane } from './contender.ts';
@@ -128,7 +129,7 @@ async function startOn(
     written += text;
   });
   const stop = async (): Promise<void> => {
-    await end(child);
+    await endChild(child);
     process.removeListener('exit', onExit);
     await rm(directory, { recursive: true, force: true });
   };
@@ -154,15 +155,4 @@ async function listens(port: number): Promise<boolean> {
   } finally {
     socket.destroy();
   }
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || hasEnded(child)) return;
-  const gone = once(child, 'exit');
-  child.kill('SIGKILL');
-  await gone;
 }

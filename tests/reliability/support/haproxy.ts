@@ -1,9 +1,9 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
+import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { requireProgram } from '../../support/debian-package.ts';
+import { endChild, hasEnded } from '../../support/end-child.ts';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 
@@ -51,7 +51,7 @@ export async function startHaproxy(
   }
   const url = `http://127.0.0.1:${port}`;
   const stop = async (): Promise<void> => {
-    await end(child);
+    await endChild(child);
     process.removeListener('exit', onExit);
     await rm(directory, { recursive: true, force: true });
   };
@@ -94,15 +94,4 @@ async function answers(url: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-function hasEnded(child: ChildProcess): boolean {
-  return child.exitCode !== null || child.signalCode !== null;
-}
-
-async function end(child: ChildProcess): Promise<void> {
-  if (child.pid === undefined || hasEnded(child)) return;
-  const gone = once(child, 'exit');
-  child.kill('SIGKILL');
-  await gone;
 }

@@ -1,0 +1,6 @@
+/** Whether a `Connection` field, undefined where there is none, has an option. `option` is in lower case. */
+export function hasOption(connection: string | undefined, option: string): boolean {
+  if (connection === undefined) return false;
+  const options = connection.toLowerCase();
+  return options === option || options.split(',').some((each) => each.trim() === option);
+}
