@@ -3,9 +3,9 @@ import { RawPeer } from '../support/raw-peer.ts';
 import type { RecordingBackend } from './recording-backend.ts';
 import type { ReadRequest } from './strict-reading.ts';
 
-/** One listening port of a gateway, with a backend of its own, so that what reaches the backend is known to come from there. */
+/** One address that a gateway listens at, a port or a socket's path, with a backend of its own, so that what reaches the backend is known to come from there. */
 export interface Lane {
-  readonly port: number;
+  readonly address: number | string;
   readonly backend: RecordingBackend;
   /** Resolves when the gateway has nothing under way at its backend. */
   settled(): Promise<void>;
@@ -37,7 +37,7 @@ export async function sendTo(lane: Lane, bytes: string, enough: Enough = () => f
   const satisfied = new Promise<void>((resolve) => {
     backend.reset(() => enough(backend.requests) && resolve());
   });
-  const client = await RawPeer.connect(lane.port);
+  const client = await RawPeer.connect(lane.address);
   try {
     client.send(bytes);
     await Promise.race([client.ended(), satisfied]);

@@ -1,14 +1,12 @@
 import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { requireProgram } from '../../support/debian-package.ts';
 import { endChild, hasEnded } from '../../support/end-child.ts';
-import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
+import { RawPeer } from '../support/raw-peer.ts';
 import type { Contender, Lane } from './contender.ts';
 import { RecordingBackend } from './recording-backend.ts';
 
@@ -19,7 +17,7 @@ interface Recipe {
   readonly program: string;
   /** `-v` prints it, on whichever output. */
   readonly version: RegExp;
-  configuration(lanes: readonly Pick<Lane, 'port' | 'backend'>[]): string;
+  configuration(lanes: readonly Lane[]): string;
   arguments(directory: string, file: string): readonly string[];
 }
 
@@ -43,7 +41,7 @@ http {
   client_body_timeout 5s;
   keepalive_timeout 5s;
   proxy_http_version 1.1;
-${lanes.map(({ port, backend }) => `  server { listen 127.0.0.1:${port}; location / { proxy_pass http://127.0.0.1:${backend.port}; } }`).join('\n')}
+${lanes.map(({ address, backend }) => `  server { listen unix:${address}; location / { proxy_pass http://127.0.0.1:${backend.port}; } }`).join('\n')}
 }
 `,
 };
@@ -64,8 +62,8 @@ defaults
   timeout http-keep-alive 5s
 ${lanes
   .map(
-    ({ port, backend }, i) => `frontend in${i}
-  bind 127.0.0.1:${port}
+    ({ address, backend }, i) => `frontend in${i}
+  bind ${address}
   default_backend out${i}
 backend out${i}
   server recording 127.0.0.1:${backend.port}
@@ -84,41 +82,18 @@ export function startHaproxy(lanes: number): Promise<Contender | undefined> {
   return startProxy(HAPROXY, lanes);
 }
 
-const ATTEMPTS = 3;
-
 async function startProxy(recipe: Recipe, count: number): Promise<Contender | undefined> {
   const program = await requireProgram(recipe.program, recipe.program).catch(() => undefined);
   if (program === undefined) return undefined;
   const { stdout, stderr } = await run(program, ['-v']);
-  const version = recipe.version.exec(stdout + stderr)?.[1] ?? 'unknown';
-  const backends = await Promise.all(Array.from({ length: count }, () => RecordingBackend.start()));
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      const started = await startOn(recipe, program, backends);
-      return {
-        version,
-        lanes: started.lanes,
-        stop: async () => {
-          await started.stop();
-          await Promise.all(backends.map((backend) => backend.stop()));
-        },
-      };
-    } catch (error) {
-      // A port that was free a moment ago may be somebody's by now.
-      if (attempt === ATTEMPTS) throw error;
-    }
-  }
-}
-
-/** Throws when it does not listen on all of its ports, with what it wrote. */
-async function startOn(
-  recipe: Recipe,
-  program: string,
-  backends: readonly RecordingBackend[],
-): Promise<Pick<Contender, 'lanes' | 'stop'>> {
-  const lanes: Lane[] = [];
-  for (const backend of backends) lanes.push({ port: await freePort(), backend, settled: async () => {} });
   const directory = await mkdtemp(join(tmpdir(), `tollgate-${recipe.program}-`));
+  // Sockets in a directory of its own: HAProxy would share a TCP port with any other program that lets it, and mix their connections.
+  const lanes = await Promise.all(
+    Array.from({ length: count }, async (_, i): Promise<Lane> => {
+      const backend = await RecordingBackend.start();
+      return { address: join(directory, `${i}.sock`), backend, settled: async () => {} };
+    }),
+  );
   const file = join(directory, 'proxy.conf');
   await writeFile(file, recipe.configuration(lanes));
   const child = spawn(program, recipe.arguments(directory, file), { stdio: ['ignore', 'ignore', 'pipe'] });
@@ -132,27 +107,25 @@ async function startOn(
     await endChild(child);
     process.removeListener('exit', onExit);
     await rm(directory, { recursive: true, force: true });
+    await Promise.all(lanes.map(({ backend }) => backend.stop()));
   };
   try {
-    for (const { port } of lanes) {
-      await until(async () => hasEnded(child) || (await listens(port)), { timeoutMs: 10_000 });
+    for (const { address } of lanes) {
+      await until(async () => hasEnded(child) || (await listens(address)), { timeoutMs: 10_000 });
     }
     if (hasEnded(child)) throw new Error(`${recipe.program} ended at once:\n${written}`);
   } catch (error) {
     await stop();
     throw error;
   }
-  return { lanes, stop };
+  return { version: recipe.version.exec(stdout + stderr)?.[1] ?? 'unknown', lanes, stop };
 }
 
-async function listens(port: number): Promise<boolean> {
-  const socket = connect(port, '127.0.0.1');
+async function listens(address: Lane['address']): Promise<boolean> {
   try {
-    await once(socket, 'connect');
+    (await RawPeer.connect(address)).destroy();
     return true;
   } catch {
     return false;
-  } finally {
-    socket.destroy();
   }
 }

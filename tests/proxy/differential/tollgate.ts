@@ -23,7 +23,7 @@ async function startLane(patienceMs: number): Promise<{ readonly lane: Lane; sto
   const grant = gateway.grants.get(gateway.secret);
   if (grant !== undefined) gateway.grants.set(KEY, grant);
   return {
-    lane: { port: gateway.port, backend, settled: () => gateway.settled() },
+    lane: { address: gateway.port, backend, settled: () => gateway.settled() },
     stop: async () => {
       await gateway.stop();
       await backend.stop();

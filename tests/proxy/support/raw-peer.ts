@@ -30,9 +30,10 @@ export class RawPeer {
     socket.on('close', () => this.#wake());
   }
 
-  /** With `goesOn` it may send after the other side has ended. */
-  static async connect(port: number, goesOn = false): Promise<RawPeer> {
-    const socket = connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: goesOn });
+  /** To a port of loopback, or to a socket's path. With `goesOn` it may send after the other side has ended. */
+  static async connect(to: number | string, goesOn = false): Promise<RawPeer> {
+    const target = typeof to === 'string' ? { path: to } : { port: to, host: '127.0.0.1', noDelay: true };
+    const socket = connect({ ...target, allowHalfOpen: goesOn });
     await once(socket, 'connect');
     return new RawPeer(socket);
   }
