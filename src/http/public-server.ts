@@ -146,6 +146,12 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       if (due?.writableEnded === false && !givenUp.has(socket)) socket.destroy();
     });
   });
+  server.on('timeout', (socket: Socket) => {
+    const due = answerDue(socket);
+    // Where nothing is due, or nothing is read any more, a client that does not go has to be sent away.
+    if (due instanceof Response && !givenUp.has(socket) && !socket.writableEnded) endStalled(due, socket);
+    else socket.destroy();
+  });
   server.on('clientError', (error: Error, socket: Socket) => {
     // Whatever still arrives on such a connection makes the parser complain again.
     if (givenUp.has(socket) || malformed.has(socket)) return;
@@ -187,7 +193,6 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       refuseConnection(res, head);
       return;
     }
-    res.on('timeout', endStalled);
     if (req.httpVersionMinor === 0 && !hasOption(req.headers.connection, 'keep-alive'))
       res.shouldKeepAlive = false;
     if (req.headers.upgrade !== undefined && lastOnes.has(req)) {
@@ -249,15 +254,15 @@ function upgradeFault(req: IncomingMessage): TollgateError | undefined {
  * Called when nothing moved on the connection for the idle time while an answer is due. That is the client's fault when it does not
  * take what was written, or does not send what it announced; otherwise the backend is being waited for, which has its own deadline.
  */
-function endStalled(this: ServerResponse, socket: Socket): void {
-  const { req } = this;
+function endStalled(due: ServerResponse, socket: Socket): void {
+  const { req } = due;
   if (socket.writableLength > 0) {
     socket.destroy();
   } else if (!req.complete && !req.isPaused()) {
-    if (this.headersSent) socket.destroy();
+    if (due.headersSent) socket.destroy();
     else
       answerError(
-        this,
+        due,
         errorAnswer(new TollgateError('request_timeout', 'The request body did not arrive in time.')),
       );
   }

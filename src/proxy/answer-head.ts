@@ -21,8 +21,9 @@ export interface AnswerHead {
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
-/** What no head may contain (RFC 9112 sections 2.2 and 5.2): control characters, a CR or an LF alone, a folded line. */
-const FAULT = /[^\t\r\n\x20-\x7e\x80-\xff]|\r(?!\n)|(?<!\r)\n|\n[\t ]/;
+/** Whole lines without what no head may contain (RFC 9112 sections 2.2 and 5.2): control characters, a CR or an LF alone, a folded line. */
+const LINES = /^(?:[\t\x20-\x7e\x80-\xff]*\r\n(?![\t ]))*$/;
+const LINE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const DIGITS = /^\d{1,15}$/;
 
@@ -33,7 +34,7 @@ const DIGITS = /^\d{1,15}$/;
  */
 export function readAnswerHead(text: string): AnswerHead | undefined {
   const line = STATUS_LINE.exec(text);
-  if (line === null || FAULT.test(text)) return undefined;
+  if (line === null || !LINES.test(text)) return undefined;
   const [{ length: start }, minor, status, reason = ''] = line;
   const hop: HopFields = {
     lengths: 0,
@@ -121,7 +122,7 @@ function isFramingClear({ lengths, length, codings, coding }: HopFields, isOld: 
 /** Whether a line, without its end, is a field that may stand in a head. */
 export function isFieldLine(line: string): boolean {
   const colon = line.indexOf(':');
-  return colon > 0 && TOKEN.test(line.slice(0, colon)) && !FAULT.test(line);
+  return colon > 0 && TOKEN.test(line.slice(0, colon)) && LINE.test(line);
 }
 
 type Role = 'plain' | 'malformed' | 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';

@@ -1,6 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Clock } from '../platform/clock.ts';
+import type { Deadlines, Due } from '../platform/deadlines.ts';
 import type { AnswerHead } from './answer-head.ts';
 import { AnswerStream } from './answer-stream.ts';
 import type { AnswerHandler, BackendConnection } from './backend-connection.ts';
@@ -20,6 +21,8 @@ export interface BackendCallOptions {
   readonly basePath: string;
   /** For the answer's head, counted from the request's start, or from the last byte of its body where that is later. Milliseconds. */
   readonly timeoutMs: number;
+  /** Of all calls. */
+  readonly deadlines: Deadlines<BackendCall>;
   readonly clock: Clock;
 }
 
@@ -33,12 +36,15 @@ const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
  * One exchange's part with the backend: waits for a connection, sends the request, hands on the answer, and sees to it that neither
  * side outlives the other. The connection calls the `on…` methods; the client's side calls `abandon` when it closes.
  */
-export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
+export class BackendCall implements AnswerHandler, BackendJob, Abandonable, Due<BackendCall> {
+  dueAtMs = 0;
+  before: BackendCall | undefined = undefined;
+  after: BackendCall | undefined = undefined;
   readonly #exchange: Exchange;
   readonly #fields: readonly string[];
   readonly #options: BackendCallOptions;
   readonly #switched: Switched | undefined;
-  #deadline: NodeJS.Timeout | undefined;
+  #hasDeadline = false;
   #connection: BackendConnection | undefined;
   #body: RequestBody | undefined;
   #answer: AnswerStream | undefined;
@@ -65,17 +71,18 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
     exchange.backend = this;
     // A body that has to wait for us is not late.
     if (exchange.head.hasBody) exchange.req.pause();
-    this.#deadline = setTimeout(checkDeadline, Math.max(0, this.#msLeft()), this);
-    if (this.#options.connections.request(this) === 'full') {
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#setDeadline(exchange.startedAtMs, nowMs);
+    if (this.#options.connections.request(this, nowMs) === 'full') {
       this.#end();
       exchange.refuse(overloaded());
     }
   }
 
-  begin(connection: BackendConnection): void {
+  begin(connection: BackendConnection, nowMs: number): void {
     const exchange = this.#exchange;
     const { clock } = this.#options;
-    exchange.forwardedAtMs = clock.monotonicMs();
+    exchange.forwardedAtMs = nowMs;
     if (exchange.head.hasBody) {
       if (exchange.head.expectsContinue) exchange.res.writeContinue();
       this.#body = new RequestBody(exchange.req, clock);
@@ -91,11 +98,13 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
     this.#end();
   }
 
-  /** Called when the deadline may have passed: a body that is still arriving moves it. */
+  /** To be called when the deadline has passed: a body that is still arriving moves it. */
   checkDeadline(): void {
-    const leftMs = this.#msLeft();
-    if (leftMs > 0) {
-      this.#deadline = setTimeout(checkDeadline, leftMs, this);
+    this.#hasDeadline = false;
+    const sinceMs = Math.max(this.#exchange.startedAtMs, this.#body?.lastChunkAtMs ?? 0);
+    const nowMs = this.#options.clock.monotonicMs();
+    if (sinceMs + this.#options.timeoutMs > nowMs) {
+      this.#setDeadline(sinceMs, nowMs);
       return;
     }
     this.#exchange.refuse(gatewayTimeout());
@@ -112,7 +121,7 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
   onHead(head: AnswerHead): void {
     const connection = this.#connection;
     if (connection === undefined) return;
-    clearTimeout(this.#deadline);
+    this.#clearDeadline();
     this.#answer = new AnswerStream(this.#exchange, connection, {
       status: head.status,
       reason: head.reason,
@@ -195,10 +204,15 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
     else answer.cut();
   }
 
-  #msLeft(): number {
-    const { timeoutMs, clock } = this.#options;
-    const since = Math.max(this.#exchange.startedAtMs, this.#body?.lastChunkAtMs ?? 0);
-    return Math.ceil(since + timeoutMs - clock.monotonicMs());
+  #setDeadline(sinceMs: number, nowMs: number): void {
+    this.#hasDeadline = true;
+    this.dueAtMs = sinceMs + this.#options.timeoutMs;
+    this.#options.deadlines.add(this, nowMs);
+  }
+
+  #clearDeadline(): void {
+    if (this.#hasDeadline) this.#options.deadlines.delete(this);
+    this.#hasDeadline = false;
   }
 
   /** Lets go of everything. */
@@ -207,19 +221,15 @@ export class BackendCall implements AnswerHandler, BackendJob, Abandonable {
     const connection = this.#connection;
     this.#isOver = true;
     this.#connection = undefined;
-    clearTimeout(this.#deadline);
+    this.#clearDeadline();
+    const nowMs = this.#options.clock.monotonicMs();
     this.#exchange.backend = undefined;
-    this.#exchange.backendEndedAtMs = this.#options.clock.monotonicMs();
-    if (connection !== undefined) this.#options.connections.release(connection);
+    this.#exchange.backendEndedAtMs = nowMs;
+    if (connection !== undefined) this.#options.connections.release(connection, nowMs);
   }
 }
 
 /** Hints have no back-pressure: a client that does not read gets no more of them. */
 function takesMore({ socket }: ServerResponse): boolean {
   return socket !== null && !socket.writableNeedDrain;
-}
-
-/** For the timer: one function for all calls. */
-function checkDeadline(call: BackendCall): void {
-  call.checkDeadline();
 }

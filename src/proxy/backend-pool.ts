@@ -4,18 +4,18 @@ import { BackendConnector, type BackendOptions } from './backend-connector.ts';
 
 /** Something that needs a connection to the backend. */
 export interface BackendJob {
-  /** Called once, with a connection of its own until it gives it back. */
-  begin(connection: BackendConnection): void;
+  /** Called once, with a connection of its own until it gives it back, and with the time by the monotonic clock. Milliseconds. */
+  begin(connection: BackendConnection, nowMs: number): void;
 }
 
-/** Where connections to the backend come from. */
+/** Where connections to the backend come from. `nowMs` is the time by the monotonic clock, in milliseconds, which its callers have read anyhow. */
 export interface BackendConnections {
   /** `begun`: `job.begin` was called. `waiting`: it will be, unless the job is withdrawn. `full`: it never will. */
-  request(job: BackendJob): 'begun' | 'waiting' | 'full';
+  request(job: BackendJob, nowMs: number): 'begun' | 'waiting' | 'full';
   /** Takes a waiting job out of the queue. */
   withdraw(job: BackendJob): void;
   /** Gives a connection back, whatever became of it. */
-  release(connection: BackendConnection): void;
+  release(connection: BackendConnection, nowMs: number): void;
   /** Takes a connection that closed, and gives a new one in its place. */
   renew(connection: BackendConnection): BackendConnection;
   /** Closes all connections; what is in progress fails. */
@@ -66,10 +66,10 @@ export class BackendPool implements BackendConnections {
     return this.#connector.opened;
   }
 
-  request(job: BackendJob): 'begun' | 'waiting' | 'full' {
-    const connection = this.#take();
+  request(job: BackendJob, nowMs: number): 'begun' | 'waiting' | 'full' {
+    const connection = this.#take(nowMs);
     if (connection !== undefined) {
-      job.begin(connection);
+      job.begin(connection, nowMs);
       return 'begun';
     }
     if (this.#waiting.size >= this.#options.waiting) return 'full';
@@ -81,15 +81,15 @@ export class BackendPool implements BackendConnections {
     this.#waiting.delete(job);
   }
 
-  release(connection: BackendConnection): void {
+  release(connection: BackendConnection, nowMs: number): void {
     if (connection.isUsable) {
-      connection.unusedSinceMs = this.#options.clock.monotonicMs();
+      connection.unusedSinceMs = nowMs;
       this.#unused.push(connection);
       this.#lookingThrough ??= setTimeout(() => this.#lookThrough(), LOOK_MS).unref();
     } else {
       this.#all.delete(connection);
     }
-    if (this.#waiting.size > 0) this.#beginOldest();
+    if (this.#waiting.size > 0) this.#beginOldest(nowMs);
   }
 
   renew(connection: BackendConnection): BackendConnection {
@@ -104,8 +104,7 @@ export class BackendPool implements BackendConnections {
     this.#all.clear();
   }
 
-  #take(): BackendConnection | undefined {
-    const nowMs = this.#options.clock.monotonicMs();
+  #take(nowMs: number): BackendConnection | undefined {
     // What the process slept through is found here: the backend may have closed it meanwhile.
     for (let last = this.#unused.pop(); last !== undefined; last = this.#unused.pop()) {
       if (!isOld(last, nowMs)) return last;
@@ -121,12 +120,12 @@ export class BackendPool implements BackendConnections {
     return made;
   }
 
-  #beginOldest(): void {
+  #beginOldest(nowMs: number): void {
     const [job] = this.#waiting;
-    const connection = job === undefined ? undefined : this.#take();
+    const connection = job === undefined ? undefined : this.#take(nowMs);
     if (job === undefined || connection === undefined) return;
     this.#waiting.delete(job);
-    job.begin(connection);
+    job.begin(connection, nowMs);
   }
 
   /** A busy connection that is gone is forgotten when it is given back. */

@@ -24,9 +24,9 @@ export class DedicatedConnections implements BackendConnections {
     return this.#connector.opened;
   }
 
-  request(job: BackendJob): 'begun' | 'full' {
+  request(job: BackendJob, nowMs: number): 'begun' | 'full' {
     if (this.#isFull(this.#pending.size)) return 'full';
-    job.begin(this.#make());
+    job.begin(this.#make(), nowMs);
     return 'begun';
   }
 

@@ -70,6 +70,10 @@ export class Exchange {
   isSwitched = false;
   /** The client's side is over: nothing can be answered any more. */
   isClosed = false;
+  /** When that was, by the monotonic clock. */
+  closedAtMs = 0;
+  /** Called once when it is. Not a listener of `res`: that costs each request more than all that is done here. */
+  onClosed: ((exchange: Exchange) => void) | undefined = undefined;
   readonly #steps: readonly Step[];
   #position = 0;
 

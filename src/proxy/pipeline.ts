@@ -7,9 +7,11 @@ import type { RequestIds } from '../http/request-id.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
 import type { Clock } from '../platform/clock.ts';
+import { Deadlines } from '../platform/deadlines.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import { admit } from './admit.ts';
 import { authenticate, type KeySource } from './authenticate.ts';
+import type { BackendCall } from './backend-call.ts';
 import type { BackendOptions } from './backend-connector.ts';
 import { BackendPool } from './backend-pool.ts';
 import { cors } from './cors.ts';
@@ -105,6 +107,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   let inFlight = 0;
   const call = {
     ...options,
+    deadlines: new Deadlines<BackendCall>(clock, (late) => late.checkDeadline()),
     host: backendUrl.host,
     basePath: backendUrl.pathname.replace(/\/+$/, ''),
     timeoutMs: backendTimeoutMs,
@@ -134,11 +137,13 @@ export function createProxy(options: ProxyOptions): Proxy {
     const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
     if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);
     inFlight += 1;
-    res.once('close', () => {
+    res.on('close', () => {
       inFlight -= 1;
       exchange.isClosed = true;
+      exchange.closedAtMs = clock.monotonicMs();
       exchange.backend?.abandon();
-      const summary = summaryOf(exchange, clock);
+      exchange.onClosed?.(exchange);
+      const summary = summaryOf(exchange);
       exchange.trace?.end(summary);
       observe(summary);
     });

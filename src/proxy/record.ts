@@ -1,4 +1,3 @@
-import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import type { Exchange, Step } from './exchange.ts';
 
@@ -7,7 +6,6 @@ export interface RecordOptions {
   readonly usage: UsageRecorder;
   /** Name of the request field that names the customer, lower case. */
   readonly customerIdHeader: string;
-  readonly clock: Clock;
 }
 
 const CUSTOMER_ID = /^[\x20-\x7e]{1,128}$/;
@@ -17,24 +15,24 @@ const NO_CUSTOMER = 'anonymous';
  * Sees to it that an authenticated request is recorded exactly once, when its answer is over, however it ended. It subscribes before
  * anything is forwarded; a request whose client has left already is recorded at once.
  */
-export function record(options: RecordOptions): Step {
+export function record({ usage, customerIdHeader }: RecordOptions): Step {
+  function take(exchange: Exchange): void {
+    if (exchange.entry === undefined) return;
+    const forwarded = exchange.forwardedAtMs !== null;
+    usage.record({
+      keyId: exchange.entry.grant.keyId,
+      endpoint: exchange.head.path,
+      customerId: customerOf(exchange.req.headers[customerIdHeader]),
+      successful: isSuccessful(exchange),
+      forwardedMs: forwarded ? exchange.closedAtMs - exchange.startedAtMs : null,
+    });
+  }
+
   return (exchange) => {
-    if (exchange.isClosed) take(exchange, options);
-    else exchange.res.once('close', () => take(exchange, options));
+    if (exchange.isClosed) take(exchange);
+    else exchange.onClosed = take;
     exchange.next();
   };
-}
-
-function take(exchange: Exchange, { usage, customerIdHeader, clock }: RecordOptions): void {
-  if (exchange.entry === undefined) return;
-  const forwarded = exchange.forwardedAtMs !== null;
-  usage.record({
-    keyId: exchange.entry.grant.keyId,
-    endpoint: exchange.head.path,
-    customerId: customerOf(exchange.req.headers[customerIdHeader]),
-    successful: isSuccessful(exchange),
-    forwardedMs: forwarded ? clock.monotonicMs() - exchange.startedAtMs : null,
-  });
 }
 
 /** Below 400 and fully sent; a switched connection has its whole answer. */

@@ -19,39 +19,36 @@ const CORS_FIELDS: ReadonlySet<string> = new Set([
 
 /** The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. */
 export function responseFields(head: AnswerHead, exchange: Exchange): string[] {
-  const kept = without(head, exchange.isOriginAllowed ? isReplacedOrCors : isReplaced);
+  const kept = without(head, exchange.isOriginAllowed);
   exchange.pushOwnFields(kept);
   return kept;
 }
 
 /** The fields of an interim answer: only what is not bound to this hop. */
 export function interimFields(head: AnswerHead): string[] {
-  return without(head, isReplaced);
+  return without(head, false);
 }
 
 /** Without those that are ours to write, that `Connection` names, and a length where there is none (RFC 9110 section 8.6). */
-function without(
-  { fields, status, connection }: AnswerHead,
-  isOurs: (lowerCase: string) => boolean,
-): string[] {
+function without({ fields, status, connection }: AnswerHead, isCorsOurs: boolean): string[] {
   const named = fieldsNamedBy(connection);
   const hasNoLength = status < 200 || status === 204;
   const kept: string[] = [];
   for (let i = 0; i < fields.length; i += 2) {
     const name = fields[i] ?? '';
-    const lower = lowerCaseOf(name);
-    if (isOurs(lower) || named?.has(lower) || (hasNoLength && lower === 'content-length')) continue;
+    const { lowerCase, isReplaced, isCors, isLength } = traitsOf(name);
+    if (isReplaced || (isCors && isCorsOurs) || (isLength && hasNoLength) || named?.has(lowerCase)) continue;
     kept.push(name, fields[i + 1] ?? '');
   }
   return kept;
 }
 
-function isReplaced(name: string): boolean {
-  return REPLACED.has(name);
-}
-
-function isReplacedOrCors(name: string): boolean {
-  return REPLACED.has(name) || CORS_FIELDS.has(name);
-}
-
-const lowerCaseOf = perName((name) => name.toLowerCase());
+const traitsOf = perName((name) => {
+  const lowerCase = name.toLowerCase();
+  return {
+    lowerCase,
+    isReplaced: REPLACED.has(lowerCase),
+    isCors: CORS_FIELDS.has(lowerCase),
+    isLength: lowerCase === 'content-length',
+  };
+});

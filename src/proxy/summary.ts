@@ -1,4 +1,3 @@
-import type { Clock } from '../platform/clock.ts';
 import type { Exchange, LimitDecision, Outcome } from './exchange.ts';
 
 /** What is told of a request when its answer is over: nothing in it is secret, and nothing but the method and the path came from the client. */
@@ -27,12 +26,11 @@ export interface ExchangeSummary {
   readonly decision: LimitDecision | undefined;
 }
 
-/** The summary of an exchange whose answer has just closed. */
-export function summaryOf(exchange: Exchange, clock: Clock): ExchangeSummary {
-  const { req, res, head, startedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
-  const nowMs = clock.monotonicMs();
-  const durationMs = nowMs - startedAtMs;
-  const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? nowMs) - forwardedAtMs;
+/** The summary of an exchange that is closed. */
+export function summaryOf(exchange: Exchange): ExchangeSummary {
+  const { req, res, head, startedAtMs, closedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
+  const durationMs = closedAtMs - startedAtMs;
+  const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? closedAtMs) - forwardedAtMs;
   const isComplete = exchange.isSwitched || res.writableFinished;
   return {
     requestId: exchange.requestId,

@@ -1,21 +1,20 @@
 import { NotCounted } from '../../limiter/not-counted.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { CallQueue, type Queued } from './call-queue.ts';
+import { Deadlines, type Due } from '../../platform/deadlines.ts';
 import { readNumbers } from './decision-reply.ts';
 import type { DecisionRoute, DecisionRoutes } from './decision-routes.ts';
 import type { LuaScript, ScriptAnswered } from './lua-script.ts';
 import { safeRedisError } from './redis-failure.ts';
 
-/** Called exactly once, with either the failure (`NotCounted` where that is certain) or what the script returned. */
-export type CallEnded = (error: Error | null, reply: readonly number[]) => void;
+/** Called exactly once, with either the failure (`NotCounted` where that is certain) or what the script returned, and the time that it took. */
+export type CallEnded = (error: Error | null, reply: readonly number[], tookMs: number) => void;
 
 /** First element of the script's answer when the call came too late. */
 const TOO_LATE = 4;
 
-interface Call extends Queued<Call> {
+interface Call extends Due<Call> {
   readonly keyId: string;
   readonly keysAndArguments: readonly string[];
-  readonly giveUpAt: number;
   readonly ended: CallEnded;
   sentAt: number;
   wasRedirected: boolean;
@@ -32,9 +31,8 @@ export class DecisionCalls {
   readonly #script: LuaScript;
   readonly #clock: Clock;
   readonly #timeoutMs: number;
-  /** In the order in which they are given up. */
-  readonly #open = new CallQueue<Call>();
-  #isWatching = false;
+  /** Calls without an answer, and when they are given up. */
+  readonly #open: Deadlines<Call>;
 
   constructor(
     routes: DecisionRoutes,
@@ -45,20 +43,21 @@ export class DecisionCalls {
     this.#script = script;
     this.#clock = clock;
     this.#timeoutMs = timeoutMs;
+    this.#open = new Deadlines(clock, (call) => this.#giveUp(call));
   }
 
   /** Calls the script with its KEYS and its ARGV but the last, which is the deadline. */
   call(keyId: string, keysAndArguments: readonly string[], ended: CallEnded): void {
     const route = this.#routes.routeOf(keyId);
     if (route === undefined) {
-      ended(new NotCounted('there is no connection to the Redis server of this key'), []);
+      ended(new NotCounted('there is no connection to the Redis server of this key'), [], 0);
       return;
     }
     const sentAt = this.#clock.monotonicMs();
     const call: Call = {
       keyId,
       keysAndArguments,
-      giveUpAt: sentAt + this.#timeoutMs,
+      dueAtMs: sentAt + this.#timeoutMs,
       ended,
       sentAt,
       wasRedirected: false,
@@ -67,14 +66,17 @@ export class DecisionCalls {
       before: undefined,
       after: undefined,
     };
-    this.#open.add(call);
-    this.#watch(this.#timeoutMs);
+    this.#open.add(call, sentAt);
+    this.#send(call, route);
+  }
+
+  #sendAgain(call: Call, route: DecisionRoute): void {
+    call.sentAt = this.#clock.monotonicMs();
     this.#send(call, route);
   }
 
   #send(call: Call, route: DecisionRoute): void {
-    call.sentAt = this.#clock.monotonicMs();
-    const deadlineMs = Math.floor(route.serverTimeAt(call.giveUpAt));
+    const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
     const sent = [...call.keysAndArguments, String(deadlineMs)];
     const answered: ScriptAnswered = (error, reply) => {
       const numbers = error ? undefined : readNumbers(reply);
@@ -98,12 +100,12 @@ export class DecisionCalls {
     const receivedAt = this.#clock.monotonicMs();
     route.learn(reply[3] ?? 0, call.sentAt, receivedAt);
     if (reply[0] !== TOO_LATE) {
-      this.#end(call, null, reply);
+      this.#end(call, null, receivedAt, reply);
       return;
     }
     // Either it did take that long, or the server's clock was set forward: this answer has told by how much.
     const again =
-      call.wasTooLate || call.isOver || receivedAt >= call.giveUpAt
+      call.wasTooLate || call.isOver || receivedAt >= call.dueAtMs
         ? undefined
         : this.#routes.routeOf(call.keyId);
     if (again === undefined) {
@@ -111,7 +113,7 @@ export class DecisionCalls {
       return;
     }
     call.wasTooLate = true;
-    this.#send(call, again);
+    this.#sendAgain(call, again);
   }
 
   #failed(call: Call, error: Error): void {
@@ -119,13 +121,13 @@ export class DecisionCalls {
     if (redirected !== undefined && !call.isOver) {
       if (!call.wasRedirected && REDIRECTION.test(error.message)) {
         call.wasRedirected = true;
-        this.#send(call, redirected);
+        this.#sendAgain(call, redirected);
         return;
       }
       if (isSentAround(error)) {
         // Servers that do not agree yet on where a slot is. They will, and nothing was done: there is time until the call is given up.
         setTimeout(() => {
-          if (!call.isOver) this.#send(call, redirected);
+          if (!call.isOver) this.#sendAgain(call, redirected);
         }, DISAGREEMENT_MS);
         return;
       }
@@ -134,32 +136,26 @@ export class DecisionCalls {
     this.#end(call, isRefusal(error) ? new NotCounted(safe.message) : safe);
   }
 
-  #end(call: Call, error: Error | null, reply: readonly number[] = []): void {
+  #end(
+    call: Call,
+    error: Error | null,
+    nowMs = this.#clock.monotonicMs(),
+    reply: readonly number[] = [],
+  ): void {
     if (call.isOver) return;
-    call.isOver = true;
     this.#open.delete(call);
-    call.ended(error, reply);
+    this.#tell(call, error, nowMs, reply);
   }
 
-  /** One timer for all calls, because each has the same time. */
-  #watch(delayMs: number): void {
-    if (this.#isWatching) return;
-    this.#isWatching = true;
-    // A turn later, so that answers that came while the process was busy are read before they are given up.
-    setTimeout(() => setImmediate(() => this.#giveUp()), delayMs).unref();
+  #giveUp(call: Call): void {
+    const error = new Error(`Redis did not answer within ${this.#timeoutMs} ms`);
+    this.#tell(call, error, this.#clock.monotonicMs(), []);
+    this.#routes.suspect();
   }
 
-  #giveUp(): void {
-    this.#isWatching = false;
-    const now = this.#clock.monotonicMs();
-    for (let call = this.#open.first; call !== undefined; call = this.#open.first) {
-      if (call.giveUpAt > now) {
-        this.#watch(call.giveUpAt - now);
-        return;
-      }
-      this.#end(call, new Error(`Redis did not answer within ${this.#timeoutMs} ms`));
-      this.#routes.suspect();
-    }
+  #tell(call: Call, error: Error | null, nowMs: number, reply: readonly number[]): void {
+    call.isOver = true;
+    call.ended(error, reply, nowMs - (call.dueAtMs - this.#timeoutMs));
   }
 }
 

@@ -27,14 +27,12 @@ export class RedisRateLimiter implements RateLimiter {
   readonly #routes: DecisionRoutes;
   readonly #calls: DecisionCalls;
   readonly #background: RedisConnection;
-  readonly #clock: Clock;
   readonly #peekWindow = new LuaScript('peekWindow-2');
 
   constructor({ decisions, background, clock, timeoutMs }: RedisRateLimiterOptions) {
     this.#routes = decisionRoutes(decisions, clock);
     this.#calls = new DecisionCalls(this.#routes, new LuaScript('admitRequest-3'), { clock, timeoutMs });
     this.#background = background;
-    this.#clock = clock;
   }
 
   /** True while every server can be asked. A server tells its time before it is asked for the first decision. */
@@ -53,7 +51,6 @@ export class RedisRateLimiter implements RateLimiter {
 
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
     const { keyId, version, fresh, quota } = subject;
-    const startedAt = this.#clock.monotonicMs();
     this.#calls.call(
       keyId,
       [
@@ -66,8 +63,8 @@ export class RedisRateLimiter implements RateLimiter {
         quota === null ? '' : quota.period.token,
         VERSION_KEPT_MS,
       ],
-      (error, reply) => {
-        this.callTimes.add(this.#clock.monotonicMs() - startedAt);
+      (error, reply, tookMs) => {
+        this.callTimes.add(tookMs);
         decided(error ? { kind: 'unavailable', cause: error } : readDecision(reply));
       },
     );
