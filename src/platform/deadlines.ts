@@ -57,8 +57,9 @@ export class Deadlines<T extends Due<T>> {
   #wakeAt(atMs: number, nowMs: number): void {
     clearTimeout(this.#timer);
     this.#wakesAtMs = atMs;
+    const delayMs = Math.max(0, Math.ceil(atMs - nowMs));
     // A turn later, so that answers that came while the process was busy are read before they are given up.
-    this.#timer = setTimeout(() => setImmediate(() => this.#look()), Math.ceil(atMs - nowMs)).unref();
+    this.#timer = setTimeout(() => setImmediate(() => this.#look()), delayMs).unref();
   }
 
   #look(): void {
