@@ -16,11 +16,13 @@ export function answerError(
 ): void {
   if (res.headersSent || res.destroyed) return;
   if (hasMuchToSend(res.req)) closeAfterAnswer(res);
-  const fields = ['Content-Type', JSON_TYPE, 'Content-Length', String(Buffer.byteLength(answer.body))];
+  const length = Buffer.byteLength(answer.body);
+  const fields = ['Content-Type', JSON_TYPE, 'Content-Length', String(length)];
   for (const name in answer.headers) fields.push(name, answer.headers[name] ?? '');
   for (const part of extraFields) fields.push(part);
   res.writeHead(answer.status, fields);
-  res.end(answer.body);
+  // Of ASCII the bytes are the same in both, and those of latin1 are written faster.
+  res.end(answer.body, length === answer.body.length ? 'latin1' : 'utf8');
 }
 
 /** Answers an error and closes the connection after it: for heads that leave in doubt where the next request begins. */
