@@ -6,7 +6,7 @@ import { type CaseResult, runCase } from './measure/run-cases.ts';
 import { measureStartUp } from './measure/start-up.ts';
 import { measureWorkers } from './measure/workers.ts';
 import { readOptions } from './options.ts';
-import { type BenchResult, fullLoadOf } from './report/bench-result.ts';
+import { type BenchResult, fullLoadOf, type Measured } from './report/bench-result.ts';
 import { describeMachine } from './report/machine.ts';
 import { markdownOf } from './report/markdown.ts';
 import { publishTables, writeReport } from './report/write-report.ts';
@@ -21,44 +21,58 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void world.stop().finally(() => process.exit(1)));
 }
 try {
-  const result = await measure(world);
-  await writeReport(options.directory, result);
-  if (options.isPublished) await publishTables(result);
-  process.stdout.write(markdownOf(result));
+  const startedAt = performance.now();
+  let result: BenchResult | undefined;
+  // Written after each part: what was measured is not lost when a later part fails.
+  for await (const parts of measure(world)) {
+    result = {
+      measuredAt: new Date().toISOString(),
+      machine: await describeMachine(world.programs),
+      options,
+      tookSeconds: Math.round((performance.now() - startedAt) / 1000),
+      ...parts,
+    };
+    await writeReport(options.directory, result);
+  }
+  if (result !== undefined) {
+    if (options.isPublished) await publishTables(result);
+    process.stdout.write(markdownOf(result));
+  }
 } finally {
   await world.stop();
 }
 
-async function measure(running: World): Promise<BenchResult> {
-  const startedAt = performance.now();
+/** Yields all that was measured so far, after each part. */
+async function* measure(running: World): AsyncGenerator<Measured> {
   const cases: CaseResult[] = [];
   for (const benchCase of CASES.filter(({ id }) => options.caseIds.includes(id))) {
     say(benchCase.title);
     cases.push(await runCase(running, benchCase, options, say));
   }
+  let measured: Measured = {
+    cases,
+    workers: undefined,
+    latencies: [],
+    garbage: undefined,
+    memory: undefined,
+    startUp: undefined,
+  };
+  yield measured;
   say('workers');
-  const workers = options.workerRounds > 0 ? await measureWorkers(running, options, say) : undefined;
+  if (options.workerRounds > 0)
+    measured = { ...measured, workers: await measureWorkers(running, options, say) };
+  yield measured;
   say('latencies');
   await running.candidates.express.restart?.();
-  const latencies = await measureLatencies(running, fullLoadOf(cases), {
-    rounds: options.isQuick ? 1 : options.rounds,
-    seconds: options.seconds,
-  });
-  say('garbage, memory, start-up');
-  const garbage = await measureGarbage(running, 2 * options.seconds);
-  const memory =
-    options.memoryRequests > 0 ? await measureMemory(running, options.memoryRequests) : undefined;
-  const startUp = options.starts > 0 ? await measureStartUp(running, options.starts) : undefined;
-  return {
-    measuredAt: new Date().toISOString(),
-    machine: await describeMachine(running.programs),
-    options,
-    tookSeconds: Math.round((performance.now() - startedAt) / 1000),
-    cases,
-    workers,
-    latencies,
-    garbage,
-    memory,
-    startUp,
-  };
+  const rounds = options.isQuick ? 1 : options.rounds;
+  const latencies = await measureLatencies(running, fullLoadOf(cases), { rounds, seconds: options.seconds });
+  measured = { ...measured, latencies, garbage: await measureGarbage(running, 2 * options.seconds) };
+  yield measured;
+  say('memory');
+  if (options.memoryRequests > 0)
+    measured = { ...measured, memory: await measureMemory(running, options.memoryRequests) };
+  yield measured;
+  say('start-up');
+  if (options.starts > 0) measured = { ...measured, startUp: await measureStartUp(running, options.starts) };
+  yield measured;
 }

@@ -2,6 +2,7 @@ import { CASES, MAIN_CASE } from '../cases.ts';
 import { runLoad } from '../load/run-load.ts';
 import type { World } from '../setup/world.ts';
 import { residentBytes } from './process-counts.ts';
+import { useEveryKey } from './use-every-key.ts';
 
 /** Resident memory of one fresh replica. Bytes. */
 export interface MemoryCourse {
@@ -15,7 +16,8 @@ export interface MemoryCourse {
   readonly requests: number;
 }
 
-const WARM_UP_SECONDS = 5;
+/** The heap has to have its size before the keys come, or what they take is not told from what the load takes. */
+const WARM_UP_SECONDS = 20;
 const SLICE_SECONDS = 5;
 const MANY_KEYS = CASES.find(({ keys }) => keys === 'ten_thousand') ?? MAIN_CASE;
 
@@ -28,7 +30,7 @@ export async function measureMemory(world: World, requests: number): Promise<Mem
     const warmUp = { port, seconds: Math.min(WARM_UP_SECONDS, requests / 10_000) };
     await runLoad(world, { ...warmUp, benchCase: MAIN_CASE });
     const beforeKeys = resident();
-    await useEveryKey(world, port);
+    await useEveryKey(world, MANY_KEYS, port);
     await runLoad(world, { ...warmUp, benchCase: MANY_KEYS });
     const start = resident();
     let done = 0;
@@ -43,19 +45,4 @@ export async function measureMemory(world: World, requests: number): Promise<Mem
   } finally {
     await replica.stop();
   }
-}
-
-/** The load picks keys by chance, and would leave some out for long. */
-async function useEveryKey({ keys }: World, port: number): Promise<void> {
-  const waiting = keys.ten_thousand.values();
-  const work = async () => {
-    for (const { secret } of waiting) {
-      const answer = await fetch(`http://127.0.0.1:${port}${MANY_KEYS.path}`, {
-        headers: { authorization: `Bearer ${secret}` },
-      });
-      await answer.arrayBuffer();
-      if (!answer.ok) throw new Error(`A key of the bench was answered ${answer.status}.`);
-    }
-  };
-  await Promise.all(Array.from({ length: 16 }, work));
 }

@@ -12,16 +12,19 @@ import { CANDIDATES, type CandidateName } from '../setup/candidate.ts';
 import type { Machine } from './machine.ts';
 
 /** All that a run of the bench found out; what the JSON file holds. */
-export interface BenchResult {
+export interface BenchResult extends Measured {
   readonly measuredAt: string;
   readonly machine: Machine;
   readonly options: BenchOptions;
   readonly tookSeconds: number;
+}
+
+/** What was measured. Undefined is what was not asked for, or not reached. */
+export interface Measured {
   readonly cases: readonly CaseResult[];
-  /** Undefined when it was not asked for, as those below. */
   readonly workers: readonly WorkersRound[] | undefined;
   readonly latencies: readonly CandidateLatencies[];
-  readonly garbage: Garbage;
+  readonly garbage: Garbage | undefined;
   readonly memory: MemoryCourse | undefined;
   readonly startUp: StartUp | undefined;
 }

@@ -111,10 +111,11 @@ function processNumbers({ garbage, memory, startUp }: BenchResult): string {
     const seconds = [startUp.firstMs, startUp.laterMs].map((ms) => `${(ms / 1000).toFixed(2)} s`);
     rows.push(['`npm start` to ready, real stores: first start, later ones', seconds.join(', ')]);
   }
-  rows.push(
-    ['JavaScript heap allocated per request', `${(garbage.bytesPerRequest / 1024).toFixed(1)} kB`],
-    ['Collections per 10 000 requests', decimal(garbage.collections)],
-    ['Pauses for collections per 10 000 requests', `${decimal(garbage.pauseMs)} ms`],
-  );
+  if (garbage !== undefined)
+    rows.push(
+      ['JavaScript heap allocated per request', `${(garbage.bytesPerRequest / 1024).toFixed(1)} kB`],
+      ['Collections per 10 000 requests', decimal(garbage.collections)],
+      ['Pauses for collections per 10 000 requests', `${decimal(garbage.pauseMs)} ms`],
+    );
   return table(['Tollgate', ''], rows);
 }
