@@ -1,6 +1,9 @@
 /** Whether a `Connection` field, undefined where there is none, has an option. `option` is in lower case. */
 export function hasOption(connection: string | undefined, option: string): boolean {
   if (connection === undefined) return false;
+  if (connection === option) return true;
   const options = connection.toLowerCase();
-  return options === option || options.split(',').some((each) => each.trim() === option);
+  return options.includes(',')
+    ? options.split(',').some((each) => each.trim() === option)
+    : options.trim() === option;
 }

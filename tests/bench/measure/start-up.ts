@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
@@ -52,11 +51,22 @@ async function startOnce(world: World): Promise<number> {
     await until(() => isReady(opsPort), { timeoutMs: 30_000 });
     return performance.now() - startedAt;
   } finally {
-    if (child.pid !== undefined && child.exitCode === null) {
-      const gone = once(child, 'exit');
-      process.kill(-child.pid, 'SIGTERM');
-      await gone;
-    }
+    // npm may end before the replica, which writes down what it compiled when it ends.
+    if (child.pid !== undefined) await endGroup(child.pid);
+  }
+}
+
+async function endGroup(leader: number): Promise<void> {
+  if (!signalGroup(leader, 'SIGTERM')) return;
+  await until(async () => !signalGroup(leader, 0), { timeoutMs: 30_000 });
+}
+
+/** False when nobody is left in the group. */
+function signalGroup(leader: number, signal: 'SIGTERM' | 0): boolean {
+  try {
+    return process.kill(-leader, signal);
+  } catch {
+    return false;
   }
 }
 
