@@ -1,4 +1,5 @@
 import { hasOption } from '../http/connection-options.ts';
+import { perName } from './per-name.ts';
 
 /** The head of an answer, read in the only way in which it can be read. */
 export interface AnswerHead {
@@ -20,6 +21,10 @@ export interface AnswerHead {
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
+/** Whole lines without what no head may contain (RFC 9112 sections 2.2 and 5.2): control characters, a CR or an LF alone, a folded line. */
+const LINES = /^(?:[\t\x20-\x7e\x80-\xff]*\r\n(?![\t ]))*$/;
+const LINE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const DIGITS = /^\d{1,15}$/;
 
 /**
@@ -29,9 +34,16 @@ const DIGITS = /^\d{1,15}$/;
  */
 export function readAnswerHead(text: string): AnswerHead | undefined {
   const line = STATUS_LINE.exec(text);
-  if (line === null) return undefined;
+  if (line === null || !LINES.test(text)) return undefined;
   const [{ length: start }, minor, status, reason = ''] = line;
-  const hop = noHopFields();
+  const hop: HopFields = {
+    lengths: 0,
+    length: '',
+    codings: 0,
+    coding: '',
+    connection: undefined,
+    keepAlive: '',
+  };
   const fields = readFields(text, start, hop);
   const isOld = minor === '0';
   if (fields === undefined || !isFramingClear(hop, isOld)) return undefined;
@@ -61,26 +73,18 @@ interface HopFields {
   keepAlive: string;
 }
 
-function noHopFields(): HopFields {
-  return { lengths: 0, length: '', codings: 0, coding: '', connection: undefined, keepAlive: '' };
-}
-
-/**
- * The fields as a flat list, those of the hop noted in `hop` as well. Undefined when there is what no head may contain (RFC 9112 sections 2.2
- * and 5.2): a name that is no token, a control character, a CR or an LF alone, a folded line. By hand, because every answer comes through
- * here, and regular expressions over the whole of its head cost half as much again.
- */
+/** The fields as a flat list, those of the hop noted in `hop` as well. Undefined when one is malformed. */
 function readFields(text: string, start: number, hop: HopFields): string[] | undefined {
   const fields: string[] = [];
   for (let at = start; at < text.length; ) {
-    let colon = at;
-    while (KINDS[text.charCodeAt(colon)] === TOKEN) colon += 1;
-    const end = endOfLine(text, colon);
-    if (colon === at || end === -1 || text.charCodeAt(colon) !== COLON) return undefined;
+    const colon = text.indexOf(':', at);
+    const end = text.indexOf('\r\n', at);
+    if (colon === -1 || colon > end) return undefined;
     const name = text.slice(at, colon);
     const value = withoutBlanks(text, colon + 1, end);
     const role = roleOf(name);
-    if (role !== undefined) {
+    if (role === 'malformed') return undefined;
+    if (role !== 'plain') {
       // Some programs do not take a tab for a blank, and would not know such a length or coding.
       if (hasTab(text, colon + 1, end)) return undefined;
       note(hop, role, value);
@@ -91,23 +95,7 @@ function readFields(text: string, start: number, hop: HopFields): string[] | und
   return fields;
 }
 
-/** Where the line ends in which `from` is; -1 when a character comes before that may not stand in it. */
-function endOfLine(text: string, from: number): number {
-  let end = from;
-  while ((KINDS[text.charCodeAt(end)] ?? CONTROL) !== CONTROL) end += 1;
-  return text.charCodeAt(end) === CR && text.charCodeAt(end + 1) === LF ? end : -1;
-}
-
-/** The part of the text without the blanks and tabs at its ends. */
-function withoutBlanks(text: string, from: number, to: number): string {
-  let first = from;
-  let last = to;
-  while (first < last && isBlank(text.charCodeAt(first))) first += 1;
-  while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
-  return text.slice(first, last);
-}
-
-function note(hop: HopFields, role: Role, value: string): void {
+function note(hop: HopFields, role: Exclude<Role, 'plain' | 'malformed'>, value: string): void {
   switch (role) {
     case 'content-length':
       hop.lengths += 1;
@@ -133,39 +121,33 @@ function isFramingClear({ lengths, length, codings, coding }: HopFields, isOld: 
 
 /** Whether a line, without its end, is a field that may stand in a head. */
 export function isFieldLine(line: string): boolean {
-  return readFields(`${line}\r\n`, 0, noHopFields())?.length === 2;
+  const colon = line.indexOf(':');
+  return colon > 0 && TOKEN.test(line.slice(0, colon)) && LINE.test(line);
 }
 
-type Role = 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';
+type Role = 'plain' | 'malformed' | 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';
 
-/** Undefined for a name that says nothing about the hop. */
-function roleOf(name: string): Role | undefined {
-  // Most names are told by their length alone not to be one of these.
-  if (name.length !== 10 && name.length !== 14 && name.length !== 17) return undefined;
-  const lowerCase = name.toLowerCase();
-  switch (lowerCase) {
+const roleOf = perName<Role>((name) => (TOKEN.test(name) ? decisive(name.toLowerCase()) : 'malformed'));
+
+function decisive(name: string): Role {
+  switch (name) {
     case 'content-length':
     case 'transfer-encoding':
     case 'connection':
     case 'keep-alive':
-      return lowerCase;
+      return name;
   }
-  return undefined;
+  return 'plain';
 }
 
-const COLON = 0x3a;
-const CR = 0x0d;
-const LF = 0x0a;
-
-/** Not allowed anywhere; allowed in a value; allowed in a name as well (RFC 9110 section 5.6.2). */
-const CONTROL = 0;
-const TEXT = 1;
-const TOKEN = 2;
-/** Which of these each character of latin1 is. */
-const KINDS = Uint8Array.from({ length: 256 }, (_, code) => {
-  if (/[!#$%&'*+.^_`|~0-9A-Za-z-]/.test(String.fromCharCode(code))) return TOKEN;
-  return code === 0x09 || (code >= 0x20 && code !== 0x7f) ? TEXT : CONTROL;
-});
+/** The part of the text without the blanks and tabs at its ends. */
+function withoutBlanks(text: string, from: number, to: number): string {
+  let first = from;
+  let last = to;
+  while (first < last && isBlank(text.charCodeAt(first))) first += 1;
+  while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
+  return text.slice(first, last);
+}
 
 function hasTab(text: string, from: number, to: number): boolean {
   const at = text.indexOf('\t', from);

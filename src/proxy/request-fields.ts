@@ -4,7 +4,6 @@ import { VIA_NAME } from '../http/request-head.ts';
 import type { Exchange } from './exchange.ts';
 import { FORWARDED_FIELDS, isProxyClaim, pushForwardedFields } from './forwarded.ts';
 import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
-import { perName } from './per-name.ts';
 
 /** What decides which fields the backend sees. */
 export interface RequestFieldsOptions {
@@ -39,11 +38,12 @@ export function requestFields(exchange: Exchange, options: RequestFieldsOptions)
   const fields: string[] = [];
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    const { lowerCase, isReplaced, isClaim, isAuthorization, isTrace, isLength } = traitsOf(name);
-    if (isReplaced || named?.has(lowerCase) || (isClaim && !peer.isTrusted)) continue;
-    if (isAuthorization && !options.forwardAuthorization) continue;
-    if (isTrace && trace !== undefined) continue;
-    if (isLength && !exchange.head.hasBody) continue;
+    if (name.includes('_')) continue;
+    const lower = name.toLowerCase();
+    if (REPLACED.has(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
+    if (lower === 'authorization' && !options.forwardAuthorization) continue;
+    if (trace !== undefined && TRACE_FIELDS.has(lower)) continue;
+    if (lower === 'content-length' && !exchange.head.hasBody) continue;
     fields.push(name, rawHeaders[i + 1] ?? '');
   }
   fields.push('Via', `1.1 ${VIA_NAME}`);
@@ -52,15 +52,3 @@ export function requestFields(exchange: Exchange, options: RequestFieldsOptions)
   trace?.forward(fields);
   return fields;
 }
-
-const traitsOf = perName((name) => {
-  const lowerCase = name.toLowerCase();
-  return {
-    lowerCase,
-    isReplaced: REPLACED.has(lowerCase) || name.includes('_'),
-    isClaim: isProxyClaim(lowerCase),
-    isAuthorization: lowerCase === 'authorization',
-    isTrace: TRACE_FIELDS.has(lowerCase),
-    isLength: lowerCase === 'content-length',
-  };
-});
