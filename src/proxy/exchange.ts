@@ -72,7 +72,7 @@ export class Exchange {
   isClosed = false;
   /** When that was, by the monotonic clock. */
   closedAtMs = 0;
-  /** Called once when it is. Not a listener of `res`: that costs each request more than all that is done here. */
+  /** Called once when it is. Not a listener of `res`, because one would have to be made for each request. */
   onClosed: ((exchange: Exchange) => void) | undefined = undefined;
   readonly #steps: readonly Step[];
   #position = 0;
