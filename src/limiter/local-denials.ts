@@ -35,13 +35,21 @@ export class LocalDenials implements RateLimiter {
   readonly #capacity: number;
   readonly #denials = new Map<string, Denial>();
   #answered = 0;
+  /** Changes of any key that were told. */
+  #changes = 0;
 
   constructor(inner: RateLimiter, { clock, changes, capacity = DEFAULT_CAPACITY }: LocalDenialsOptions) {
     this.#inner = inner;
     this.#clock = clock;
     this.#capacity = capacity;
-    changes.onChange((keyId) => this.#denials.delete(keyId));
-    changes.onReset(() => this.#denials.clear());
+    changes.onChange((keyId) => {
+      this.#changes += 1;
+      this.#denials.delete(keyId);
+    });
+    changes.onReset(() => {
+      this.#changes += 1;
+      this.#denials.clear();
+    });
   }
 
   /** Denials answered here, without a call to the inner limiter. */
@@ -66,8 +74,12 @@ export class LocalDenials implements RateLimiter {
       decided(repeated);
       return;
     }
+    const changes = this.#changes;
     this.#inner.decide(subject, (decision) => {
-      if (decision.kind === 'denied' && !decision.degraded) this.#remember(subject, decision, askedAt);
+      // A change that was told while the answer was under way may have come after it in the store: the denial is old already.
+      const isOld = changes !== this.#changes;
+      if (decision.kind === 'denied' && !decision.degraded && !isOld)
+        this.#remember(subject, decision, askedAt);
       decided(decision);
     });
   }

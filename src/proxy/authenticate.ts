@@ -3,6 +3,7 @@ import { readBearer } from '../http/bearer.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { KeyGrant } from '../keys/consumer-key.ts';
 import type { KeyDirectory, KeyEntry } from '../keys/key-directory.ts';
+import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Exchange, Step } from './exchange.ts';
 
@@ -12,6 +13,8 @@ export type KeySource = Pick<KeyDirectory, 'find' | 'load' | 'reload' | 'confirm
 /** What it takes to know who is asking. */
 export interface AuthenticateOptions {
   readonly keys: KeySource;
+  /** Knows whether a copy is current. */
+  readonly limiter: RateLimiter;
   /** Bounds how often an address is told that its key is wrong; undefined = not at all. */
   readonly failedCredentials?: FailedCredentials;
   readonly clock: Clock;
@@ -20,21 +23,47 @@ export interface AuthenticateOptions {
 /**
  * Finds the key whose secret the request presents, from memory or from the record store. A request without a valid, enabled,
  * unexpired key is answered 401 here and touches nothing of any key; a record store that does not answer is a 503, never a 401.
- * An address that goes on with wrong keys is answered 429 instead, but each key is judged first: a valid one is always let through.
+ * What memory says against a key is said only when the shared version confirms it: a key that was enabled again, or whose expiry was
+ * moved, works with its next request on every replica. An address that goes on with wrong keys is answered 429 instead, but each key is judged first: a valid one is always let through.
  */
-export function authenticate({ keys, clock, failedCredentials }: AuthenticateOptions): Step {
+export function authenticate({ keys, limiter, clock, failedCredentials }: AuthenticateOptions): Step {
   function refuse(exchange: Exchange, failure: TollgateError): void {
     exchange.refuse(failedCredentials?.answerTo(exchange.req, failure) ?? failure);
   }
 
-  function accept(exchange: Exchange, entry: KeyEntry): void {
-    const fault = grantFault(entry.grant, clock);
-    if (fault !== undefined) {
-      refuse(exchange, fault);
+  function judge(exchange: Exchange, entry: KeyEntry | undefined, isCurrent: boolean): void {
+    if (entry === undefined) {
+      refuse(exchange, invalidKey());
       return;
     }
-    exchange.entry = entry;
-    exchange.next();
+    const fault = grantFault(entry.grant, clock);
+    if (fault === undefined) {
+      exchange.entry = entry;
+      exchange.next();
+    } else if (isCurrent) {
+      refuse(exchange, fault);
+    } else {
+      refuseIfCurrent(exchange, entry, fault);
+    }
+  }
+
+  /** Asks without a quota, so that nothing is counted. */
+  function refuseIfCurrent(exchange: Exchange, entry: KeyEntry, fault: TollgateError): void {
+    const { keyId, version } = entry.grant;
+    limiter.decide({ keyId, version, fresh: false, quota: null }, (decision) => {
+      if (decision.kind === 'unavailable') exchange.refuse(unavailable(decision.cause));
+      else if (decision.kind === 'stale') renew(exchange, entry);
+      else if (decision.degraded) keys.confirm(entry, (confirmed) => judge(exchange, confirmed, true));
+      else refuse(exchange, fault);
+    });
+  }
+
+  function renew(exchange: Exchange, entry: KeyEntry): void {
+    keys.reload(entry, (error, reloaded) => {
+      exchange.isFresh = true;
+      if (error) exchange.refuse(unavailable(error));
+      else judge(exchange, reloaded, true);
+    });
   }
 
   return (exchange) => {
@@ -52,14 +81,13 @@ export function authenticate({ keys, clock, failedCredentials }: AuthenticateOpt
     exchange.secret = credential.token;
     const entry = keys.find(credential.token);
     if (entry !== undefined) {
-      accept(exchange, entry);
+      judge(exchange, entry, false);
       return;
     }
     keys.load(credential.token, (error, loaded, fresh) => {
       exchange.isFresh = fresh;
       if (error) exchange.refuse(unavailable(error));
-      else if (loaded === undefined) refuse(exchange, invalidKey());
-      else accept(exchange, loaded);
+      else judge(exchange, loaded, fresh);
     });
   };
 }

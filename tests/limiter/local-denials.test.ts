@@ -11,8 +11,11 @@ const STORE_NOW = 5_000_000;
 class ScriptedLimiter implements RateLimiter {
   answer: Decision = denial();
   asked = 0;
+  /** What happens between question and answer. */
+  meanwhile: () => void = () => {};
   decide(_subject: LimitSubject, decided: (decision: Decision) => void): void {
     this.asked += 1;
+    this.meanwhile();
     decided(this.answer);
   }
   peek(): never {
@@ -108,6 +111,15 @@ describe('local denials', () => {
     expect(inner.asked).toBe(2);
     feed.reset();
     expect(limiter.size).toBe(0);
+  });
+
+  it('learn nothing from an answer that a change overtook', () => {
+    const { feed, inner, limiter, ask } = setUp();
+    for (const change of [() => feed.change('key_1'), () => feed.reset()]) {
+      inner.meanwhile = change;
+      expect(ask()).toEqual(denial());
+      expect(limiter.size).toBe(0);
+    }
   });
 
   it('neither answer nor learn from a fresh copy', () => {

@@ -60,22 +60,29 @@ describe('the key of a request', () => {
     expect(await answerTo(`Authorization: bEARER   ${stage.gateway.secret}`)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('disabled, expired, deleted: each takes effect with the next request, and back again', async () => {
-    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
-    expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
-    await stage.gateway.change({ enabled: false });
-    expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
-    await stage.gateway.change({ enabled: true });
-    expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
-    await stage.gateway.change({ expiresAtMs: Date.now() - 1 });
-    expect(bodyOf(await use())).toMatchObject({ code: 'key_expired' });
-    await stage.gateway.change({ expiresAtMs: Date.now() + 60_000 });
-    expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
-    await stage.gateway.delete();
-    expect(bodyOf(await use())).toMatchObject({ code: 'invalid_api_key' });
-    await until(() => stage.gateway.observed.length === 6);
-    expect(stage.gateway.recorded).toHaveLength(3);
-  });
+  it.each([
+    ['is told of changes', false],
+    ['is told of none', true],
+  ])(
+    'disabled, expired, deleted: each takes effect with the next request, and back again, where the replica %s',
+    async (_what, isFeedSilent) => {
+      stage.gateway.isFeedSilent = isFeedSilent;
+      const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+      expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
+      await stage.gateway.change({ enabled: false });
+      expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
+      await stage.gateway.change({ enabled: true });
+      expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
+      await stage.gateway.change({ expiresAtMs: Date.now() - 1 });
+      expect(bodyOf(await use())).toMatchObject({ code: 'key_expired' });
+      await stage.gateway.change({ expiresAtMs: Date.now() + 60_000 });
+      expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
+      await stage.gateway.delete();
+      expect(bodyOf(await use())).toMatchObject({ code: 'invalid_api_key' });
+      await until(() => stage.gateway.observed.length === 6);
+      expect(stage.gateway.recorded).toHaveLength(3);
+    },
+  );
 
   it('that can not be looked up is 503, never 401', async () => {
     stage.gateway.isStoreDown = true;
@@ -83,6 +90,30 @@ describe('the key of a request', () => {
     expect(answer).toMatch(/^HTTP\/1\.1 503 /);
     expect(bodyOf(answer)).toMatchObject({ code: 'store_unavailable' });
     expect(field(answer, 'Retry-After')).toBe('1');
+    expect(stage.gateway.recorded).toEqual([]);
+  });
+
+  it('disabled, and asked for again and again, is read once and counted for nobody', async () => {
+    stage.gateway.isFeedSilent = true;
+    await stage.gateway.change({ enabled: false, plan: plan(1) });
+    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
+    stage.gateway.isStoreDown = true;
+    for (let i = 0; i < 3; i++) expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
+    stage.gateway.isStoreDown = false;
+    await stage.gateway.change({ enabled: true });
+    expect(field(await use(), 'X-RateLimit-Remaining')).toBe('0');
+    expect(stage.gateway.recorded).toHaveLength(1);
+  });
+
+  it('disabled, and changed while it can not be read, is 503, never 401', async () => {
+    stage.gateway.isFeedSilent = true;
+    await stage.gateway.change({ enabled: false });
+    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    expect(await use()).toMatch(/^HTTP\/1\.1 401 /);
+    await stage.gateway.change({ enabled: true });
+    stage.gateway.isStoreDown = true;
+    expect(bodyOf(await use())).toMatchObject({ code: 'store_unavailable' });
     expect(stage.gateway.recorded).toEqual([]);
   });
 

@@ -30,18 +30,22 @@ export class RedisRecordVersions implements RecordVersions {
 
   async settle(versions: readonly RecordVersion[]): Promise<void> {
     await inChunks(versions, async ({ keyId, version }) => {
-      await this.#settleVersion.run(this.#redis, [versionKey(keyId), version, VERSION_KEPT_MS, MARK_KEPT_MS]);
       await this.#publish(keyId);
+      await this.#settleVersion.run(this.#redis, [versionKey(keyId), version, VERSION_KEPT_MS, MARK_KEPT_MS]);
     });
   }
 
   async retire(keyId: string): Promise<void> {
     const keys = [versionKey(keyId), windowKey(keyId), periodKey(keyId)];
-    await this.#retireKey.run(this.#redis, [...keys, VERSION_KEPT_MS]);
     await this.#publish(keyId);
+    await this.#retireKey.run(this.#redis, [...keys, VERSION_KEPT_MS]);
   }
 
-  /** After the version is written: a replica that forgets a copy must not find the old version valid again. */
+  /**
+   * Before the version is written, while the mark makes every copy stale: when the answer to that write is here, the server has sent the
+   * message to all who listen to it, and whoever made the change finds them forgetful. Published last, a server that is stopped between
+   * two sockets would leave others with their denials for a moment.
+   */
   async #publish(keyId: string): Promise<void> {
     try {
       await this.#redis.publish(CHANGES_CHANNEL, keyId);

@@ -48,6 +48,8 @@ export class TestGateway {
   readonly clients: RawPeer[] = [];
   /** Makes the record store fail. */
   isStoreDown = false;
+  /** Keeps this replica from being told of changes. */
+  isFeedSilent = false;
   readonly versions: InProcessRecordVersions;
   readonly directory: KeyDirectory;
   readonly proxy: ProxiedSide;
@@ -93,6 +95,7 @@ export class TestGateway {
       ...settings,
     });
     this.versions.onChange((keyId) => {
+      if (this.isFeedSilent) return;
       this.directory.drop(keyId);
       this.proxy.recheckUpgradesOf(keyId);
     });
