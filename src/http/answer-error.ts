@@ -1,28 +1,46 @@
 import { type IncomingMessage, STATUS_CODES as reasons, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { type ErrorAnswer, errorAnswer } from './error-answers.ts';
+import { fieldLine, type LineResponse } from './line-response.ts';
 import { lingerAfterAnswer, lingeringClose } from './lingering-close.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
+const JSON_TYPE_LINE = fieldLine('Content-Type', JSON_TYPE);
 
 /**
- * Answers with a complete error, head and body in one write. `extraFields` is a flat list of names and values. When much of the
- * request's body is still to come the connection is closed politely afterwards. Does nothing when an answer has begun.
+ * Answers with a complete error, head and body in one write. When much of the request's body is still to come the connection is closed
+ * politely afterwards. Does nothing when an answer has begun.
  */
-export function answerError(
-  res: ServerResponse,
-  answer: ErrorAnswer,
-  extraFields: readonly string[] = [],
+export function answerError(res: ServerResponse, { status, headers, body }: ErrorAnswer): void {
+  if (!mayAnswer(res)) return;
+  const length = Buffer.byteLength(body);
+  res.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': length, ...headers });
+  endWith(res, body, length);
+}
+
+/** The same, with lines of further fields in its head. */
+export function answerErrorWith(
+  res: LineResponse,
+  { status, headers, body }: ErrorAnswer,
+  lines: string,
 ): void {
-  if (res.headersSent || res.destroyed) return;
+  if (!mayAnswer(res)) return;
+  const length = Buffer.byteLength(body);
+  let head = JSON_TYPE_LINE;
+  for (const name in headers) head += fieldLine(name, headers[name] ?? '');
+  res.writeLines(status, undefined, head + lines, ['Content-Length', String(length)]);
+  endWith(res, body, length);
+}
+
+function mayAnswer(res: ServerResponse): boolean {
+  if (res.headersSent || res.destroyed) return false;
   if (hasMuchToSend(res.req)) closeAfterAnswer(res);
-  const length = Buffer.byteLength(answer.body);
-  const fields = ['Content-Type', JSON_TYPE, 'Content-Length', String(length)];
-  for (const name in answer.headers) fields.push(name, answer.headers[name] ?? '');
-  for (const part of extraFields) fields.push(part);
-  res.writeHead(answer.status, fields);
-  // Of ASCII the bytes are the same in both, and those of latin1 are written faster.
-  res.end(answer.body, length === answer.body.length ? 'latin1' : 'utf8');
+  return true;
+}
+
+/** Of ASCII the bytes are the same in both, and those of latin1 are written faster. */
+function endWith(res: ServerResponse, body: string, length: number): void {
+  res.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
 /** Answers an error and closes the connection after it: for heads that leave in doubt where the next request begins. */
@@ -34,8 +52,8 @@ export function refuseConnection(res: ServerResponse, error: unknown): void {
 /** Answers an error where there is no response object, only the socket: nothing else is ever read from it. */
 export function refuseOnSocket(socket: Socket, error: unknown): void {
   const { status, headers, body } = errorAnswer(error);
-  let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\nContent-Type: ${JSON_TYPE}\r\n`;
-  for (const name in headers) head += `${name}: ${headers[name]}\r\n`;
+  let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${JSON_TYPE_LINE}`;
+  for (const name in headers) head += fieldLine(name, headers[name] ?? '');
   head += `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
   if (socket.writable) socket.end(head + body);
   lingeringClose(socket);

@@ -11,6 +11,7 @@ import { TollgateError } from '../errors.ts';
 import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
 import { hasOption } from './connection-options.ts';
 import { errorAnswer } from './error-answers.ts';
+import { LineResponse } from './line-response.ts';
 import { lingerAfterAnswer } from './lingering-close.ts';
 import { neverForwarded } from './method-not-allowed.ts';
 import { parserFault } from './parser-faults.ts';
@@ -22,7 +23,7 @@ import { isWebSocketUpgrade, mayLoseNext } from './upgrade-offers.ts';
 
 /** What answers the requests that are not for the management interface. Both methods own the answer, and never throw. */
 export interface ProxiedTraffic {
-  handle(req: IncomingMessage, res: ServerResponse, head: RequestHead): void;
+  handle(req: IncomingMessage, res: LineResponse, head: RequestHead): void;
   /** A WebSocket upgrade. `firstBytes` is what the client sent behind its head. */
   upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: RequestHead): void;
   /** Ends every upgraded connection. */
@@ -99,7 +100,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   const serveInTurn = inTurn(serve);
 
   /** Says `Connection: close` once the server is closing, whoever writes the head. */
-  class Response extends ServerResponse {
+  class Response extends LineResponse {
     override writeHead(status: number, reason?: string | HeadFields, fields?: HeadFields): this {
       if (closing) this.shouldKeepAlive = false;
       return typeof reason === 'string'
@@ -182,7 +183,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     return new TollgateError('not_found', 'There is nothing at this path.');
   }
 
-  function serve(req: IncomingMessage, res: ServerResponse): void {
+  function serve(req: IncomingMessage, res: LineResponse): void {
     // What came behind the last request of a connection was never to be answered.
     if (givenUp.has(req.socket) || req.socket.writableEnded) return;
     if (malformed.has(req.socket) && !req.complete) return;

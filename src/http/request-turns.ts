@@ -1,7 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import type { LineResponse } from './line-response.ts';
 
-type Serve = (req: IncomingMessage, res: ServerResponse) => void;
+type Serve = (req: IncomingMessage, res: LineResponse) => void;
 
 /** From so many requests that wait for their turn on, a connection is not read. What was read of it already is still taken apart. */
 const MOST_WAITING = 16;

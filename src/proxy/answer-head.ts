@@ -1,13 +1,19 @@
 import { hasOption } from '../http/connection-options.ts';
-import { perName } from './per-name.ts';
+import { fieldLine } from '../http/line-response.ts';
+import { type AnswerName, answerName, type FramingName, isToken } from './answer-names.ts';
+
+/** The fields of a head: order and repetition as sent. */
+interface HeadFields {
+  readonly names: AnswerName[];
+  /** Of each name the whole line, with one blank before the value and none behind it. */
+  readonly lines: string[];
+}
 
 /** The head of an answer, read in the only way in which it can be read. */
-export interface AnswerHead {
+export interface AnswerHead extends HeadFields {
   readonly status: number;
   /** As sent; may be empty. */
   readonly reason: string;
-  /** Names and values in turn: case, order and repetition as sent, blanks around values left out. */
-  readonly fields: string[];
   /** Value of `Content-Length`, in bytes; undefined when there is none. */
   readonly length: number | undefined;
   /** The body comes in chunks. */
@@ -24,7 +30,8 @@ const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?
 /** Whole lines without what no head may contain (RFC 9112 sections 2.2 and 5.2): control characters, a CR or an LF alone, a folded line. */
 const LINES = /^(?:[\t\x20-\x7e\x80-\xff]*\r\n(?![\t ]))*$/;
 const LINE = /^[\t\x20-\x7e\x80-\xff]*$/;
-const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const BLANK = 0x20;
+const TAB = 0x09;
 const DIGITS = /^\d{1,15}$/;
 
 /**
@@ -44,9 +51,9 @@ export function readAnswerHead(text: string): AnswerHead | undefined {
     connection: undefined,
     keepAlive: '',
   };
-  const fields = readFields(text, start, hop);
+  const fields: HeadFields = { names: [], lines: [] };
   const isOld = minor === '0';
-  if (fields === undefined || !isFramingClear(hop, isOld)) return undefined;
+  if (!readFields(text, start, fields, hop) || !isFramingClear(hop, isOld)) return undefined;
   const { connection } = hop;
   const keepsAlive = !hasOption(connection, 'close') && (!isOld || hasOption(connection, 'keep-alive'));
   // An interim answer behind which nothing follows is none.
@@ -54,7 +61,8 @@ export function readAnswerHead(text: string): AnswerHead | undefined {
   return {
     status: Number(status),
     reason,
-    fields,
+    names: fields.names,
+    lines: fields.lines,
     length: hop.lengths === 0 ? undefined : Number(hop.length),
     isChunked: hop.codings > 0,
     connection,
@@ -73,30 +81,33 @@ interface HopFields {
   keepAlive: string;
 }
 
-/** The fields as a flat list, those of the hop noted in `hop` as well. Undefined when one is malformed. */
-function readFields(text: string, start: number, hop: HopFields): string[] | undefined {
-  const fields: string[] = [];
+/** Adds the fields to `head`, and notes in `hop` those of the hop. False when one is malformed. */
+function readFields(text: string, start: number, { names, lines }: HeadFields, hop: HopFields): boolean {
   for (let at = start; at < text.length; ) {
     const colon = text.indexOf(':', at);
     const end = text.indexOf('\r\n', at);
-    if (colon === -1 || colon > end) return undefined;
-    const name = text.slice(at, colon);
-    const value = withoutBlanks(text, colon + 1, end);
-    const role = roleOf(name);
-    if (role === 'malformed') return undefined;
-    if (role !== 'plain') {
+    if (colon === -1 || colon > end) return false;
+    const name = answerName(text.slice(at, colon));
+    if (name === null) return false;
+    let first = colon + 1;
+    let last = end;
+    while (first < last && isBlank(text.charCodeAt(first))) first += 1;
+    while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
+    if (name.framing !== undefined) {
       // Some programs do not take a tab for a blank, and would not know such a length or coding.
-      if (hasTab(text, colon + 1, end)) return undefined;
-      note(hop, role, value);
+      if (hasTab(text, colon + 1, end)) return false;
+      note(hop, name.framing, text.slice(first, last));
     }
-    fields.push(name, value);
+    const isTidy = first === colon + 2 && last === end && text.charCodeAt(colon + 1) === BLANK;
+    names.push(name);
+    lines.push(isTidy ? text.slice(at, end + 2) : fieldLine(name.text, text.slice(first, last)));
     at = end + 2;
   }
-  return fields;
+  return true;
 }
 
-function note(hop: HopFields, role: Exclude<Role, 'plain' | 'malformed'>, value: string): void {
-  switch (role) {
+function note(hop: HopFields, name: FramingName, value: string): void {
+  switch (name) {
     case 'content-length':
       hop.lengths += 1;
       hop.length = value;
@@ -119,34 +130,15 @@ function isFramingClear({ lengths, length, codings, coding }: HopFields, isOld: 
   return codings === 0 || (codings === 1 && !isOld && coding.toLowerCase() === 'chunked');
 }
 
+/** The value of a field, from its whole line. */
+export function fieldValue(name: AnswerName, line: string): string {
+  return line.slice(name.text.length + 2, -2);
+}
+
 /** Whether a line, without its end, is a field that may stand in a head. */
 export function isFieldLine(line: string): boolean {
   const colon = line.indexOf(':');
-  return colon > 0 && TOKEN.test(line.slice(0, colon)) && LINE.test(line);
-}
-
-type Role = 'plain' | 'malformed' | 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';
-
-const roleOf = perName<Role>((name) => (TOKEN.test(name) ? decisive(name.toLowerCase()) : 'malformed'));
-
-function decisive(name: string): Role {
-  switch (name) {
-    case 'content-length':
-    case 'transfer-encoding':
-    case 'connection':
-    case 'keep-alive':
-      return name;
-  }
-  return 'plain';
-}
-
-/** The part of the text without the blanks and tabs at its ends. */
-function withoutBlanks(text: string, from: number, to: number): string {
-  let first = from;
-  let last = to;
-  while (first < last && isBlank(text.charCodeAt(first))) first += 1;
-  while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
-  return text.slice(first, last);
+  return colon > 0 && isToken(line.slice(0, colon)) && LINE.test(line);
 }
 
 function hasTab(text: string, from: number, to: number): boolean {
@@ -155,7 +147,7 @@ function hasTab(text: string, from: number, to: number): boolean {
 }
 
 function isBlank(code: number): boolean {
-  return code === 0x20 || code === 0x09;
+  return code === BLANK || code === TAB;
 }
 
 function timeoutOf(keepAlive: string): number | undefined {

@@ -1,13 +1,14 @@
 import { closeAfterAnswer, hasMuchToSend } from '../http/answer-error.ts';
 import { lingeringClose } from '../http/lingering-close.ts';
 import type { Exchange } from './exchange.ts';
+import type { ResponseFields } from './response-fields.ts';
 
 /** A backend's answer before its body, as the client gets it. */
 export interface ClientAnswer {
   readonly status: number;
   readonly reason: string;
-  /** A flat list of names and values, ours included. */
-  readonly fields: string[];
+  /** Ours included. */
+  readonly fields: ResponseFields;
   /** Length of the body that the backend announced, in bytes; undefined when it did not. */
   readonly length: number | undefined;
 }
@@ -106,8 +107,8 @@ export class AnswerStream {
   #writeHead(): void {
     const { status, reason, fields } = this.#head;
     this.#isHeadWritten = true;
-    if (PLAIN_REASON.test(reason)) this.#exchange.res.writeHead(status, reason, fields);
-    else this.#exchange.res.writeHead(status, fields);
+    const plainReason = PLAIN_REASON.test(reason) ? reason : undefined;
+    this.#exchange.res.writeLines(status, plainReason, fields.lines, fields.decisive);
   }
 
   #write(chunk: Buffer): void {

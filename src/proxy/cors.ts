@@ -1,3 +1,4 @@
+import { fieldLine } from '../http/line-response.ts';
 import type { Exchange, Step } from './exchange.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 
@@ -5,8 +6,8 @@ import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
 const ANY = '*';
 const ALLOW_ORIGIN = 'Access-Control-Allow-Origin';
 const EXPOSED = [...RATE_LIMIT_FIELDS, 'retry-after', 'www-authenticate', 'x-request-id'].join(', ');
-const EXPOSE = ['Access-Control-Expose-Headers', EXPOSED] as const;
-const VARY = ['Vary', 'Origin'] as const;
+const EXPOSE = fieldLine('Access-Control-Expose-Headers', EXPOSED);
+const VARY = fieldLine('Vary', 'Origin');
 const PREFLIGHT_AGE_SECONDS = 600;
 
 /**
@@ -22,9 +23,10 @@ export function cors(allowedOrigins: readonly string[]): Step {
   return (exchange) => {
     const { origin } = exchange.req.headers;
     exchange.isOriginAllowed = any || (origin !== undefined && origins.has(origin));
-    if (any) exchange.corsFields = [ALLOW_ORIGIN, ANY, ...EXPOSE];
-    else if (exchange.isOriginAllowed) exchange.corsFields = [ALLOW_ORIGIN, origin ?? '', ...EXPOSE, ...VARY];
-    else exchange.corsFields = VARY;
+    if (any) exchange.corsLines = fieldLine(ALLOW_ORIGIN, ANY) + EXPOSE;
+    else if (exchange.isOriginAllowed)
+      exchange.corsLines = fieldLine(ALLOW_ORIGIN, origin ?? '') + EXPOSE + VARY;
+    else exchange.corsLines = VARY;
     if (origin !== undefined && exchange.isOriginAllowed && isPreflight(exchange)) answerPreflight(exchange);
     else exchange.next();
   };
@@ -37,14 +39,10 @@ function isPreflight({ req }: Exchange): boolean {
 function answerPreflight(exchange: Exchange): void {
   const { req, res } = exchange;
   exchange.outcome = 'cors_preflight';
-  const granted = [
-    ...exchange.ownFields(),
-    'Access-Control-Allow-Methods',
-    req.headers['access-control-request-method'] ?? '',
-  ];
+  const granted = ['Access-Control-Allow-Methods', req.headers['access-control-request-method'] ?? ''];
   const asked = req.headers['access-control-request-headers'];
   if (asked !== undefined) granted.push('Access-Control-Allow-Headers', asked);
   granted.push('Access-Control-Max-Age', String(PREFLIGHT_AGE_SECONDS));
-  res.writeHead(204, granted);
+  res.writeLines(204, undefined, exchange.ownLines(), granted);
   res.end();
 }

@@ -1,4 +1,4 @@
-import { answerError } from '../http/answer-error.ts';
+import { answerErrorWith } from '../http/answer-error.ts';
 import type { Step } from './exchange.ts';
 import { limitAnswer } from './limit-answer.ts';
 
@@ -10,7 +10,7 @@ export function deny(): Step {
       exchange.refuse(refusal);
     } else if (decision?.kind === 'denied' && entry?.grant.plan) {
       exchange.outcome = 'rate_limited';
-      answerError(exchange.res, limitAnswer(entry.grant.plan, decision), exchange.ownFields());
+      answerErrorWith(exchange.res, limitAnswer(entry.grant.plan, decision), exchange.ownLines());
     } else {
       exchange.next();
     }

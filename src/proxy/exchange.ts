@@ -1,12 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { ErrorCode, TollgateError } from '../errors.ts';
-import { answerError } from '../http/answer-error.ts';
+import { answerErrorWith } from '../http/answer-error.ts';
 import { errorAnswer } from '../http/error-answers.ts';
+import { fieldLine, type LineResponse } from '../http/line-response.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { KeyEntry } from '../keys/key-directory.ts';
 import type { Decision } from '../limiter/rate-limiter.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
-import { pushRateLimitFields } from './rate-limit-headers.ts';
+import { rateLimitLines } from './rate-limit-headers.ts';
 
 /** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or answers. Never throws. */
 export type Step = (exchange: Exchange) => void;
@@ -37,7 +38,7 @@ export interface Abandonable {
  */
 export class Exchange {
   readonly req: IncomingMessage;
-  readonly res: ServerResponse;
+  readonly res: LineResponse;
   readonly head: RequestHead;
   /** Names the request towards the client, the backend and the log. */
   readonly requestId: string;
@@ -55,8 +56,8 @@ export class Exchange {
   outcome: Outcome = 'forwarded';
   /** The gateway allows the page that asks to read the answer, whatever the backend says. */
   isOriginAllowed = false;
-  /** Fields for cross-origin callers, a flat list; undefined when there are none to send. */
-  corsFields: readonly string[] | undefined = undefined;
+  /** Lines of the fields for cross-origin callers. */
+  corsLines = '';
   /** When the backend was first asked, by the monotonic clock; null = never. */
   forwardedAtMs: number | null = null;
   /** When the backend's part was over, by the monotonic clock; null = never or not yet. */
@@ -106,21 +107,13 @@ export class Exchange {
   refuse(error: TollgateError): void {
     if (this.res.headersSent) return;
     this.outcome = error.code;
-    answerError(this.res, errorAnswer(error), this.ownFields());
+    answerErrorWith(this.res, errorAnswer(error), this.ownLines());
   }
 
-  /** The fields that the gateway adds to every answer of this exchange: a flat list. */
-  ownFields(): string[] {
-    const fields: string[] = [];
-    this.pushOwnFields(fields);
-    return fields;
-  }
-
-  /** Adds `ownFields` to a list that exists already. */
-  pushOwnFields(fields: string[]): void {
+  /** Lines of the fields that the gateway adds to every answer of this exchange. */
+  ownLines(): string {
     const plan = this.entry?.grant.plan;
-    if (plan && this.decision !== undefined) pushRateLimitFields(fields, plan, this.decision);
-    if (this.corsFields !== undefined) fields.push(...this.corsFields);
-    fields.push('X-Request-Id', this.requestId);
+    const limits = plan && this.decision !== undefined ? rateLimitLines(plan, this.decision) : '';
+    return limits + this.corsLines + fieldLine('X-Request-Id', this.requestId);
   }
 }

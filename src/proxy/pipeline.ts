@@ -1,6 +1,7 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { BlockList, Socket } from 'node:net';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
+import type { LineResponse } from '../http/line-response.ts';
 import type { ProxiedTraffic } from '../http/public-server.ts';
 import type { RequestHead } from '../http/request-head.ts';
 import type { RequestIds } from '../http/request-id.ts';
@@ -132,7 +133,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     }),
   ];
 
-  function run(steps: readonly Step[], req: IncomingMessage, res: ServerResponse, head: RequestHead): void {
+  function run(steps: readonly Step[], req: IncomingMessage, res: LineResponse, head: RequestHead): void {
     const startedAtMs = clock.monotonicMs();
     const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
     if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);

@@ -1,3 +1,4 @@
+import { fieldLine } from '../http/line-response.ts';
 import type { GrantedPlan } from '../keys/consumer-key.ts';
 import { periodSeconds } from '../limiter/period.ts';
 import type { Decision } from '../limiter/rate-limiter.ts';
@@ -12,26 +13,15 @@ export const RATE_LIMIT_FIELDS = [
 ] as const;
 
 /**
- * Adds the rate-limit fields to a flat list of names and values: `RateLimit-Policy` and `RateLimit` of
- * draft-ietf-httpapi-ratelimit-headers-11, and the older `X-RateLimit-*`. Adds nothing when no shared count stands behind the decision
- * (degraded), or no limit (unlimited). Resets are rounded up, so that whoever comes back then finds the next window open.
+ * The lines of the rate-limit fields: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11, and the older
+ * `X-RateLimit-*`. None when no shared count stands behind the decision (degraded), or no limit (unlimited). Resets are rounded up, so
+ * that whoever comes back then finds the next window open.
  */
-export function pushRateLimitFields(fields: string[], plan: GrantedPlan, decision: Decision): void {
-  if ((decision.kind !== 'admitted' && decision.kind !== 'denied') || decision.degraded) return;
+export function rateLimitLines(plan: GrantedPlan, decision: Decision): string {
+  if ((decision.kind !== 'admitted' && decision.kind !== 'denied') || decision.degraded) return '';
   const remaining = decision.kind === 'admitted' ? decision.remaining : 0;
-  const { policy, name, limit } = planTexts(plan);
-  fields.push(
-    'RateLimit-Policy',
-    policy,
-    'RateLimit',
-    `${name};r=${remaining};t=${secondsToReset(decision)}`,
-    'X-RateLimit-Limit',
-    limit,
-    'X-RateLimit-Remaining',
-    String(remaining),
-    'X-RateLimit-Reset',
-    String(Math.ceil(decision.resetAtMs / 1000)),
-  );
+  const reset = Math.ceil(decision.resetAtMs / 1000);
+  return `${linesOf(plan)}${remaining};t=${secondsToReset(decision)}\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${reset}\r\n`;
 }
 
 /** Whole seconds until the window ends, rounded up, never negative. */
@@ -45,26 +35,16 @@ export function secondsToReset({
   return Math.max(0, Math.ceil((resetAtMs - nowMs) / 1000));
 }
 
-/** The parts that are the same for every request of a plan. */
-interface PlanTexts {
-  readonly policy: string;
-  readonly name: string;
-  readonly limit: string;
-}
+/** What is the same for every request of a plan, up to what remains in `RateLimit`. It lives as long as the plan's copy does. */
+const linesOfPlans = new WeakMap<GrantedPlan, string>();
 
-/** A plan's texts live as long as the plan's copy does: this only saves making them for every request. */
-const textsOfPlans = new WeakMap<GrantedPlan, PlanTexts>();
-
-function planTexts(plan: GrantedPlan): PlanTexts {
-  const known = textsOfPlans.get(plan);
+function linesOf(plan: GrantedPlan): string {
+  const known = linesOfPlans.get(plan);
   if (known !== undefined) return known;
   // A plan's id has only characters that need no escape in a structured field's string.
   const name = `"${plan.id}"`;
-  const texts: PlanTexts = {
-    policy: `${name};q=${plan.limit};w=${periodSeconds(plan.period)}`,
-    name,
-    limit: String(plan.limit),
-  };
-  textsOfPlans.set(plan, texts);
-  return texts;
+  const policy = fieldLine('RateLimit-Policy', `${name};q=${plan.limit};w=${periodSeconds(plan.period)}`);
+  const lines = `${policy}${fieldLine('X-RateLimit-Limit', String(plan.limit))}RateLimit: ${name};r=`;
+  linesOfPlans.set(plan, lines);
+  return lines;
 }

@@ -1,54 +1,49 @@
-import type { AnswerHead } from './answer-head.ts';
+import { type AnswerHead, fieldValue } from './answer-head.ts';
+import type { AnswerName } from './answer-names.ts';
 import type { Exchange } from './exchange.ts';
-import { fieldsNamedBy, HOP_BY_HOP_FIELDS } from './hop-by-hop.ts';
-import { perName } from './per-name.ts';
-import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
+import { fieldsNamedBy } from './hop-by-hop.ts';
 
-/** Never forwarded as they came: they end here, or are ours to write. */
-const REPLACED: ReadonlySet<string> = new Set<string>([
-  ...HOP_BY_HOP_FIELDS,
-  ...RATE_LIMIT_FIELDS,
-  'x-request-id',
-]);
-
-/** What the gateway decides for cross-origin callers that it allows. A backend may expose more fields than we do. */
-const CORS_FIELDS: ReadonlySet<string> = new Set([
-  'access-control-allow-origin',
-  'access-control-allow-credentials',
-]);
+/** The fields of an answer to the client: as lines, and as a flat list those that decide how it is written. */
+export interface ResponseFields {
+  readonly lines: string;
+  readonly decisive: string[];
+}
 
 /** The fields of the answer to the client, in one pass over the backend's: case, order and repetition kept, then ours. */
-export function responseFields(head: AnswerHead, exchange: Exchange): string[] {
-  const kept = without(head, exchange.isOriginAllowed);
-  exchange.pushOwnFields(kept);
-  return kept;
-}
-
-/** The fields of an interim answer: only what is not bound to this hop. */
-export function interimFields(head: AnswerHead): string[] {
-  return without(head, false);
-}
-
-/** Without those that are ours to write, that `Connection` names, and a length where there is none (RFC 9110 section 8.6). */
-function without({ fields, status, connection }: AnswerHead, isCorsOurs: boolean): string[] {
-  const named = fieldsNamedBy(connection);
-  const hasNoLength = status < 200 || status === 204;
-  const kept: string[] = [];
-  for (let i = 0; i < fields.length; i += 2) {
-    const name = fields[i] ?? '';
-    const { lowerCase, isReplaced, isCors, isLength } = traitsOf(name);
-    if (isReplaced || (isCors && isCorsOurs) || (isLength && hasNoLength) || named?.has(lowerCase)) continue;
-    kept.push(name, fields[i + 1] ?? '');
+export function responseFields(head: AnswerHead, exchange: Exchange): ResponseFields {
+  const { names } = head;
+  const named = fieldsNamedBy(head.connection);
+  const decisive: string[] = [];
+  let lines = '';
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i];
+    if (name === undefined || isDropped(name, head, named, exchange.isOriginAllowed)) continue;
+    const line = head.lines[i] ?? '';
+    if (name.isDecisive) decisive.push(name.text, fieldValue(name, line));
+    else lines += line;
   }
-  return kept;
+  return { lines: lines + exchange.ownLines(), decisive };
 }
 
-const traitsOf = perName((name) => {
-  const lowerCase = name.toLowerCase();
-  return {
-    lowerCase,
-    isReplaced: REPLACED.has(lowerCase),
-    isCors: CORS_FIELDS.has(lowerCase),
-    isLength: lowerCase === 'content-length',
-  };
-});
+/** The fields of an interim answer, a flat list: only what is not bound to this hop. */
+export function interimFields(head: AnswerHead): string[] {
+  const named = fieldsNamedBy(head.connection);
+  return head.names.flatMap((name, i) =>
+    isDropped(name, head, named, false) ? [] : [name.text, fieldValue(name, head.lines[i] ?? '')],
+  );
+}
+
+/** Ours to write, or named by `Connection`, or a length where there is none (RFC 9110 section 8.6). */
+function isDropped(
+  name: AnswerName,
+  { status }: AnswerHead,
+  named: ReadonlySet<string> | undefined,
+  isCorsOurs: boolean,
+): boolean {
+  return (
+    name.isReplaced ||
+    (name.isCors && isCorsOurs) ||
+    (name.framing === 'content-length' && (status < 200 || status === 204)) ||
+    named?.has(name.lowerCase) === true
+  );
+}

@@ -1,12 +1,13 @@
-import { type IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
+import { fieldLine, LineResponse } from '../http/line-response.ts';
 import { lingeringClose } from '../http/lingering-close.ts';
-import type { AnswerHead } from './answer-head.ts';
+import { type AnswerHead, fieldValue } from './answer-head.ts';
 import { BackendCall, type BackendCallOptions } from './backend-call.ts';
 import type { Exchange, Step } from './exchange.ts';
 import { type RequestFieldsOptions, requestFields } from './request-fields.ts';
-import { responseFields } from './response-fields.ts';
+import { type ResponseFields, responseFields } from './response-fields.ts';
 import type { Tunnels } from './tunnels.ts';
 
 /** Where and how upgrades are forwarded. */
@@ -22,8 +23,8 @@ export interface UpgradeOptions extends BackendCallOptions, RequestFieldsOptions
  * A response on the socket of an upgrade, for which Node makes none: so that an upgrade can be answered like any other request by the
  * same steps. After an answer the connection is closed.
  */
-export function responseOn(socket: Socket, req: IncomingMessage): ServerResponse {
-  const res = new ServerResponse(req);
+export function responseOn(socket: Socket, req: IncomingMessage): LineResponse {
+  const res = new LineResponse(req);
   res.shouldKeepAlive = false;
   res.assignSocket(socket);
   const onDrain = (): void => {
@@ -81,15 +82,15 @@ function switched(
   tunnels.open({ client, backend, firstBytes: firstBytesOf(exchange), entry, idleMs });
 }
 
-function upgradesToWebSocket({ fields }: AnswerHead): boolean {
-  return fields.some(
+function upgradesToWebSocket({ names, lines }: AnswerHead): boolean {
+  return names.some(
     (name, i) =>
-      i % 2 === 0 && name.toLowerCase() === 'upgrade' && fields[i + 1]?.toLowerCase() === 'websocket',
+      name.lowerCase === 'upgrade' && fieldValue(name, lines[i] ?? '').toLowerCase() === 'websocket',
   );
 }
 
-function switchingHead(fields: readonly string[]): string {
-  let head = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n';
-  for (let i = 0; i < fields.length; i += 2) head += `${fields[i]}: ${fields[i + 1]}\r\n`;
+function switchingHead({ lines, decisive }: ResponseFields): string {
+  let head = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines}`;
+  for (let i = 0; i < decisive.length; i += 2) head += fieldLine(decisive[i] ?? '', decisive[i + 1] ?? '');
   return `${head}\r\n`;
 }

@@ -63,7 +63,7 @@ describe('an answer of the backend', () => {
     expect(head).toMatchObject({
       status: 299,
       reason: 'Who knows',
-      fields: ['B', 'two', 'a', '', 'B', '\xe9', 'Content-Length', '0'],
+      lines: ['B: two\r\n', 'a: \r\n', 'B: \xe9\r\n', 'Content-Length: 0\r\n'],
       length: 0,
       isChunked: false,
     });

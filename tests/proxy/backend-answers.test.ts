@@ -281,6 +281,22 @@ describe("the backend's answer", () => {
     expect(await client.until((text) => text.endsWith('0\r\n\r\n'))).toContain('5\r\nhello\r\n');
   });
 
+  it.each(['Content-Disposition', 'X-Other'])(
+    'has the bytes of its fields as they were sent: %s',
+    async (name) => {
+      // UTF-8, one character for each byte.
+      const value = Buffer.from('attachment; filename="äöü €.txt"').toString('latin1');
+      for (const fields of [
+        `Content-Length: 2\r\n${name}: ${value}`,
+        `${name}:\t${value} \r\nContent-Length: 2`,
+      ]) {
+        const answer = await answerTo('GET /', `HTTP/1.1 200 OK\r\n${fields}\r\n\r\nok`);
+        expect(answer).toContain(`\r\n${name}: ${value}\r\n`);
+        expect(answer).toMatch(/\r\n\r\nok$/);
+      }
+    },
+  );
+
   it('without a Date gets one, with one keeps it', async () => {
     expect(await answerTo('GET /', OK)).toMatch(/\r\nDate: /);
     const answer = await answerTo(
