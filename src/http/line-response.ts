@@ -29,6 +29,8 @@ const DECISIVE: ReadonlySet<string> = new Set([
  * They go out as they are, right behind the status line, so they must be known to be sound.
  */
 export class LineResponse extends ServerResponse {
+  /** Node's own: what `Keep-Alive` says, in milliseconds; 0 = nothing. */
+  declare _keepAliveTimeout: number;
   #lines = '';
 
   /**

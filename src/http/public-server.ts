@@ -15,6 +15,7 @@ import { LineResponse } from './line-response.ts';
 import { lingerAfterAnswer } from './lingering-close.ts';
 import { neverForwarded } from './method-not-allowed.ts';
 import { parserFault } from './parser-faults.ts';
+import { QuietConnections } from './quiet-connections.ts';
 import { HEAD_LIMIT_BYTES, type RequestHead, readRequestHead } from './request-head.ts';
 import { isReservedInDisguise } from './request-target.ts';
 import { inTurn } from './request-turns.ts';
@@ -59,6 +60,9 @@ export interface PublicServerOptions {
   readonly onRefused?: (error: TollgateError) => void;
 }
 
+/** So much longer is an unused connection kept than clients are told: what they send at the last moment is answered. Milliseconds. */
+const KEEP_ALIVE_GRACE_MS = 1000;
+
 /** Where the system can't spread connections over several sockets of one port, Node's cluster module shares a single one. */
 const HAS_REUSE_PORT = process.platform === 'linux';
 
@@ -98,8 +102,10 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   /** Requests behind which it is not certain where the next one begins. */
   const lastOnes = new WeakSet<IncomingMessage>();
   const serveInTurn = inTurn(serve);
+  const quiet = new QuietConnections();
+  const unusedMs = timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS;
 
-  /** Says `Connection: close` once the server is closing, whoever writes the head. */
+  /** Says `Connection: close` once the server is closing, also when that began after the request. */
   class Response extends LineResponse {
     override writeHead(status: number, reason?: string | HeadFields, fields?: HeadFields): this {
       if (closing) this.shouldKeepAlive = false;
@@ -116,7 +122,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       requireHostHeader: false, // readRequestHead does, with a JSON answer
       headersTimeout: timeouts.headMs,
       requestTimeout: 0, // an upload may take as long as it makes progress
-      keepAliveTimeout: timeouts.keepAliveMs,
+      keepAliveTimeout: 0, // a connection's times are ours to keep
       connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
       shouldUpgradeCallback: (req) => {
         const isUpgrade = isWebSocketUpgrade(req);
@@ -128,7 +134,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     },
     serveInTurn,
   );
-  server.timeout = timeouts.idleMs;
+  server.timeout = Math.min(timeouts.idleMs, unusedMs);
   server.maxHeadersCount = 0; // bounded by bytes; a count would silently drop fields
   server.on('checkContinue', serveInTurn);
   server.on('checkExpectation', serveInTurn);
@@ -149,6 +155,8 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   });
   server.on('timeout', (socket: Socket) => {
     const due = answerDue(socket);
+    const isUnused = due === undefined && socket.bytesWritten > 0;
+    if (!quiet.isQuietFor(socket, isUnused ? unusedMs : timeouts.idleMs)) return;
     // Where nothing is due, or nothing is read any more, a client that does not go has to be sent away.
     if (due instanceof Response && !givenUp.has(socket) && !socket.writableEnded) endStalled(due, socket);
     else socket.destroy();
@@ -194,17 +202,24 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       refuseConnection(res, head);
       return;
     }
-    if (req.httpVersionMinor === 0 && !hasOption(req.headers.connection, 'keep-alive'))
-      res.shouldKeepAlive = false;
-    if (req.headers.upgrade !== undefined && lastOnes.has(req)) {
-      res.shouldKeepAlive = false;
-      lingerAfterAnswer(req.socket);
-    }
+    decideKeepAlive(req, res);
     if (proxied === undefined || (management !== undefined && isReserved(head.path))) {
       req.url = head.target;
       management?.(req, res);
     } else {
       proxied.handle(req, res, head);
+    }
+  }
+
+  function decideKeepAlive(req: IncomingMessage, res: LineResponse): void {
+    res._keepAliveTimeout = timeouts.keepAliveMs;
+    // Said here as well because Express replaces the methods of its responses.
+    if (closing) res.shouldKeepAlive = false;
+    if (req.httpVersionMinor === 0 && !hasOption(req.headers.connection, 'keep-alive'))
+      res.shouldKeepAlive = false;
+    if (req.headers.upgrade !== undefined && lastOnes.has(req)) {
+      res.shouldKeepAlive = false;
+      lingerAfterAnswer(req.socket);
     }
   }
 

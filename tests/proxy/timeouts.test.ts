@@ -128,8 +128,21 @@ describe('rule 16: slow peers', () => {
     stage.backend.answer(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.until((text) => text.endsWith('ok'));
-    expect(await client.staysOpen(200)).toBe(true);
+    // For longer than one that is in use may be silent.
+    expect(await client.staysOpen(700)).toBe(true);
     await client.ended();
     expect(client.ending).toBe('fin');
+  });
+
+  it('a connection that was unused for long has the time of one in use again', async () => {
+    stage.backend.onConnection(async (connection) => {
+      await connection.head();
+      connection.send(OK);
+    });
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await client.until((text) => text.endsWith('ok'));
+    expect(await client.staysOpen(700)).toBe(true);
+    client.send(stage.gateway.head('POST /', 'Content-Length: 10'));
+    expect(await client.ended()).toMatch(/ok.*HTTP\/1\.1 408 .*"request_timeout"/s);
   });
 });

@@ -34,15 +34,20 @@ function replica(index: number): GatewayProcess {
   return found;
 }
 
-function request(): string {
-  return `GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`;
+function request(path = '/'): string {
+  return `GET ${path} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`;
 }
 
+/** A path of the management interface, where a consumer's key is refused. */
+const MANAGEMENT = '/consumer-api-key';
+
 /** A connection that has had one answer and is kept. */
-async function keptConnection(port: number): Promise<RawPeer> {
+async function keptConnection(port: number, path = '/'): Promise<RawPeer> {
   const peer = await RawPeer.connect(port);
-  peer.send(request());
-  expect(await peer.head()).toMatch(/^HTTP\/1\.1 200 [\s\S]*Connection: keep-alive/i);
+  peer.send(request(path));
+  expect(await peer.head()).toMatch(
+    /^HTTP\/1\.1 (?:200|401) [\s\S]*Connection: keep-alive\r\nKeep-Alive: timeout=65\b/i,
+  );
   return peer;
 }
 
@@ -64,6 +69,7 @@ describe('a replica that is told to stop', () => {
     const waiting = Array.from({ length: 5 }, () => statusOf(`${url}/held`, key.secret));
     await until(() => held.size === waiting.length);
     const [busy, idle] = [await keptConnection(port), await keptConnection(port)];
+    const managed = await keptConnection(port, MANAGEMENT);
     const unused = await RawPeer.connect(port);
 
     const exited = stop();
@@ -74,6 +80,9 @@ describe('a replica that is told to stop', () => {
     expect(await busy.head(1)).toMatch(/^ok?HTTP\/1\.1 200 [\s\S]*Connection: close/i);
     expect(await busy.ended()).toMatch(/ok$/);
     expect(busy.ending).toBe('fin');
+    managed.send(request(MANAGEMENT));
+    expect(await managed.ended()).toMatch(/\}HTTP\/1\.1 401 [\s\S]*Connection: close/i);
+    expect(managed.ending).toBe('fin');
 
     await until(() => isRefused(port), PATIENCE);
     // Neither a kept connection nor one that never brought a request holds anything up.
@@ -94,7 +103,7 @@ describe('a replica that is told to stop', () => {
     const { url, opsUrl, stop } = replica(1);
     const port = Number(new URL(url).port);
     const peer = await RawPeer.connect(port);
-    peer.send(request().replace('GET / ', 'GET /held '));
+    peer.send(request('/held'));
     await until(() => held.size === 1);
     const [res] = held;
     res?.write('first');
