@@ -14,7 +14,8 @@ const TOO_LATE = 4;
 
 interface Call extends Due<Call> {
   readonly keyId: string;
-  readonly keysAndArguments: readonly string[];
+  readonly keys: readonly string[];
+  readonly words: string;
   readonly ended: CallEnded;
   sentAt: number;
   wasRedirected: boolean;
@@ -46,8 +47,8 @@ export class DecisionCalls {
     this.#open = new Deadlines(clock, (call) => this.#giveUp(call));
   }
 
-  /** Calls the script with its KEYS and its ARGV but the last, which is the deadline. */
-  call(keyId: string, keysAndArguments: readonly string[], ended: CallEnded): void {
+  /** Calls the script with its KEYS and the words of its ARGV but the last, which is the deadline. */
+  call(keyId: string, keys: readonly string[], words: string, ended: CallEnded): void {
     const route = this.#routes.routeOf(keyId);
     if (route === undefined) {
       ended(new NotCounted('there is no connection to the Redis server of this key'), [], 0);
@@ -56,7 +57,8 @@ export class DecisionCalls {
     const sentAt = this.#clock.monotonicMs();
     const call: Call = {
       keyId,
-      keysAndArguments,
+      keys,
+      words,
       dueAtMs: sentAt + this.#timeoutMs,
       ended,
       sentAt,
@@ -77,7 +79,7 @@ export class DecisionCalls {
 
   #send(call: Call, route: DecisionRoute): void {
     const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
-    const sent = [...call.keysAndArguments, String(deadlineMs)];
+    const sent = [...call.keys, `${call.words} ${deadlineMs}`];
     const answered: ScriptAnswered = (error, reply) => {
       const numbers = error ? undefined : readNumbers(reply);
       if (error) this.#failed(call, error);

@@ -51,18 +51,11 @@ export class RedisRateLimiter implements RateLimiter {
 
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
     const { keyId, version, fresh, quota } = subject;
+    const limits = quota === null ? '- -' : `${quota.limit} ${quota.period.token}`;
     this.#calls.call(
       keyId,
-      [
-        versionKey(keyId),
-        windowKey(keyId),
-        periodKey(keyId),
-        version,
-        fresh ? '1' : '0',
-        quota === null ? '' : String(quota.limit),
-        quota === null ? '' : quota.period.token,
-        VERSION_KEPT_MS,
-      ],
+      [versionKey(keyId), windowKey(keyId), periodKey(keyId)],
+      `${version} ${fresh ? '1' : '0'} ${limits} ${VERSION_KEPT_MS}`,
       (error, reply, tookMs) => {
         this.callTimes.add(tookMs);
         decided(error ? { kind: 'unavailable', cause: error } : readDecision(reply));

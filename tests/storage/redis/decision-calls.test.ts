@@ -36,7 +36,7 @@ function setUp() {
   };
   const script = {
     call: (_target: unknown, args: string[], answered: (error: Error | null, reply?: unknown) => void) => {
-      const deadline = Number(args.at(-1));
+      const deadline = Number(args.at(-1)?.split(' ').at(-1));
       server.deadlines.push(deadline);
       if (server.failure !== undefined) answered(server.failure);
       else if (nowMs() >= deadline) answered(null, [4, 0, 0, nowMs()]);
@@ -49,7 +49,7 @@ function setUp() {
   const calls = new DecisionCalls(routes, script, { clock, timeoutMs: 200 });
   const ask = () =>
     new Promise<{ error: Error | null; reply: readonly number[] }>((resolve) =>
-      calls.call('key', ['a'], (error, reply) => resolve({ error, reply })),
+      calls.call('key', ['a'], 'b c', (error, reply) => resolve({ error, reply })),
     );
   return { clock, server, ask };
 }

@@ -1,19 +1,20 @@
 --[[
   Decides requests, one after the other: is the replica's copy of the key's record current, and is there room in the key's window?
   One call, one round trip, atomic over all replicas. Time is the server's. A call may bring several decisions, each with the
-  three KEYS and six ARGV below; on a cluster only one, because their keys lie in different slots. What fails, fails at the first
+  three KEYS and the one ARGV below; on a cluster only one, because their keys lie in different slots. What fails, fails at the first
   write, so that an error means that nothing was counted.
 
   KEYS[1]  version: shared version of the key's record; "*" or "**" while a change is under way, "-" once deleted
   KEYS[2]  window:  requests counted in the open window
   KEYS[3]  period:  token of the period that the open window has, same expiry as the window
 
-  ARGV[1]  version of the replica's copy
-  ARGV[2]  "1" when the copy was read for this very request (fresh), else "0"
-  ARGV[3]  limit in requests, or "" for no limit
-  ARGV[4]  token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo"); "" for no limit
-  ARGV[5]  milliseconds that an installed version is kept
-  ARGV[6]  the server's time in milliseconds since 1970 from which on nobody waits for the answer any more
+  ARGV[1]  six words with a blank between each two: one text costs the client and the server less than six
+           version of the replica's copy
+           "1" when the copy was read for this very request (fresh), else "0"
+           limit in requests, or "-" for no limit
+           token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo"); "-" for no limit
+           milliseconds that an installed version is kept
+           the server's time in milliseconds since 1970 from which on nobody waits for the answer any more
 
   Answer, one text with four numbers for each decision in the order of the KEYS, all separated by blanks: a reply of so many
   numbers would cost the client more than all else about it.
@@ -73,9 +74,12 @@ local function decimal(number) return string.format('%.0f', number) end
 local time = redis.call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
-local function decide(versionKey, windowKey, periodKey, version, isFresh, limit, token, keptMs, untilMs)
+local function decide(versionKey, windowKey, periodKey, words)
+  local version, freshness, limitWord, token, keptMs, untilMs =
+    string.match(words, '^(%S+) ([01]) (%S+) (%S+) (%d+) (%d+)$')
+  local isFresh, limit = freshness == '1', tonumber(limitWord)
   -- The caller has decided without us meanwhile: a call that waited in a socket while the server stood still must not count.
-  if nowMs >= untilMs then return TOO_LATE, 0, 0 end
+  if nowMs >= tonumber(untilMs) then return TOO_LATE, 0, 0 end
 
   local values = redis.call('MGET', versionKey, windowKey, periodKey)
   local shared, period = values[1], values[3]
@@ -116,10 +120,8 @@ end
 
 local answers = {}
 for at = 0, #KEYS / 3 - 1 do
-  local k, a = 3 * at, 6 * at
-  local kind, remaining, resetAtMs = decide(
-    KEYS[k + 1], KEYS[k + 2], KEYS[k + 3],
-    ARGV[a + 1], ARGV[a + 2] == '1', tonumber(ARGV[a + 3]), ARGV[a + 4], ARGV[a + 5], tonumber(ARGV[a + 6]))
+  local k = 3 * at
+  local kind, remaining, resetAtMs = decide(KEYS[k + 1], KEYS[k + 2], KEYS[k + 3], ARGV[at + 1])
   answers[at + 1] = string.format('%d %.0f %.0f %.0f', kind, remaining, resetAtMs, nowMs)
 end
 return table.concat(answers, ' ')
