@@ -1,6 +1,6 @@
 import { ServerResponse } from 'node:http';
 
-/** Node's own step from a status line and fields to a head. Not documented, and the same since its first versions. */
+/** Node's own step from a status line and fields to a head. It is not documented: where it is missing, lines would be lost. */
 const storeHeader: unknown = Reflect.get(ServerResponse.prototype, '_storeHeader');
 if (typeof storeHeader !== 'function') throw new Error('This version of Node writes heads in another way.');
 
@@ -25,8 +25,8 @@ const DECISIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A response whose head may be given as lines, which Node would take apart, check and put together again: a fifth of what its server costs.
- * They go out as they are, right behind the status line, so they must be known to be sound.
+ * A response whose head may be given as lines, which Node would take apart, check and put together again. They go out as they are, right behind
+ * the status line, so they must be known to be sound.
  */
 export class LineResponse extends ServerResponse {
   /** Node's own: what `Keep-Alive` says, in milliseconds; 0 = nothing. */
