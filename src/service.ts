@@ -142,6 +142,7 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
       directory.drop(keyId);
       proxy.recheckUpgradesOf(keyId);
     });
+    changes.onReset(() => proxy.recheckUpgrades());
     lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
 
     const parts = { counting, keys: directory, usage, proxy, readiness, version };

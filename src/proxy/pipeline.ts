@@ -71,6 +71,8 @@ export interface Proxy extends ProxiedTraffic {
   readonly backendConnects: number;
   /** To be called for each key that changed: closes its switched connections, within a second, if it may not be used any more. */
   recheckUpgradesOf(keyId: string): void;
+  /** To be called when changes may have been missed: the same for every key that has switched connections. */
+  recheckUpgrades(): void;
   /** Closes the connections to the backend; what is in progress fails. */
   destroy(): void;
 }
@@ -163,6 +165,7 @@ export function createProxy(options: ProxyOptions): Proxy {
       for (const socket of upgrading) socket.destroy();
     },
     recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
+    recheckUpgrades: () => tunnels.recheckAll(),
     get backendLoad() {
       return { busy: pool.busyCount, waiting: pool.waitingCount, tunnels: tunnels.size };
     },

@@ -48,6 +48,11 @@ export class Tunnels {
     });
   }
 
+  /** Does so for all keys, for when changes may have been missed. */
+  recheckAll(): void {
+    for (const keyId of this.#byKey.keys()) this.recheck(keyId);
+  }
+
   /** Closes all tunnels of a key. */
   closeOf(keyId: string): void {
     for (const tunnel of this.#byKey.get(keyId) ?? []) tunnel.close();

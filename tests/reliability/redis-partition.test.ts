@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
+import type { GatewayProcess } from '../support/gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -24,6 +26,16 @@ afterAll(async () => {
   await server?.stop();
 });
 
+/** A connection that the backend has switched to another protocol. */
+async function upgrade({ url }: GatewayProcess, secret: string): Promise<RawPeer> {
+  const peer = await RawPeer.connect(Number(new URL(url).port));
+  peer.send(
+    `GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${secret}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+  );
+  expect(await peer.head()).toMatch(/^HTTP\/1\.1 101 /);
+  return peer;
+}
+
 describe('a replica that alone has lost Redis', () => {
   it('follows within five seconds when a key is deleted, disabled or enabled again elsewhere, and lets others go on', async () => {
     const cutOff = fleet.replicas[1];
@@ -36,6 +48,9 @@ describe('a replica that alone has lost Redis', () => {
     for (const { secret } of [deleted, disabled, kept]) expect(await statusOf(cutOff.url, secret)).toBe(200);
     await fleet.admin.call('PATCH', `/consumer-api-key/${enabled.id}`, { enabled: false });
     expect(await statusOf(cutOff.url, enabled.secret)).toBe(401);
+    const upgraded = await Promise.all(
+      [deleted, disabled, kept].map(({ secret }) => upgrade(cutOff, secret)),
+    );
     relay.refuse();
     await untilDegraded([cutOff], kept.secret, true);
 
@@ -61,5 +76,9 @@ describe('a replica that alone has lost Redis', () => {
     relay.pass(server.port);
     await untilDegraded([cutOff], kept.secret, false);
     expect(await statusOf(cutOff.url, deleted.secret)).toBe(401);
+    // What it was not told of while it was cut off it finds out.
+    await until(() => upgraded[0]?.ending !== 'open' && upgraded[1]?.ending !== 'open');
+    expect(upgraded[2]?.ending).toBe('open');
+    upgraded[2]?.socket.destroy();
   }, 40_000);
 });

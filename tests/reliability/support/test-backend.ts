@@ -20,7 +20,7 @@ export interface TestBackend {
   stop(): Promise<void>;
 }
 
-/** Answers 200 to everything, at once unless told otherwise. */
+/** Answers 200 to everything, at once unless told otherwise, and 101 to upgrades. */
 export async function startBackend(): Promise<TestBackend> {
   const targets: string[] = [];
   let isHolding = false;
@@ -34,6 +34,11 @@ export async function startBackend(): Promise<TestBackend> {
     }
     held.add(res);
     res.once('close', () => held.delete(res));
+  });
+  server.on('upgrade', (_req, socket) => {
+    const end = () => socket.destroy();
+    socket.on('error', end).on('end', end).resume();
+    socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
