@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, ListenOptions, Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
-import { answerError, refuseConnection, refuseOnSocket } from './answer-error.ts';
+import { answerError, closeAfterAnswer, refuseConnection, refuseOnSocket } from './answer-error.ts';
 import { hasOption } from './connection-options.ts';
 import { errorAnswer } from './error-answers.ts';
 import { LineResponse } from './line-response.ts';
@@ -102,8 +102,9 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   /** Requests behind which it is not certain where the next one begins. */
   const lastOnes = new WeakSet<IncomingMessage>();
   const serveInTurn = inTurn(serve);
-  const quiet = new QuietConnections();
   const unusedMs = timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS;
+  const shortestMs = Math.min(timeouts.idleMs, unusedMs);
+  const quiet = new QuietConnections(shortestMs);
 
   /** Says `Connection: close` once the server is closing, also when that began after the request. */
   class Response extends LineResponse {
@@ -134,12 +135,14 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     },
     serveInTurn,
   );
-  server.timeout = Math.min(timeouts.idleMs, unusedMs);
+  server.timeout = shortestMs;
   server.maxHeadersCount = 0; // bounded by bytes; a count would silently drop fields
   server.on('checkContinue', serveInTurn);
   server.on('checkExpectation', serveInTurn);
   server.on('upgrade', upgrade);
   server.on('connect', (_req: IncomingMessage, socket: Socket) => {
+    // Node has taken its own listener away: a client that resets the connection would end the process.
+    socket.on('error', () => socket.destroy());
     if (answerDue(socket) !== undefined) socket.destroy();
     else refuseSocket(socket, neverForwarded('CONNECT'));
   });
@@ -180,8 +183,14 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     }
     givenUp.add(socket);
     // An error page in the middle of a body would look like a part of it.
-    if (due?.headersSent) socket.destroy();
-    else refuseSocket(socket, fault);
+    if (due?.headersSent) {
+      socket.destroy();
+    } else if (due instanceof LineResponse && due.owner !== undefined) {
+      closeAfterAnswer(due);
+      due.owner.refuse(fault);
+    } else {
+      refuseSocket(socket, fault);
+    }
   }
 
   function readHead(req: IncomingMessage): RequestHead | TollgateError {
@@ -215,8 +224,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     res._keepAliveTimeout = timeouts.keepAliveMs;
     // Said here as well because Express replaces the methods of its responses.
     if (closing) res.shouldKeepAlive = false;
-    if (req.httpVersionMinor === 0 && !hasOption(req.headers.connection, 'keep-alive'))
-      res.shouldKeepAlive = false;
+    if (req.httpVersionMinor === 0) decideForOldClient(req, res);
     if (req.headers.upgrade !== undefined && lastOnes.has(req)) {
       res.shouldKeepAlive = false;
       lingerAfterAnswer(req.socket);
@@ -258,6 +266,13 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   };
 }
 
+/** HTTP/1.0: a connection is kept only on demand, and no answer comes in chunks, whatever `TE` says, which Node believes. */
+function decideForOldClient({ headers }: IncomingMessage, res: ServerResponse): void {
+  const isKept = hasOption(headers.connection, 'keep-alive') && !hasOption(headers.connection, 'close');
+  if (!isKept) res.shouldKeepAlive = false;
+  res.useChunkedEncodingByDefault = false;
+}
+
 function upgradeFault(req: IncomingMessage): TollgateError | undefined {
   if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) {
     return new TollgateError('bad_request', 'An upgrade must not have a body.');
@@ -270,17 +285,15 @@ function upgradeFault(req: IncomingMessage): TollgateError | undefined {
  * Called when nothing moved on the connection for the idle time while an answer is due. That is the client's fault when it does not
  * take what was written, or does not send what it announced; otherwise the backend is being waited for, which has its own deadline.
  */
-function endStalled(due: ServerResponse, socket: Socket): void {
+function endStalled(due: LineResponse, socket: Socket): void {
   const { req } = due;
   if (socket.writableLength > 0) {
     socket.destroy();
   } else if (!req.complete && !req.isPaused()) {
+    const fault = new TollgateError('request_timeout', 'The request body did not arrive in time.');
     if (due.headersSent) socket.destroy();
-    else
-      answerError(
-        due,
-        errorAnswer(new TollgateError('request_timeout', 'The request body did not arrive in time.')),
-      );
+    else if (due.owner !== undefined) due.owner.refuse(fault);
+    else answerError(due, errorAnswer(fault));
   }
 }
 

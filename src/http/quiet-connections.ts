@@ -12,11 +12,17 @@ interface Quiet {
  * anew twice for each request, from the one to the other and back. Here it runs on, and only when it rings is it asked which time applies.
  */
 export class QuietConnections {
+  readonly #shortestMs: number;
   readonly #known = new WeakMap<Socket, Quiet>();
+
+  /** `shortestMs` is the shortest of the times, with which sockets begin. */
+  constructor(shortestMs: number) {
+    this.#shortestMs = shortestMs;
+  }
 
   /**
    * To be asked at each `timeout` of the socket: whether it has been quiet for `allowedMs`. If not, it rings again when that time is
-   * over, unless something moves meanwhile.
+   * over, unless something moves meanwhile, and never later than the shortest time after something has.
    */
   isQuietFor(socket: Socket, allowedMs: number): boolean {
     const { bytesRead, bytesWritten, timeout = 0 } = socket;
@@ -25,7 +31,7 @@ export class QuietConnections {
     const quietMs = timeout + (hasMoved ? 0 : before.quietMs);
     if (quietMs >= allowedMs) return true;
     this.#known.set(socket, { bytesRead, bytesWritten, quietMs });
-    socket.setTimeout(allowedMs - quietMs);
+    socket.setTimeout(Math.min(this.#shortestMs, allowedMs - quietMs));
     return false;
   }
 }

@@ -24,14 +24,15 @@ export interface AuthenticateOptions {
  * Finds the key whose secret the request presents, from memory or from the record store. A request without a valid, enabled,
  * unexpired key is answered 401 here and touches nothing of any key; a record store that does not answer is a 503, never a 401.
  * What memory says against a key is said only when the shared version confirms it: a key that was enabled again, or whose expiry was
- * moved, works with its next request on every replica. An address that goes on with wrong keys is answered 429 instead, but each key is judged first: a valid one is always let through.
+ * moved, works with its next request on every replica. An address that goes on with wrong keys is answered 429 instead, but each key is
+ * judged first: a valid one is always let through.
  */
 export function authenticate({ keys, limiter, clock, failedCredentials }: AuthenticateOptions): Step {
   function refuse(exchange: Exchange, failure: TollgateError): void {
     exchange.refuse(failedCredentials?.answerTo(exchange.req, failure) ?? failure);
   }
 
-  function judge(exchange: Exchange, entry: KeyEntry | undefined, isCurrent: boolean): void {
+  function judge(exchange: Exchange, entry: KeyEntry | undefined, isConfirmed = false): void {
     if (entry === undefined) {
       refuse(exchange, invalidKey());
       return;
@@ -40,7 +41,11 @@ export function authenticate({ keys, limiter, clock, failedCredentials }: Authen
     if (fault === undefined) {
       exchange.entry = entry;
       exchange.next();
-    } else if (isCurrent) {
+    } else if (exchange.isFresh) {
+      // Nobody else makes its version known, and the next request of this key would have it read again.
+      const { keyId, version } = entry.grant;
+      limiter.decide({ keyId, version, fresh: true, quota: null }, () => refuse(exchange, fault));
+    } else if (isConfirmed) {
       refuse(exchange, fault);
     } else {
       refuseIfCurrent(exchange, entry, fault);
@@ -62,7 +67,7 @@ export function authenticate({ keys, limiter, clock, failedCredentials }: Authen
     keys.reload(entry, (error, reloaded) => {
       exchange.isFresh = true;
       if (error) exchange.refuse(unavailable(error));
-      else judge(exchange, reloaded, true);
+      else judge(exchange, reloaded);
     });
   }
 
@@ -81,13 +86,13 @@ export function authenticate({ keys, limiter, clock, failedCredentials }: Authen
     exchange.secret = credential.token;
     const entry = keys.find(credential.token);
     if (entry !== undefined) {
-      judge(exchange, entry, false);
+      judge(exchange, entry);
       return;
     }
     keys.load(credential.token, (error, loaded, fresh) => {
       exchange.isFresh = fresh;
       if (error) exchange.refuse(unavailable(error));
-      else judge(exchange, loaded, fresh);
+      else judge(exchange, loaded);
     });
   };
 }

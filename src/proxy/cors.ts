@@ -1,3 +1,4 @@
+import { closeAfterAnswer, hasMuchToSend } from '../http/answer-error.ts';
 import { fieldLine } from '../http/line-response.ts';
 import type { Exchange, Step } from './exchange.ts';
 import { RATE_LIMIT_FIELDS } from './rate-limit-headers.ts';
@@ -43,6 +44,7 @@ function answerPreflight(exchange: Exchange): void {
   const asked = req.headers['access-control-request-headers'];
   if (asked !== undefined) granted.push('Access-Control-Allow-Headers', asked);
   granted.push('Access-Control-Max-Age', String(PREFLIGHT_AGE_SECONDS));
+  if (hasMuchToSend(req)) closeAfterAnswer(res);
   res.writeLines(204, undefined, exchange.ownLines(), granted);
   res.end();
 }

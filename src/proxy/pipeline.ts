@@ -138,6 +138,7 @@ export function createProxy(options: ProxyOptions): Proxy {
   function run(steps: readonly Step[], req: IncomingMessage, res: LineResponse, head: RequestHead): void {
     const startedAtMs = clock.monotonicMs();
     const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
+    res.owner = exchange;
     if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);
     inFlight += 1;
     res.on('close', () => {

@@ -237,3 +237,19 @@ describe('rule 11: a backend that dies', () => {
     await client.until((text) => text.endsWith('ok'));
   });
 });
+
+describe('a CONNECT', () => {
+  const stage = withGateway();
+  const CONNECT = 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n';
+
+  it('whose client resets the connection, at once or after the answer, does no harm', async () => {
+    for (let i = 0; i < 20; i++) {
+      const client = await stage.gateway.send(CONNECT);
+      if (i % 2 === 0) await client.until((text) => text.startsWith('HTTP/1.1 405 '));
+      client.socket.resetAndDestroy();
+    }
+    stage.backend.answer(OK);
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await client.until((text) => text.endsWith('ok'));
+  });
+});

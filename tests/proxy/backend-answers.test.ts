@@ -297,6 +297,18 @@ describe("the backend's answer", () => {
     },
   );
 
+  it.each(['', 'Expect: y\r\n'])('has them also where its body comes later: %j', async (field) => {
+    const fields = `${field}X-A: caf\xe9\r\nContent-Disposition: attachment; filename="\xc3\xa9"\r\n`;
+    stage.backend.onConnection(async (connection) => {
+      await connection.head();
+      connection.send(`HTTP/1.1 200 OK\r\n${fields}Content-Length: 2\r\n\r\n`);
+    });
+    const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
+    expect(`${await client.head()}\r\n`).toContain(`\r\n${fields}`);
+    (await stage.backend.connection()).send('ok');
+    expect(await client.ended()).toMatch(/\r\n\r\nok$/);
+  });
+
   it('without a Date gets one, with one keeps it', async () => {
     expect(await answerTo('GET /', OK)).toMatch(/\r\nDate: /);
     const answer = await answerTo(

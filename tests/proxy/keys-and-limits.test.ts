@@ -106,6 +106,16 @@ describe('the key of a request', () => {
     expect(stage.gateway.recorded).toHaveLength(1);
   });
 
+  it('disabled before anybody knew of it is read once as well', async () => {
+    const known = stage.gateway.grants.get(stage.gateway.secret);
+    if (known === undefined) throw new Error('no key');
+    stage.gateway.grants.set(stage.gateway.secret, { ...known, enabled: false });
+    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
+    stage.gateway.isStoreDown = true;
+    expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
+  });
+
   it('disabled, and changed while it can not be read, is 503, never 401', async () => {
     stage.gateway.isFeedSilent = true;
     await stage.gateway.change({ enabled: false });

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { until } from '../support/until.ts';
 import { MANAGEMENT_PORTS, withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
@@ -121,8 +122,10 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
     ])('a chunked body with %s is never completed towards the backend', async (_what, body) => {
       const client = await stage.gateway.send(head('POST /', 'Transfer-Encoding: chunked') + body);
       const all = await client.ended();
-      expect(all).toMatch(/^HTTP\/1\.1 400 /);
+      expect(all).toMatch(/^HTTP\/1\.1 400 .*\r\nX-Request-Id: /s);
       expect(stage.backend.received).not.toContain('\r\n0\r\n\r\n');
+      await until(() => stage.gateway.observed.length === 1);
+      expect(stage.gateway.observed).toMatchObject([{ status: 400, outcome: 'bad_request' }]);
     });
   });
 
@@ -148,6 +151,21 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       ['a list of Hosts is 400', 'GET / HTTP/1.1\r\nHost: a, b\r\n\r\n', 400],
     ])('%s', async (_what, bytes, status) => {
       await expectRefused(bytes, status);
+    });
+
+    it.each([
+      ['', ''],
+      ['Connection: keep-alive, close\r\n', ''],
+      ['TE: chunked\r\n', 'Transfer-Encoding: chunked\r\n'],
+      ['Connection: keep-alive\r\nTE: chunked\r\n', 'Transfer-Encoding: chunked\r\n'],
+    ])('HTTP/1.0 with %j gets no chunks, and a connection that ends', async (fields, coding) => {
+      const body = coding === '' ? 'ok' : '2\r\nok\r\n0\r\n\r\n';
+      const length = coding === '' ? 'Content-Length: 2\r\n' : coding;
+      stage.backend.answer(`HTTP/1.1 200 OK\r\n${length}\r\n${body}`);
+      const client = await stage.gateway.send(
+        `GET / HTTP/1.0\r\n${fields}Authorization: Bearer ${stage.gateway.secret}\r\n\r\n`,
+      );
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\nok$/s);
     });
 
     it('HTTP/1.0 without a Host is served', async () => {

@@ -42,6 +42,8 @@ describe('rule 16: slow peers', () => {
     expect(await backend.ended()).toMatch(/\r\n\r\nhello$/);
     await until(() => stage.gateway.recorded.length === 1);
     expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
+    expect(stage.gateway.observed).toMatchObject([{ status: 408, outcome: 'request_timeout' }]);
+    expect(client.text).toMatch(/\r\nX-RateLimit-Remaining: .*\r\nX-Request-Id: /s);
   });
 
   it('a body that makes progress may take longer than any of the timeouts', async () => {

@@ -76,7 +76,7 @@ local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
 local function decide(versionKey, windowKey, periodKey, words)
   local version, freshness, limitWord, token, keptMs, untilMs =
-    string.match(words, '^(%S+) ([01]) (%S+) (%S+) (%d+) (%d+)$')
+    string.match(words, '^(%S+) ([01]) (%S+) (%S+) (%d+) (%S+)$')
   local isFresh, limit = freshness == '1', tonumber(limitWord)
   -- The caller has decided without us meanwhile: a call that waited in a socket while the server stood still must not count.
   if nowMs >= tonumber(untilMs) then return TOO_LATE, 0, 0 end
