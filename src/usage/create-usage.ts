@@ -74,10 +74,28 @@ export function createUsage(options: UsageOptions): Usage {
   const prune = () =>
     pruneHours(history, Math.floor(clock.nowMs() / HOUR_MS) - options.retentionDays * HOURS_A_DAY, log);
   const pruning = new Repeater(prune, random, HOUR_MS, HOUR_MS);
+  /** So that whoever asks right after an answer finds it counted. Of other replicas, what they have not written yet is missing. */
+  const writeOwn = async (): Promise<void> => {
+    // A store that did not take the last write will not be there for the reading either.
+    if (writer.stats.keysUnsettled > 0) return;
+    await writer.write();
+    // That write may have been under way before the last record.
+    if (tally.size > 0 && writer.stats.keysUnsettled === 0) await writer.write();
+  };
   return {
     recorder: tally,
-    reader: stored,
-    timeline: stored,
+    reader: {
+      read: async (keyId) => {
+        await writeOwn();
+        return stored.read(keyId);
+      },
+    },
+    timeline: {
+      readHours: async (keyId, sinceMs) => {
+        await writeOwn();
+        return stored.readHours(keyId, sinceMs);
+      },
+    },
     eraser: stored,
     get stats() {
       return { writer: writer.stats, flusher: flusher.stats, keysTallied: tally.size };
