@@ -1,7 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Settings } from './config.ts';
 import { maskedSettings } from './config.ts';
-import { mergeMetrics } from './observability/merge-metrics.ts';
+import { WorkerMetrics } from './observability/merge-metrics.ts';
+import { Silence } from './observability/silence.ts';
 import { openOpsPort } from './ops-port.ts';
 import type { Platform } from './platform/platform.ts';
 import type { Gateway } from './single-process.ts';
@@ -12,8 +13,10 @@ type Listening = WorkerMessage & { readonly tell: 'listening' };
 
 /** Between the end of a worker and the start of the one that takes its place. Milliseconds. */
 const RESTART_MS = 1000;
-/** Longest that a worker may take to report. Milliseconds. */
-const REPORT_DEADLINE_MS = 3000;
+/** Longest that a worker may take to report. Milliseconds. Half of what the probe in `k8s/` allows: one that is stuck must not cost all. */
+const REPORT_DEADLINE_MS = 1000;
+/** Longest that a worker may say nothing to those who ask, before it is killed. Milliseconds. */
+const MOST_SILENCE_MS = 30_000;
 /** What closing everything may take beyond `SHUTDOWN_DELAY_MS` and `SHUTDOWN_DRAIN_MS`. Milliseconds. */
 const STOP_MARGIN_MS = 45_000;
 
@@ -21,8 +24,9 @@ const STOP_MARGIN_MS = 45_000;
  * `WORKERS` replicas of one machine in a process each. They listen on the same ports, and the system spreads connections over them; this
  * process has the ops port, which speaks for all, and starts a worker anew when one dies. Rejects when a worker can't start.
  */
-export async function startWorkerGroup(settings: Settings, { log }: Platform): Promise<Gateway> {
-  const group = new WorkerGroup(settings, log);
+export async function startWorkerGroup(settings: Settings, platform: Platform): Promise<Gateway> {
+  const { log } = platform;
+  const group = new WorkerGroup(settings, platform);
   log.info({ settings: maskedSettings(settings) }, 'starting workers');
   const { port, adminPort } = await group.start();
   const ops = await openOpsPort(
@@ -50,14 +54,20 @@ export async function startWorkerGroup(settings: Settings, { log }: Platform): P
 class WorkerGroup {
   readonly #settings: Settings;
   readonly #log: Platform['log'];
-  readonly #waiting = new Map<number, (report: Report) => void>();
+  /** By the number of what was asked: resolves with whether the worker answered in time. */
+  readonly #waiting = new Map<number, (answered: boolean) => void>();
   readonly #listening = new WeakSet<Worker>();
+  /** What each worker said last, in time or not. */
+  readonly #readiness = new WeakMap<Worker, Report['readiness']>();
+  readonly #metrics = new WorkerMetrics();
+  readonly #silence: Silence<Worker>;
   #asked = 0;
   #isStopping = false;
 
-  constructor(settings: Settings, log: Platform['log']) {
+  constructor(settings: Settings, { log, clock }: Platform) {
     this.#settings = settings;
     this.#log = log;
+    this.#silence = new Silence(MOST_SILENCE_MS, clock);
   }
 
   async start(): Promise<Listening> {
@@ -74,27 +84,29 @@ class WorkerGroup {
     return listening;
   }
 
-  /** Ready when all of the workers are; of each component the first fault that one of them has. */
+  /** Ready when one of the workers is and answers; of each component the first fault that one of them has. */
   async readiness(): Promise<{
     readonly ready: boolean;
     readonly components: Readonly<Record<string, string>>;
   }> {
-    const reports = await this.#reports();
+    const answering = await this.#askAll();
     const components: Record<string, string> = {};
-    for (const { readiness } of reports) {
-      for (const [name, state] of Object.entries(readiness.components)) {
+    // Those that did not answer in time are heard too: one that starts while a store hangs says so, but late.
+    for (const worker of this.#workers()) {
+      for (const [name, state] of Object.entries(this.#readiness.get(worker)?.components ?? {})) {
         if (components[name] === undefined || components[name] === 'ok') components[name] = state;
       }
     }
-    const answering = reports.filter(({ readiness }) => readiness.ready).length;
+    const ready = answering.filter((worker) => this.#readiness.get(worker)?.ready).length;
     components.workers =
-      answering === this.#settings.workers ? 'ok' : `${answering} of ${this.#settings.workers} ready`;
+      ready === this.#settings.workers ? 'ok' : `${ready} of ${this.#settings.workers} ready`;
     if (this.#isStopping) components.replica = 'shutting down';
-    return { ready: answering > 0 && !this.#isStopping, components };
+    return { ready: ready > 0 && !this.#isStopping, components };
   }
 
   async metrics(): Promise<{ readonly contentType: string; readonly text: string }> {
-    return mergeMetrics((await this.#reports()).map((report) => report.metrics));
+    const answering = await this.#askAll();
+    return this.#metrics.merged(new Set(answering.map(({ id }) => id)));
   }
 
   async stop(): Promise<boolean> {
@@ -115,18 +127,20 @@ class WorkerGroup {
   /** Starts a worker. Resolves once it listens; rejects when it ends before. */
   #fork(): Promise<Listening> {
     const worker = cluster.fork();
+    this.#metrics.started(worker.id);
     this.#log.info({ worker: worker.process.pid }, 'a worker starts');
     const listening = Promise.withResolvers<Listening>();
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
       if (message.tell === 'report') {
-        this.#waiting.get(message.number)?.(message);
+        this.#note(worker, message);
         return;
       }
       this.#listening.add(worker);
       listening.resolve(message);
     });
     worker.once('exit', (code, signal) => {
+      this.#metrics.ended(worker.id);
       if (this.#listening.has(worker)) this.#replace(worker, code, signal);
       else
         listening.reject(new Error(`A worker ended with code ${code} before it listened; its log says why.`));
@@ -146,27 +160,46 @@ class WorkerGroup {
     }, RESTART_MS);
   }
 
-  async #reports(): Promise<readonly Report[]> {
-    const reports = await Promise.all(this.#workers().map((worker) => this.#report(worker)));
-    return reports.filter((report) => report !== undefined);
+  #note(worker: Worker, { number, readiness, metrics }: Report): void {
+    this.#silence.broken(worker);
+    this.#readiness.set(worker, readiness);
+    this.#metrics.told(worker.id, metrics);
+    this.#waiting.get(number)?.(true);
   }
 
-  /** Undefined when the worker does not report in time: it is starting, stopping or stuck. */
-  async #report(worker: Worker): Promise<Report | undefined> {
+  /** Has all workers report. Resolves with those that did in time; the others are starting, stopping or stuck. */
+  async #askAll(): Promise<readonly Worker[]> {
+    const asked = await Promise.all(
+      this.#workers().map(async (worker) => ((await this.#ask(worker)) ? [worker] : [])),
+    );
+    return asked.flat();
+  }
+
+  async #ask(worker: Worker): Promise<boolean> {
     const number = ++this.#asked;
-    const answer = Promise.withResolvers<Report | undefined>();
-    const timer = setTimeout(() => answer.resolve(undefined), REPORT_DEADLINE_MS);
+    const answer = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => {
+      answer.resolve(false);
+      this.#overdue(worker);
+    }, REPORT_DEADLINE_MS);
     this.#waiting.set(number, answer.resolve);
     try {
-      if (!worker.isConnected()) return undefined;
+      if (!worker.isConnected()) return false;
       worker.send({ ask: 'report', number }, (error) => {
-        if (error) answer.resolve(undefined);
+        if (error) answer.resolve(false);
       });
       return await answer.promise;
     } finally {
       clearTimeout(timer);
       this.#waiting.delete(number);
     }
+  }
+
+  /** A stuck worker is killed, so that another one takes its place: the system goes on giving it connections, which nobody serves. */
+  #overdue(worker: Worker): void {
+    if (this.#isStopping || !this.#listening.has(worker) || !this.#silence.overdue(worker)) return;
+    this.#log.error({ worker: worker.process.pid }, 'a worker is stuck and is killed');
+    worker.process.kill('SIGKILL');
   }
 
   #workers(): readonly Worker[] {

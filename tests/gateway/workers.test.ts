@@ -1,10 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, isAlive, runGateway, startGateway } from '../support/gateway.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -36,13 +38,17 @@ async function metric(pattern: RegExp): Promise<number> {
   return Number(pattern.exec(text)?.[1]);
 }
 
+const ADMITTED = /^tollgate_requests_total\{[^}]*outcome="admitted"[^}]*\} (\d+)$/m;
+const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="admitted"\} (\d+)$/m;
+const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
+
 describe('two workers', () => {
   it('share one port, count exactly together, and show their metrics as one', async () => {
     const admin = new Admin(gateway.url);
     await admin.makePlan('workers', 60, 'hour');
     const { id, secret } = await admin.makeKey('workers', 'workers');
     expect(await burst([gateway.url], { secret, requests: 100, inFlight: 40 })).toEqual({ 200: 60, 429: 40 });
-    expect(await metric(/^tollgate_requests_total\{[^}]*outcome="admitted"[^}]*\} (\d+)$/m)).toBe(60);
+    expect(await metric(ADMITTED)).toBe(60);
     expect(await metric(/^tollgate_ready (\d+)$/m)).toBe(2);
     await until(async () => (await admin.detail(id)).usage.totalRequests === 100);
   });
@@ -55,6 +61,74 @@ describe('two workers', () => {
     });
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2, { timeoutMs: 20_000 });
     expect(gateway.workerPids()).toEqual([second, expect.any(Number)]);
+  });
+
+  it('do not forget what one had counted that died, nor count it twice', async () => {
+    const admin = new Admin(gateway.url);
+    await admin.makePlan('counting', 1000, 'hour');
+    const { secret } = await admin.makeKey('counting', 'counting');
+    // So many connections that the system gives each worker some.
+    await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
+    expect(await metric(ADMITTED)).toBe(100);
+    const cpuSeconds = await metric(CPU_SECONDS);
+    process.kill(gateway.workerPids()[0] ?? Number.NaN, 'SIGKILL');
+    await until(() => gateway.output().includes('a worker died'));
+    expect(await metric(ADMITTED)).toBe(100);
+    expect(await metric(OBSERVED)).toBe(100);
+    expect(await metric(CPU_SECONDS)).toBeGreaterThanOrEqual(cpuSeconds);
+    await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
+    await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
+    expect(await metric(ADMITTED)).toBe(200);
+    expect(await metric(OBSERVED)).toBe(200);
+  });
+
+  it('are ready within 2 s while one of them is stuck, and do not forget what that one had counted', async () => {
+    const admin = new Admin(gateway.url);
+    await admin.makePlan('counting', 1000, 'hour');
+    const { secret } = await admin.makeKey('counting', 'counting');
+    await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
+    expect(await metric(ADMITTED)).toBe(100);
+    const stuck = gateway.workerPids()[0] ?? Number.NaN;
+    process.kill(stuck, 'SIGSTOP');
+    try {
+      await until(async () => {
+        // As long as the probe in `k8s/` waits.
+        const probe = await fetch(`${gateway.opsUrl}/readyz`, { signal: AbortSignal.timeout(2000) });
+        return probe.ok && (await probe.text()).includes('1 of 2 ready');
+      });
+      expect(await metric(ADMITTED)).toBe(100);
+      expect(await metric(OBSERVED)).toBe(100);
+      await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 1);
+    } finally {
+      process.kill(stuck, 'SIGCONT');
+    }
+    await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
+    expect(await metric(ADMITTED)).toBe(100);
+  });
+
+  it('name a store that hangs while they start', async () => {
+    const relay = await TcpRelay.start(Number(new URL(fleet.databaseUrl).port));
+    relay.silence();
+    const unready = await startGateway(
+      {
+        ...fleet.environment,
+        DATABASE_URL: relay.urlOf(fleet.databaseUrl),
+        WORKERS: '2',
+        PORT: String(await freePort()),
+      },
+      { isReady: false },
+    );
+    try {
+      await until(async () => (await readyz(unready.opsUrl)).components.postgres === 'no answer in time');
+      // This one begins a new check of the store, which takes longer than a worker may.
+      expect(await readyz(unready.opsUrl)).toMatchObject({
+        status: 503,
+        components: { postgres: 'no answer in time' },
+      });
+    } finally {
+      await unready.stop();
+      await relay.stop();
+    }
   });
 
   it('end with code 0 at SIGTERM, and leave no process behind', async () => {

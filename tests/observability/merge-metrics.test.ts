@@ -1,0 +1,123 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type MetricsSnapshot, WorkerMetrics } from '../../src/observability/merge-metrics.ts';
+
+/** What a worker has counted. */
+class CountingWorker {
+  readonly registry = new Registry();
+  readonly #registers = { registers: [this.registry], help: 'help' };
+  readonly requests = new Counter({ name: 'requests_total', labelNames: ['outcome'], ...this.#registers });
+  readonly ofKeys = new Counter({ name: 'key_requests_total', labelNames: ['key_id'], ...this.#registers });
+  readonly seconds = new Histogram({ name: 'seconds', buckets: [1, 2], ...this.#registers });
+  readonly open = new Gauge({ name: 'open', ...this.#registers });
+
+  /** As it arrives at another process. */
+  async snapshot(): Promise<MetricsSnapshot> {
+    return JSON.parse(JSON.stringify(await this.registry.getMetricsAsJSON())) as MetricsSnapshot;
+  }
+}
+
+let metrics: WorkerMetrics;
+
+beforeEach(() => {
+  metrics = new WorkerMetrics();
+});
+
+/** The samples of all workers together, while only some answer. */
+async function samples(answering: readonly number[]): Promise<readonly string[]> {
+  const { text } = await metrics.merged(new Set(answering));
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+}
+
+/** Worker `id` starts, counts, and tells it. */
+async function runs(id: number, count: (worker: CountingWorker) => void): Promise<void> {
+  const worker = new CountingWorker();
+  count(worker);
+  metrics.started(id);
+  metrics.told(id, await worker.snapshot());
+}
+
+describe('the metrics of workers', () => {
+  it('are those of all that answer, added up', async () => {
+    await runs(1, ({ requests, open }) => {
+      requests.inc({ outcome: 'admitted' }, 2);
+      open.set(3);
+    });
+    await runs(2, ({ requests, open }) => {
+      requests.inc({ outcome: 'admitted' }, 40);
+      open.set(4);
+    });
+    expect(await samples([1, 2])).toEqual(
+      expect.arrayContaining(['requests_total{outcome="admitted"} 42', 'open 7']),
+    );
+  });
+
+  it('keep the counters and histograms of a worker that does not answer, without its gauges', async () => {
+    await runs(1, ({ requests, seconds, open }) => {
+      requests.inc({ outcome: 'admitted' }, 2);
+      seconds.observe(1.5);
+      open.set(3);
+    });
+    await runs(2, ({ requests, seconds, open }) => {
+      requests.inc({ outcome: 'admitted' }, 40);
+      seconds.observe(0.5);
+      open.set(4);
+    });
+    const silent = await samples([2]);
+    expect(silent).toEqual([
+      'requests_total{outcome="admitted"} 42',
+      'seconds_bucket{le="1"} 1',
+      'seconds_bucket{le="2"} 2',
+      'seconds_bucket{le="+Inf"} 2',
+      'seconds_sum 2',
+      'seconds_count 2',
+      'open 4',
+    ]);
+    metrics.ended(1);
+    expect(await samples([2])).toEqual(expect.arrayContaining([...silent]));
+    expect(await samples([2])).toHaveLength(silent.length);
+  });
+
+  it('keep what each of many workers had counted when it ended, once', async () => {
+    for (let id = 1; id <= 50; id++) {
+      await runs(id, ({ requests }) => requests.inc({ outcome: id % 2 === 0 ? 'even' : 'odd' }, id));
+      metrics.ended(id);
+      metrics.ended(id);
+    }
+    const kept = (await samples([])).filter((line) => line.startsWith('requests_total'));
+    expect(kept).toEqual(['requests_total{outcome="odd"} 625', 'requests_total{outcome="even"} 650']);
+  });
+
+  it('leave out what arrives from a worker after its end', async () => {
+    await runs(1, ({ requests }) => requests.inc(2));
+    metrics.ended(1);
+    const late = new CountingWorker();
+    late.requests.inc(3);
+    metrics.told(1, await late.snapshot());
+    expect(await samples([1])).toContain('requests_total 2');
+  });
+
+  it("keep an ended worker's counts of keys only as long as another worker shows the key", async () => {
+    await runs(1, ({ ofKeys }) => {
+      ofKeys.inc({ key_id: 'busy' }, 2);
+      ofKeys.inc({ key_id: 'silent' }, 2);
+    });
+    await runs(2, ({ ofKeys }) => ofKeys.inc({ key_id: 'busy' }, 40));
+    metrics.ended(1);
+    const ofKeys = async () => (await samples([2])).filter((line) => line.startsWith('key_requests_total'));
+    expect(await ofKeys()).toEqual(['key_requests_total{key_id="busy"} 42']);
+    metrics.told(2, await new CountingWorker().snapshot());
+    expect(await ofKeys()).toEqual([]);
+  });
+
+  it('treat the counters of Node and of the process like all others', async () => {
+    await runs(1, ({ registry }) => collectDefaultMetrics({ register: registry }));
+    const namesOf = (lines: readonly string[]) => new Set(lines.map((line) => line.replace(/[ {].*/, '')));
+    expect(namesOf(await samples([1]))).toContain('process_resident_memory_bytes');
+    metrics.ended(1);
+    const names = namesOf(await samples([]));
+    expect(names).toContain('process_cpu_seconds_total');
+    expect(names).not.toContain('process_resident_memory_bytes');
+    expect(names).not.toContain('nodejs_heap_size_used_bytes');
+  });
+});
