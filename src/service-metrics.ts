@@ -46,7 +46,7 @@ export function gatewayReadings({
     {
       ...gauge(
         'tollgate_usage_flush_lag_seconds',
-        'How late the most overdue move of usage to Postgres was.',
+        'How late the most overdue move of usage to Postgres was, since its last try.',
         () => usage.stats.flusher.lagMs / 1000,
       ),
       ofWorkers: 'max',
@@ -96,16 +96,16 @@ export function gatewayReadings({
     gauge('tollgate_ready', 'Whether the replica wants traffic.', () => Number(readiness.last().ready)),
     {
       ...gauge('tollgate_component_up', 'Whether a component answered its last check.', () =>
-        Object.entries(readiness.last().components).map(
-          ([component, state]) => [{ component }, Number(state === 'ok')] as const,
-        ),
+        Object.entries(readiness.last().components)
+          // That the replica shuts down is no fault of a component's.
+          .filter(([component]) => component !== 'replica')
+          .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
       ),
       ofWorkers: 'min',
     },
-    {
-      ...gauge('tollgate_build_info', 'What runs here.', () => [[{ version, node: process.version }, 1]]),
-      ofWorkers: 'max',
-    },
+    gauge('tollgate_build_info', 'Processes, and what runs in them.', () => [
+      [{ version, node: process.version }, 1],
+    ]),
   ];
 }
 
@@ -167,8 +167,10 @@ function sharedLimiterReadings({
       ),
       [{ kind: 'denied', mode: 'local_denial' }, localDenials.answered],
     ]),
-    gauge('tollgate_limiter_degraded', 'Whether this replica decides without Redis.', () =>
-      Number(breaker.state !== 'closed'),
+    gauge(
+      'tollgate_limiter_degraded',
+      'Whether this replica made its last decision without Redis, less than a minute ago.',
+      () => Number(failureMode.isDegraded),
     ),
     gauge('tollgate_limiter_breaker_state', 'State of the circuit to Redis.', () =>
       (['closed', 'open', 'half-open'] as const).map(

@@ -1,3 +1,4 @@
+import type { Clock } from '../platform/clock.ts';
 import { NotCounted } from './not-counted.ts';
 import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
 
@@ -19,6 +20,7 @@ export interface DecisionCounts {
 /** What `FailureModeLimiter` needs. */
 export interface FailureModeOptions {
   readonly mode: FailureMode;
+  readonly clock: Clock;
   /** Counts on this replica only, in a table of its own. Must call back before `decide` returns. */
   readonly local: RateLimiter;
   /** Replicas that share a limit, this one included; at least 1. */
@@ -28,6 +30,9 @@ export interface FailureModeOptions {
   /** Called with each decision of the inner limiter: it answers. */
   readonly onShared?: () => void;
 }
+
+/** Where nobody asks, nothing is found out: a decision without the inner limiter says nothing about now after that long. Milliseconds. */
+const DEGRADED_MS = 60_000;
 
 /**
  * Decides where the inner limiter is `unavailable`, and marks those decisions as `degraded`. In `local` mode a replica admits the
@@ -40,20 +45,29 @@ export class FailureModeLimiter implements RateLimiter {
   readonly degraded: DecisionCounts = noDecisions();
   readonly #inner: RateLimiter;
   readonly #options: FailureModeOptions;
+  /** When the last decision was made without the inner limiter, by the monotonic clock; undefined when the inner one made it. */
+  #aloneAtMs: number | undefined;
 
   constructor(inner: RateLimiter, options: FailureModeOptions) {
     this.#inner = inner;
     this.#options = options;
   }
 
+  /** Whether the last decision was made without the inner limiter, in every mode, and less than a minute ago. */
+  get isDegraded(): boolean {
+    return this.#aloneAtMs !== undefined && this.#options.clock.monotonicMs() - this.#aloneAtMs < DEGRADED_MS;
+  }
+
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
     this.#inner.decide(subject, (decision) => {
       count(this.shared, decision);
       if (decision.kind !== 'unavailable') {
+        this.#aloneAtMs = undefined;
         this.#options.onShared?.();
         decided(decision);
         return;
       }
+      this.#aloneAtMs = this.#options.clock.monotonicMs();
       this.#decideAlone(subject, decision, (alone) => {
         count(this.degraded, alone);
         decided(alone);

@@ -42,6 +42,7 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
   });
   const failureMode = new FailureModeLimiter(breaker, {
     mode,
+    clock,
     local: new InProcessRateLimiter(new WindowTable(), clock),
     liveReplicas,
     onUncounted: (keyId, quota, resetAtMs) => uncounted.note(keyId, quota, resetAtMs),

@@ -5,6 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n';
@@ -116,6 +117,22 @@ describe('the metrics', () => {
     const text = await scrape();
     expect(sum(text, 'tollgate_key_requests_total', { key_id: busy.id, outcome: 'admitted' })).toBe(40);
     expect(text.match(/key_[0-9A-Z]{26}/g)).toEqual([busy.id]);
+  });
+
+  it('take no component for down because the replica shuts down', async () => {
+    const leaving = await startGateway({ ...fleet.environment, SHUTDOWN_DELAY_MS: '60000' });
+    try {
+      void leaving.stop();
+      await until(async () => (await fetch(`${leaving.opsUrl}/readyz`)).status === 503);
+      const text = await (await fetch(`${leaving.opsUrl}/metrics`)).text();
+      expect(sum(text, 'tollgate_ready')).toBe(0);
+      expect(text.match(/^tollgate_component_up.*$/gm)).toEqual([
+        'tollgate_component_up{component="postgres"} 1',
+        'tollgate_component_up{component="redis"} 1',
+      ]);
+    } finally {
+      await leaving.kill();
+    }
   });
 
   it('are each described in docs/metrics.md, and no others are', async () => {

@@ -23,6 +23,7 @@ function setUp(mode: FailureMode, cause: Error = new CircuitOpen()) {
   let shared = 0;
   const limiter = new FailureModeLimiter(inner, {
     mode,
+    clock,
     local: new InProcessRateLimiter(new WindowTable(), clock),
     liveReplicas: () => answers.liveReplicas,
     onUncounted: (keyId) => uncounted.push(keyId),
@@ -111,6 +112,34 @@ describe('the failure mode', () => {
       expect(sharedCalls()).toBe(4);
     },
   );
+
+  it.each<FailureMode>(['local', 'open', 'closed'])(
+    '%s is degraded from its first decision on, until the shared limiter decides again',
+    (mode) => {
+      const { ask, answers, limiter } = setUp(mode, new Error('Command timed out'));
+      expect(limiter.isDegraded).toBe(false);
+      const unavailable = answers.inner;
+      ask();
+      expect(limiter.isDegraded).toBe(true);
+      answers.inner = { kind: 'stale' };
+      ask();
+      expect(limiter.isDegraded).toBe(false);
+      answers.inner = unavailable;
+      ask();
+      expect(limiter.isDegraded).toBe(true);
+    },
+  );
+
+  it('is degraded for a minute after the last decision where no other follows', () => {
+    const { ask, clock, limiter } = setUp('local');
+    ask();
+    clock.advance(59_999);
+    ask();
+    clock.advance(59_999);
+    expect(limiter.isDegraded).toBe(true);
+    clock.advance(1);
+    expect(limiter.isDegraded).toBe(false);
+  });
 
   it('peeks at the shared count', async () => {
     expect(await setUp('local').limiter.peek('key_1', quota(1, 'hour'))).toMatchObject({ used: 7 });
