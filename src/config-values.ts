@@ -90,18 +90,49 @@ export const backendUrl: Parse<URL> = (value) => {
   return url;
 };
 
-/** One store URL, or several separated by commas (the nodes of a cluster, the sentinels), of which only the first needs its scheme. */
-export function storeUrl(protocols: readonly string[]): Parse<string> {
-  return (value) => {
-    const parts = value.split(',').map((part) => part.trim());
-    const allAllowed = parts.every((part, index) => {
-      const url = URL.parse(index === 0 || part.includes('://') ? part : `${protocols[0]}//${part}`);
-      return url !== null && protocols.includes(url.protocol) && url.hostname !== '';
-    });
-    if (!allAllowed)
-      throw new Error(`must be a URL that starts with ${protocols.map((name) => `${name}//`).join(' or ')}`);
-    return value;
-  };
+/** The URL of one Postgres server. */
+export const postgresUrl: Parse<string> = (value) => {
+  const url = URL.parse(value);
+  if (url === null || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hostname === '')
+    throw new Error('must be a URL of one server that starts with postgres:// or postgresql://');
+  if (`${url.hostname}${url.searchParams.get('host')}`.includes(','))
+    throw new Error('must name one host: several are not supported');
+  // The client takes a percent sign that begins no escape as it is, and then all of them.
+  if (!/%(?![0-9a-f]{2})/i.test(value)) requireDecodable(url);
+  return value;
+};
+
+/**
+ * The URL of one Redis server, or several separated by commas (the nodes of a cluster, the sentinels), of which only the first needs its
+ * scheme.
+ */
+export const redisUrl: Parse<string> = (value) => {
+  for (const url of redisNodes(value)) {
+    if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '')
+      throw new Error('must be a URL that starts with redis:// or rediss://');
+    requireDecodable(url);
+    if (!DATABASE_NUMBER.test(url.searchParams.get('db') ?? '0'))
+      throw new Error('must have a number as db in its query');
+  }
+  return value;
+};
+
+/** The nodes that a Redis URL names; null for one that is no URL. */
+export function redisNodes(value: string): readonly (URL | null)[] {
+  return value.split(',').map((node, index) => {
+    const part = node.trim();
+    return URL.parse(index === 0 || part.includes('://') ? part : `redis://${part}`);
+  });
+}
+
+const DATABASE_NUMBER = /^\d{1,5}$/;
+
+function requireDecodable({ username, password, pathname }: URL): void {
+  try {
+    decodeURIComponent(username + password + pathname);
+  } catch {
+    throw new Error('must be percent-encoded properly: write a percent sign itself as %25');
+  }
 }
 
 /** Tokens that fit in a Bearer header (RFC 6750 2.1), at least 32 characters each; all are valid. */
@@ -177,9 +208,12 @@ export const corsOrigins: Parse<readonly string[]> = (value) => {
   return origins;
 };
 
+/** Entries separated by commas; none for an empty value alone, so that a list that lost its entries is not taken for one not set. */
 function list(value: string): readonly string[] {
-  return value
+  const entries = value
     .split(',')
     .map((entry) => entry.trim())
     .filter((entry) => entry !== '');
+  if (value !== '' && entries.length === 0) throw new Error('must have an entry beside its commas');
+  return entries;
 }

@@ -16,8 +16,10 @@ import {
   type Parse,
   pattern,
   port,
+  postgresUrl,
+  redisNodes,
+  redisUrl,
   rootTokens,
-  storeUrl,
   text,
 } from './config-values.ts';
 import { readTracing } from './tracing-settings.ts';
@@ -42,8 +44,8 @@ export const SETTINGS = {
   backendUrl: required('BACKEND_URL', backendUrl),
   rootTokens: secret('ROOT_TOKEN', rootTokens),
   encryptionKeys: secret('ENCRYPTION_KEY', encryptionKeys),
-  databaseUrl: secret('DATABASE_URL', optional(storeUrl(['postgres:', 'postgresql:']))),
-  redisUrl: secret('REDIS_URL', optional(storeUrl(['redis:', 'rediss:']))),
+  databaseUrl: secret('DATABASE_URL', optional(postgresUrl)),
+  redisUrl: secret('REDIS_URL', optional(redisUrl)),
   redisMode: setting('REDIS_MODE', 'single', oneOf('single', 'cluster', 'sentinel')),
   host: setting(
     'HOST',
@@ -282,6 +284,19 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
   ) {
     faults.push(`REDIS_URL: is required with REDIS_MODE=${values.redisMode}`);
   }
+  return [...faults, ...redisFaults(values)];
+}
+
+/** What the mode makes of the URL, which is well-formed in itself. */
+function redisFaults({ redisMode, redisUrl: url }: Partial<Values>): readonly string[] {
+  // Sentinels may be several, and the path is the name of their master.
+  if (!url || redisMode === undefined || redisMode === 'sentinel') return [];
+  const nodes = redisNodes(url);
+  const faults: string[] = [];
+  if (redisMode === 'single' && nodes.length > 1)
+    faults.push('REDIS_URL: must name one server with REDIS_MODE=single');
+  if (!/^(?:\/\d{0,5})?$/.test(nodes.at(-1)?.pathname ?? ''))
+    faults.push(`REDIS_URL: must end with the port or the number of a database with REDIS_MODE=${redisMode}`);
   return faults;
 }
 

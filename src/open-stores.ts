@@ -52,7 +52,8 @@ export async function openRecordStore(settings: RecordSettings, { log }: Platfor
     ...options,
     url: settings.databaseUrl,
     maxConnections: POSTGRES_CONNECTIONS,
-    onIdleError: (error) => log.warn({ err: error }, 'an idle Postgres connection broke'),
+    // Not the error itself: it carries the whole client, with what it takes to cancel its queries.
+    onIdleError: (error) => log.warn({ reason: error.message }, 'an idle Postgres connection broke'),
   });
 }
 

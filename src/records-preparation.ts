@@ -1,3 +1,4 @@
+import type { Settings } from './config.ts';
 import { type Component, ReadinessFault } from './observability/readiness.ts';
 import type { Logger } from './platform/logger.ts';
 import type { Records } from './storage/postgres/open-records.ts';
@@ -11,7 +12,7 @@ const RETRY_MS = 1000;
 export class RecordsPreparation implements Component {
   readonly name = 'postgres';
   readonly #records: Records;
-  readonly #migrates: boolean;
+  readonly #settings: Pick<Settings, 'autoMigrate' | 'defaultPlanId'>;
   readonly #log: Logger;
   #state: 'preparing' | 'pending' | 'prepared' = 'preparing';
   #isStopped = false;
@@ -19,9 +20,9 @@ export class RecordsPreparation implements Component {
   #endPause: () => void = () => {};
   #isFailing = false;
 
-  constructor(records: Records, migrates: boolean, log: Logger) {
+  constructor(records: Records, settings: Pick<Settings, 'autoMigrate' | 'defaultPlanId'>, log: Logger) {
     this.#records = records;
-    this.#migrates = migrates;
+    this.#settings = settings;
     this.#log = log;
   }
 
@@ -53,13 +54,15 @@ export class RecordsPreparation implements Component {
   /** Resolves with whether the store is prepared. */
   async #attempt(): Promise<boolean> {
     try {
-      const applied = this.#migrates ? await this.#records.migrate() : [];
+      const { autoMigrate } = this.#settings;
+      const applied = autoMigrate ? await this.#records.migrate() : [];
       if (applied.length > 0) this.#log.info({ migrations: applied }, 'migrations applied');
-      const pending = this.#migrates ? [] : await this.#records.pendingMigrations();
+      const pending = autoMigrate ? [] : await this.#records.pendingMigrations();
       if (pending.length > 0) {
         this.#state = 'pending';
         return false;
       }
+      await this.#checkDefaultPlan();
       this.#state = 'prepared';
       return true;
     } catch (error) {
@@ -68,6 +71,15 @@ export class RecordsPreparation implements Component {
       this.#isFailing = true;
       return false;
     }
+  }
+
+  async #checkDefaultPlan(): Promise<void> {
+    const { defaultPlanId } = this.#settings;
+    if (defaultPlanId !== null && (await this.#records.plans.find(defaultPlanId)) === undefined)
+      this.#log.warn(
+        { defaultPlanId },
+        'DEFAULT_PLAN_ID names no plan: keys without a plan of their own are answered 503 until it is made',
+      );
   }
 
   #pause(): Promise<void> {

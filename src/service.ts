@@ -66,7 +66,7 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
     lifecycle.add('counting', CLOSE_DEADLINE_MS, () => counting.close());
     const { limiter, versions, changes } = counting;
 
-    const preparation = new RecordsPreparation(records, settings.autoMigrate, log);
+    const preparation = new RecordsPreparation(records, settings, log);
     lifecycle.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
     const readiness = new Readiness(
       [preparation, ...(counting.component ? [counting.component] : [])],

@@ -5,7 +5,7 @@ import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeyGrant } from './consumer-key.ts';
 import { isKeyId, keyIdMaker } from './key-id.ts';
 import { cursorAfter, idOfCursor } from './key-list-cursor.ts';
-import type { KeyChanges, KeyRepository, StoredKey } from './key-repository.ts';
+import type { KeyChanges, KeyRepository } from './key-repository.ts';
 import { createSecret, maskedSecret } from './secret-format.ts';
 import type { SecretVault } from './secret-vault.ts';
 
@@ -93,8 +93,13 @@ export class KeyService {
 
   /** Throws `KeyNotFound`. */
   async detail(keyId: string): Promise<KeyDetail> {
-    const { vault, keyPrefix, reveal } = this.#options;
-    const { key, sealedSecret, grant } = await this.#find(keyId);
+    const { repository, vault, keyPrefix, reveal } = this.#options;
+    // What has another form is no key, and may hold what a database refuses.
+    const stored = isKeyId(keyId) ? await repository.find(keyId) : undefined;
+    if (stored === undefined) {
+      throw new KeyNotFound();
+    }
+    const { key, sealedSecret, grant } = stored;
     const masked = reveal === 'once' || sealedSecret === null;
     return { key, secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret), grant };
   }
@@ -102,20 +107,20 @@ export class KeyService {
   /** Throws `KeyNotFound`. */
   async update(keyId: string, changes: KeyChanges): Promise<ConsumerKey> {
     const { repository, versions, clock } = this.#options;
-    await this.#find(keyId);
+    await this.#requireKey(keyId);
     await versions.announce([keyId]);
     const updated = await repository.update(keyId, changes, clock.nowMs());
     if (updated === undefined) {
       throw new KeyNotFound();
     }
-    await versions.settle([{ keyId, version: updated.grant.version }]);
+    await versions.settle([{ keyId, version: updated.version }]);
     return updated.key;
   }
 
   /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
   async bind(keyId: string, planId: string): Promise<KeyGrant> {
     const { repository, versions, clock } = this.#options;
-    await this.#find(keyId);
+    await this.#requireKey(keyId);
     if (!(await repository.planExists(planId))) {
       throw new PlanNotFound();
     }
@@ -134,7 +139,7 @@ export class KeyService {
   /** The key's secret is refused from now on, its counters and its usage are gone. Throws `KeyNotFound`. */
   async remove(keyId: string): Promise<void> {
     const { repository, versions, eraseUsage } = this.#options;
-    await this.#find(keyId);
+    await this.#requireKey(keyId);
     await versions.announce([keyId]);
     if (!(await repository.delete(keyId))) {
       throw new KeyNotFound();
@@ -143,12 +148,10 @@ export class KeyService {
     await eraseUsage(keyId);
   }
 
-  async #find(keyId: string): Promise<StoredKey> {
-    // What has another form is no key, and may hold what a database refuses.
-    const stored = isKeyId(keyId) ? await this.#options.repository.find(keyId) : undefined;
-    if (stored === undefined) {
+  /** Not by its grant: a key whose plan does not exist can be changed all the same. */
+  async #requireKey(keyId: string): Promise<void> {
+    if (!isKeyId(keyId) || !(await this.#options.repository.exists(keyId))) {
       throw new KeyNotFound();
     }
-    return stored;
   }
 }

@@ -33,7 +33,8 @@ const FIXED_UNIT_SECONDS: Readonly<Record<string, number>> = {
 };
 const CALENDAR_UNIT_MONTHS: Readonly<Record<string, number>> = { month: 1, year: MONTHS_IN_YEAR };
 
-const WORDS = /^(?:(\d{1,9})\s+)?(second|minute|hour|day|week|month|year)s?$/;
+const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
+const WORDS = /^(?:(\d{1,9}) +)?(second|minute|hour|day|week|month|year)s?$/;
 const COMPACT = /^(\d{1,9})([smhd])$/;
 const ISO_CALENDAR = /^p(?=\d)(?:(\d{1,9})y)?(?:(\d{1,9})m)?$/;
 const ISO_WEEKS = /^p(\d{1,9})w$/;
@@ -41,10 +42,12 @@ const ISO_FIXED = /^p(?=\d|t)(?:(\d{1,9})d)?(?:t(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9}
 
 /**
  * Reads a period as `PERIOD_RULE` allows it, in any case of letters. Undefined for everything else: another
- * form, blanks around it, fractions, calendar units mixed with days or times, less than 1 s or more than 366 d.
+ * form, blanks around it or others than spaces, letters beyond ASCII, fractions, calendar units mixed with days or times, less than 1 s or
+ * more than 366 d.
  */
 export function parsePeriod(text: string): Period | undefined {
-  if (text.length > TEXT_LENGTH) return undefined;
+  // Before case is folded: the Kelvin sign would become a k.
+  if (text.length > TEXT_LENGTH || !PRINTABLE_ASCII.test(text)) return undefined;
   const lower = text.toLowerCase();
   const counted = WORDS.exec(lower) ?? COMPACT.exec(lower);
   if (counted !== null) return fromUnit(integer(counted[1], 1), counted[2] ?? '');

@@ -1,7 +1,7 @@
 import { PlanExists, PlanInUse, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isPlanId, type Plan } from './plan.ts';
+import { isPlanId, type Plan, SHIPPED_PLAN_ID } from './plan.ts';
 import type { PlanChanges, PlanRepository } from './plan-repository.ts';
 
 /** What the service of plans works with. */
@@ -34,6 +34,12 @@ export class PlanService {
     const plan = { id, description, limit, period, createdAtMs: nowMs, updatedAtMs: nowMs, version: 1 };
     if (!(await this.#options.repository.insert(plan))) {
       throw new PlanExists();
+    }
+    if (id === this.#options.defaultPlanId) {
+      // Keys without a plan were refused until now; some have a version from then.
+      for await (const keys of this.#options.repository.keysUnder(id)) {
+        await this.#options.versions.settle(keys);
+      }
     }
     return plan;
   }
@@ -71,12 +77,14 @@ export class PlanService {
     return plan;
   }
 
-  /** Throws `PlanNotFound`, or `PlanInUse` when a key is bound to it or it is the default plan. */
+  /** Throws `PlanNotFound`, or `PlanInUse` when a key is bound to it or it is the default plan, whichever the settings name. */
   async remove(planId: string): Promise<void> {
     const { repository, defaultPlanId } = this.#options;
     await this.get(planId);
+    // The shipped one stays while another default is set: a restart without the setting needs it.
+    const isDefault = planId === defaultPlanId || planId === SHIPPED_PLAN_ID;
     // No version changes: a plan that can be deleted is in no key's grant.
-    const outcome = planId === defaultPlanId ? 'in_use' : await repository.delete(planId);
+    const outcome = isDefault ? 'in_use' : await repository.delete(planId);
     if (outcome === 'in_use') {
       throw new PlanInUse();
     }

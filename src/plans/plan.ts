@@ -16,6 +16,9 @@ export interface Plan {
   readonly version: number;
 }
 
+/** The plan that the migrations make, and that applies by default unless the settings say otherwise. */
+export const SHIPPED_PLAN_ID = 'default';
+
 const ID_SHAPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Whether a text has the form of a plan id. */

@@ -65,6 +65,10 @@ describe('settings', () => {
     ['ROOT_TOKEN', 'short'],
     ['ROOT_TOKEN', `${ROOT_TOKEN},short`],
     ['ROOT_TOKEN', 'a token with blanks that is long enough'],
+    ['ROOT_TOKEN', ','],
+    ['ENCRYPTION_KEY', ' , '],
+    ['TRUSTED_PROXIES', ',,'],
+    ['CORS_ALLOWED_ORIGINS', ' ,'],
     ['ENCRYPTION_KEY', 'AAAA'],
     ['ENCRYPTION_KEY', '!'.repeat(44)],
     ['DATABASE_URL', 'mysql://db'],
@@ -127,17 +131,69 @@ describe('settings', () => {
   });
 
   it.each([
-    'redis://a:7000,b:7000',
-    'rediss://user:word@a:26379, b:26379/mymaster?db=1',
-    'redis://a:1,redis://b:2',
-  ])('take several nodes of Redis, of which the first speaks for all: %s', (url) => {
-    expect(faultsOf({ ...complete, REDIS_URL: url })).toEqual([]);
+    ['cluster', 'redis://a:7000,b:7000'],
+    ['cluster', 'redis://a:1,redis://b:2'],
+    ['sentinel', 'redis://a:26379,b:26379'],
+    ['sentinel', 'rediss://user:word@a:26379, b:26379/mymaster?db=1'],
+  ])('take several nodes for a %s of Redis, of which the first speaks for all: %s', (mode, url) => {
+    expect(faultsOf({ ...complete, REDIS_MODE: mode, REDIS_URL: url })).toEqual([]);
   });
 
   it.each(['redis://a:7000,http://b:7000', 'a:7000,b:7000', 'redis://a:7000,'])(
     'refuse the nodes %s',
     (url) => {
-      expect(faultsOf({ ...complete, REDIS_URL: url })).toHaveLength(1);
+      expect(faultsOf({ ...complete, REDIS_MODE: 'cluster', REDIS_URL: url })).toHaveLength(1);
+    },
+  );
+
+  it.each([
+    'redis://:pw%zz@cache:6379',
+    'redis://user%:pw@cache',
+    'redis://cache/%ff',
+    'redis://a:1,redis://b:2',
+    'redis://a:1,b:2',
+    'redis://cache:6379/notadb',
+    'redis://cache:6379/1/2',
+    'redis://cache:6379/123456',
+    'redis://cache:6379?db=first',
+  ])('refuse as the one server of Redis %s', (REDIS_URL) => {
+    const faults = faultsOf({ ...complete, REDIS_URL });
+    expect(faults).toEqual([expect.stringMatching(/^REDIS_URL: must /)]);
+    expect(faults.join()).not.toContain(REDIS_URL.slice('redis://'.length));
+  });
+
+  it.each([
+    'redis://cache',
+    'redis://cache/',
+    'redis://:p%25w@cache:6379/15',
+    'rediss://cache?db=3',
+    'redis://[::1]:6379/0',
+  ])('take as the one server of Redis %s', (REDIS_URL) => {
+    expect(faultsOf({ ...complete, REDIS_URL })).toEqual([]);
+  });
+
+  it('refuse the name of a master where there are no sentinels', () => {
+    const REDIS_URL = 'redis://a:7000,b:7000/mymaster';
+    expect(faultsOf({ ...complete, REDIS_MODE: 'cluster', REDIS_URL })).toEqual([
+      'REDIS_URL: must end with the port or the number of a database with REDIS_MODE=cluster',
+    ]);
+  });
+
+  it.each([
+    'postgres://u:p@127.0.0.1:1,127.0.0.2:2/x',
+    'postgres://u:p@a,b/x',
+    'postgres://u:p@a/x?host=a,b',
+    'postgres://u:p%ff@a/x',
+  ])('refuse as the one server of Postgres %s', (DATABASE_URL) => {
+    const faults = faultsOf({ ...complete, DATABASE_URL });
+    expect(faults).toEqual([expect.stringMatching(/^DATABASE_URL: must /)]);
+    expect(faults.join()).not.toContain(DATABASE_URL.slice('postgres://'.length));
+  });
+
+  it.each(['postgres://u:p,w@db/x', 'postgres://u:p%zz@db/x', 'postgresql://u@[::1]:5432/x?sslmode=require'])(
+    'take as the one server of Postgres %s',
+    (DATABASE_URL) => {
+      expect(faultsOf({ ...complete, DATABASE_URL })).toEqual([]);
     },
   );
 

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../src/errors.ts';
 import type { NewConsumerKey } from '../../src/keys/key-repository.ts';
 import { PostgresKeyRepository } from '../../src/storage/postgres/postgres-key-repository.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
@@ -93,11 +94,11 @@ describe.each([
       expiresAtMs: LATER_MS,
       updatedAtMs: LATER_MS,
     });
-    expect(disabled?.grant).toMatchObject({ version: '2.1', enabled: false });
+    expect(disabled?.version).toBe('2.1');
     const renamed = await store.records.keys.update(id, { name: 'renamed', expiresAtMs: null }, LATER_MS + 1);
     expect(renamed?.key).toMatchObject({ name: 'renamed', enabled: false, expiresAtMs: null });
-    expect(renamed?.grant.version).toBe('3.1');
-    expect(await store.records.keys.findGrantById(id)).toEqual(renamed?.grant);
+    expect(renamed?.version).toBe('3.1');
+    expect(await store.records.keys.findGrantById(id)).toMatchObject({ version: '3.1', enabled: false });
   });
 
   it('binds a plan, which then applies instead of the default', async () => {
@@ -128,7 +129,9 @@ describe.each([
     expect((await store.records.keys.find(id))?.grant.version).toBe('1.1');
   });
 
-  it('knows which plans exist', async () => {
+  it('knows which keys and plans exist', async () => {
+    expect(await store.records.keys.exists((await inserted()).id)).toBe(true);
+    expect(await store.records.keys.exists('key_none')).toBe(false);
     expect(await store.records.keys.planExists('default')).toBe(true);
     expect(await store.records.keys.planExists('none')).toBe(false);
   });
@@ -159,19 +162,33 @@ describe.each([
     expect(await keys.findGrantById(id)).toMatchObject({ version: '1.0', plan: null });
   });
 
-  it('refuses to answer when the named default plan does not exist, instead of leaving keys unlimited', async () => {
+  it('gives no grant when the named default plan does not exist, instead of leaving keys unlimited', async () => {
     const { id, lookup } = await inserted();
     const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
-    await expect(keys.findGrantById(id)).rejects.toThrow('The default plan "gone" does not exist');
-    expect(await keys.findGrantsByLookup([lookup])).toEqual([
-      {
-        lookup,
-        grant: new Error(
-          'The default plan "gone" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.',
-        ),
-      },
-    ]);
+    const failure = {
+      code: 'store_unavailable',
+      cause: new Error(
+        'The default plan "gone" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.',
+      ),
+    };
+    await expect(keys.findGrantById(id)).rejects.toMatchObject(failure);
+    await expect(keys.find(id)).rejects.toMatchObject(failure);
+    const [found] = await keys.findGrantsByLookup([lookup]);
+    expect(found?.grant).toBeInstanceOf(StoreUnavailable);
+    expect(found?.grant).toMatchObject(failure);
+  });
+
+  it('changes, binds and deletes a key whose default plan does not exist', async () => {
+    const { id } = await inserted();
+    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
+    expect(await keys.update(id, { name: 'renamed' }, LATER_MS)).toMatchObject({
+      key: { name: 'renamed', planId: null },
+      version: '2.0',
+    });
+    expect(await keys.bind(id, 'none', LATER_MS)).toBe('plan_not_found');
     expect(await keys.bind(id, 'default', LATER_MS)).toMatchObject({ plan: { id: 'default' } });
+    const other = await inserted();
+    expect(await keys.delete(other.id)).toBe(true);
   });
 
   it('has every key after the store was closed and opened again', async () => {

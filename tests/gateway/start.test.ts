@@ -3,6 +3,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
@@ -45,12 +46,20 @@ describe('a start', () => {
       LIMITER_FAILURE_MODE: 'sometimes',
       WORKERS: '0',
       ROOT_TOKEN: 'too-short-to-be-shown',
+      REDIS_URL: 'redis://:badly-encoded%zz@127.0.0.1:1',
     });
     expect(code).toBe(78);
-    for (const variable of ['BACKEND_URL', 'PORT', 'LIMITER_FAILURE_MODE', 'WORKERS', 'ROOT_TOKEN']) {
+    for (const variable of [
+      'BACKEND_URL',
+      'PORT',
+      'LIMITER_FAILURE_MODE',
+      'WORKERS',
+      'ROOT_TOKEN',
+      'REDIS_URL',
+    ]) {
       expect(output).toMatch(new RegExp(`^ {2}- ${variable}: `, 'm'));
     }
-    expect(output).not.toContain('too-short-to-be-shown');
+    expect(output).not.toMatch(/too-short-to-be-shown|badly-encoded/);
   });
 
   it('in production without shared stores and secrets ends with code 78', async () => {
@@ -97,6 +106,34 @@ describe('a start', () => {
       usage: { totalRequests: 1, failedRequests: 1 },
     });
     expect(gateway.output()).not.toContain(rootToken);
+  });
+
+  it('before its tables are there answers management with 503', async () => {
+    gateway = await startGateway(
+      { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory, ROOT_TOKEN, AUTO_MIGRATE: 'false' },
+      { isReady: false },
+    );
+    for (const path of ['/consumer-api-key', '/rate-limit']) {
+      const { status, body } = await new Admin(gateway.url).call('GET', path);
+      expect([status, body.code]).toEqual([503, 'store_unavailable']);
+    }
+  });
+
+  it('with a DEFAULT_PLAN_ID that names no plan says so once, and answers 503 instead of making keys unlimited', async () => {
+    gateway = await startGateway({
+      BACKEND_URL: 'http://127.0.0.1:1',
+      DATA_DIR: directory,
+      ROOT_TOKEN,
+      DEFAULT_PLAN_ID: 'gone',
+    });
+    const { url } = gateway;
+    const admin = new Admin(url);
+    const { id, secret } = await admin.makeKey('without a plan');
+    for (let sent = 0; sent < 3; sent += 1) expect(await statusOf(url, secret)).toBe(503);
+    expect(gateway.output().match(/"level":40[^\n]*DEFAULT_PLAN_ID names no plan/g)).toHaveLength(1);
+
+    await admin.bind(id, 'default');
+    expect(await statusOf(url, secret)).toBe(502);
   });
 
   it('by a second process on the same data directory is refused', async () => {

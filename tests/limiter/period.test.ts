@@ -37,7 +37,7 @@ describe('parsePeriod', () => {
       fc.property(
         fc.oneof(fc.integer({ min: 0, max: 400 }), fc.integer({ min: 0, max: 40_000_000 })),
         units.chain((unit) => fc.tuple(fc.constant(unit), fc.oneof(anyCase(unit), anyCase(`${unit}s`)))),
-        fc.constantFrom(' ', '  ', '\t'),
+        fc.constantFrom(' ', '  '),
         (count, [unit, written], blank) => {
           const seconds = count * SECONDS[unit];
           const expected = seconds >= 1 && seconds <= LONGEST ? String(seconds * 1000) : undefined;
@@ -108,6 +108,12 @@ describe('parsePeriod', () => {
     'P-1D',
     '1 hour 30 minutes',
     'hour\n',
+    '1\thour',
+    '1\nhour',
+    '1\u00a0hour',
+    '1 \u2003hour',
+    'wee\u212a',
+    '2 wee\u212as',
     '１ hour',
     'fortnight',
     'PT1H30',

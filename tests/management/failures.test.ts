@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
@@ -66,6 +67,46 @@ describe('while Postgres is down', () => {
       event: 'store_unavailable',
       store: 'postgres',
     });
+  });
+});
+
+describe('while DEFAULT_PLAN_ID names no plan', () => {
+  let management: TestManagement;
+  beforeAll(async () => {
+    management = await start({ defaultPlanId: 'none-yet' });
+  });
+
+  it('a key without a plan of its own can be changed, bound and deleted', async () => {
+    const { id } = await management.createKey();
+    const path = `/consumer-api-key/${id}`;
+    await management.send('patch', path, { name: 'renamed' }).expect(200);
+    const { rateLimitId } = await management.createPlan();
+    const binding = { consumerApiKeyId: id, rateLimitId };
+    await management.send('post', '/api-keys/apply-rate-limit', binding).expect(200);
+    await management.send('get', path).expect(200);
+    const other = await management.createKey();
+    await management.send('delete', `/consumer-api-key/${other.id}`).expect(200);
+  });
+
+  it('its detail is a 503, the log says why, and a plan of that name mends it', async () => {
+    const { id } = await management.createKey();
+    const { body } = await management.send('get', `/consumer-api-key/${id}`).expect(503);
+    expect(body.code).toBe('store_unavailable');
+    expect(management.lines.at(-1)).toContain('The default plan \\"none-yet\\" does not exist');
+    await management.createPlan({ rateLimitId: 'none-yet' });
+    await management.send('get', `/consumer-api-key/${id}`).expect(200);
+  });
+});
+
+describe('while the tables are missing', () => {
+  it('answers 503, not 500', async () => {
+    const management = await start();
+    const { id } = await management.createKey();
+    await sql`drop table consumer_keys cascade`.execute(management.records.db);
+    for (const path of ['/consumer-api-key', `/consumer-api-key/${id}`]) {
+      const { body } = await management.send('get', path).expect(503);
+      expect(body.code).toBe('store_unavailable');
+    }
   });
 });
 

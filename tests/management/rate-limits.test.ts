@@ -161,7 +161,8 @@ describe('a plan', () => {
     expect(refused.body.code).toBe('plan_in_use');
     await management.send('delete', `/consumer-api-key/${id}`).expect(200);
     await management.send('delete', `/rate-limit/${rateLimitId}`).expect(200);
-    await management.send('delete', '/rate-limit/default').expect(409);
+    const { body } = await management.send('delete', '/rate-limit/default').expect(409);
+    expect(body.code).toBe('plan_in_use');
   });
 
   it.each(['nope', '-', '%00', 'a%20b', 'a%2Fb', '%F0%9F%94%91', 'x'.repeat(65)])(

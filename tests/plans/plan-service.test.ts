@@ -84,6 +84,32 @@ describe('the service of plans', () => {
     expect(await service.get('default')).toMatchObject({ id: 'default' });
   });
 
+  it.each([null, 'other'])(
+    'keeps the plan that applies by default while the settings name %s',
+    async (id) => {
+      const other = new PlanService({ repository: store.records.plans, versions, clock, defaultPlanId: id });
+      await expect(other.remove('default')).rejects.toThrow(PlanInUse);
+    },
+  );
+
+  it('settles the keys without a plan when the default plan is made after them', async () => {
+    const late = await createPostgresRecords('late');
+    try {
+      const key = sampleKey();
+      await late.records.keys.insert(key);
+      const repository = late.records.plans;
+      const plans = new PlanService({ repository, versions, clock, defaultPlanId: 'late' });
+      await plans.create({ id: 'another', ...GOLD });
+      expect(versions.steps).toEqual([]);
+      await plans.create({ id: 'late', ...GOLD });
+      expect(versions.steps).toEqual([
+        { step: 'settle', keys: [key.id], versions: ['1.1'], stored: undefined },
+      ]);
+    } finally {
+      await late.remove();
+    }
+  });
+
   it.each(['none', '', '\0', 'a/b'])('knows no plan "%s"', async (planId) => {
     await expect(service.get(planId)).rejects.toThrow(PlanNotFound);
     await expect(service.update(planId, { limit: 1 })).rejects.toThrow(PlanNotFound);

@@ -4,6 +4,7 @@ import { type Records, type RecordsOptions, recordsIn } from '../postgres/open-r
 import { BIGINT_OID, type RecordsTables } from '../postgres/records-database.ts';
 import { applyMigrations } from '../postgres/sql-migrations.ts';
 import { lockDirectory } from './directory-lock.ts';
+import { withUnavailability } from './embedded-unavailability.ts';
 
 /** Where the embedded store keeps its files. */
 export interface EmbeddedOptions {
@@ -26,7 +27,9 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
   const unlock = await lockDirectory(options.directory);
   try {
     const pglite = await PGlite.create(options.directory, { parsers: { [BIGINT_OID]: Number } });
-    const db = new Kysely<RecordsTables>({ dialect: new PGliteDialect({ pglite }) });
+    const db = new Kysely<RecordsTables>({
+      dialect: new PGliteDialect({ pglite: withUnavailability(pglite) }),
+    });
     const close = async () => {
       await db.destroy();
       // Kysely closes what it has used: after no query at all, that is nothing.

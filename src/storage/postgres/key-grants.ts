@@ -1,4 +1,5 @@
 import type { Selectable } from 'kysely';
+import { StoreUnavailable } from '../../errors.ts';
 import type { GrantedPlan, KeyGrant } from '../../keys/consumer-key.ts';
 import { parsePeriod } from '../../limiter/period.ts';
 import type { ConsumerKeysTable } from './consumer-keys-table.ts';
@@ -40,13 +41,16 @@ export function selectGrants(db: RecordsDatabase, defaultPlanId: string | null) 
 }
 
 /**
- * The grant that a row holds. Throws when a default plan is set but there is no such plan: a fault of the settings must not
- * make keys unlimited.
+ * The grant that a row holds. Throws `StoreUnavailable` when a default plan is set but there is no such plan: a fault of the settings
+ * must not make keys unlimited, and it is over as soon as the plan is made.
  */
 export function grantOfRow(row: GrantRow, defaultPlanId: string | null): KeyGrant {
   if (row.applied_plan_id === null && defaultPlanId !== null) {
-    throw new Error(
-      `The default plan "${defaultPlanId}" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.`,
+    throw new StoreUnavailable(
+      'postgres',
+      new Error(
+        `The default plan "${defaultPlanId}" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.`,
+      ),
     );
   }
   return {

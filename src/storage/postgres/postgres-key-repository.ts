@@ -5,9 +5,10 @@ import type {
   KeyRepository,
   NewConsumerKey,
   StoredKey,
+  UpdatedKey,
 } from '../../keys/key-repository.ts';
 import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
-import { type GrantRow, grantOfRow, selectGrants } from './key-grants.ts';
+import { type GrantRow, grantOfRow, grantVersion, selectGrants } from './key-grants.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** Keys in Postgres. A key without a plan of its own has the one that `defaultPlanId` names; null = unlimited. */
@@ -47,8 +48,22 @@ export class PostgresKeyRepository implements KeyRepository {
     return (await page.execute()).map(keyOfRow);
   }
 
-  find(keyId: string): Promise<StoredKey | undefined> {
-    return this.#find(this.#db, keyId);
+  exists(keyId: string): Promise<boolean> {
+    return this.#exists(this.#db, keyId);
+  }
+
+  async find(keyId: string): Promise<StoredKey | undefined> {
+    const row = await selectGrants(this.#db, this.#defaultPlanId)
+      .select([...KEY_COLUMNS, 'consumer_keys.sealed_secret'])
+      .where('consumer_keys.id', '=', keyId)
+      .executeTakeFirst();
+    return (
+      row && {
+        key: keyOfRow(row),
+        sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
+        grant: grantOfRow(row, this.#defaultPlanId),
+      }
+    );
   }
 
   async findGrantsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundGrant[]> {
@@ -67,7 +82,7 @@ export class PostgresKeyRepository implements KeyRepository {
     return this.#findGrant(this.#db, keyId);
   }
 
-  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<StoredKey | undefined> {
+  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | undefined> {
     return this.#db.transaction().execute(async (trx) => {
       await trx
         .updateTable('consumer_keys')
@@ -80,7 +95,11 @@ export class PostgresKeyRepository implements KeyRepository {
         }))
         .where('id', '=', keyId)
         .execute();
-      return this.#find(trx, keyId);
+      const row = await selectGrants(trx, this.#defaultPlanId)
+        .select(KEY_COLUMNS)
+        .where('consumer_keys.id', '=', keyId)
+        .executeTakeFirst();
+      return row && { key: keyOfRow(row), version: grantVersion(row.version, row.applied_version) };
     });
   }
 
@@ -98,7 +117,7 @@ export class PostgresKeyRepository implements KeyRepository {
         .forShare()
         .executeTakeFirst();
       if (plan === undefined) {
-        return (await this.#findGrant(trx, keyId)) === undefined ? 'key_not_found' : 'plan_not_found';
+        return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
       }
       await trx
         .updateTable('consumer_keys')
@@ -127,18 +146,9 @@ export class PostgresKeyRepository implements KeyRepository {
     return deleted !== undefined;
   }
 
-  async #find(db: RecordsDatabase, keyId: string): Promise<StoredKey | undefined> {
-    const row = await selectGrants(db, this.#defaultPlanId)
-      .select([...KEY_COLUMNS, 'consumer_keys.sealed_secret'])
-      .where('consumer_keys.id', '=', keyId)
-      .executeTakeFirst();
-    return (
-      row && {
-        key: keyOfRow(row),
-        sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
-        grant: grantOfRow(row, this.#defaultPlanId),
-      }
-    );
+  async #exists(db: RecordsDatabase, keyId: string): Promise<boolean> {
+    const key = await db.selectFrom('consumer_keys').select('id').where('id', '=', keyId).executeTakeFirst();
+    return key !== undefined;
   }
 
   async #findGrant(db: RecordsDatabase, keyId: string): Promise<KeyGrant | undefined> {

@@ -3,10 +3,9 @@ import type { Pool, PoolClient } from 'pg';
 import { StoreUnavailable } from '../../errors.ts';
 
 /**
- * Kysely's view of a pool in which every failure that says "Postgres is not there" is a `StoreUnavailable`, and any other
- * error stays what it is. This is the only place that makes the difference.
+ * Kysely's view of a pool in which every failure is as `storeFailure` says.
  *
- * A connection that failed so is closed instead of being given back: after a timeout its answer may still be on the way.
+ * A connection whose store is away is closed instead of being given back: after a timeout its answer may still be on the way.
  */
 export function withUnavailability(pool: Pool): PostgresPool {
   return {
@@ -29,14 +28,19 @@ function watch(client: PoolClient): PostgresPoolClient {
       throw new TypeError('Cursors are not used here.');
     }
     return client.query(text, [...parameters]).catch((error: unknown) => {
-      if (!meansUnavailable(error)) {
-        throw error;
-      }
-      broken = true;
-      throw new StoreUnavailable('postgres', error);
+      broken ||= meansAway(error);
+      throw storeFailure(error);
     });
   }
   return { query, release: (destroy) => client.release(broken || destroy === true) };
+}
+
+/**
+ * What a failed query rejects with: a `StoreUnavailable` where Postgres is not there, or its tables are not what this version of the
+ * program needs; any other error stays what it is. This is the only place that makes the difference.
+ */
+export function storeFailure(error: unknown): unknown {
+  return meansAway(error) || meansUnprepared(error) ? new StoreUnavailable('postgres', error) : error;
 }
 
 /**
@@ -44,17 +48,27 @@ function watch(client: PoolClient): PostgresPoolClient {
  * 57014 cancelled by statement_timeout, 25006 a standby answered, as during a fail-over.
  */
 const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|57014|25006)$/;
+/** A table, a column or the schema is missing: the migrations are still to be applied. */
+const UNPREPARED_STATE = /^(?:42P01|42703|3F000)$/;
 const UNAVAILABLE_SYSTEM = /^(?:ECONN\w+|ETIMEDOUT|EPIPE|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN)$/;
 /** The errors of `pg` itself have no code. */
 const UNAVAILABLE_MESSAGE =
   /^(?:Query read timeout|Connection terminated|Client has encountered a connection error)/;
 
-function meansUnavailable(error: unknown): boolean {
+function meansAway(error: unknown): boolean {
   if (!(error instanceof Error)) {
     return false;
   }
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  const code = codeOf(error);
   return code === undefined
     ? UNAVAILABLE_MESSAGE.test(error.message)
     : UNAVAILABLE_STATE.test(code) || UNAVAILABLE_SYSTEM.test(code);
+}
+
+function meansUnprepared(error: unknown): boolean {
+  return error instanceof Error && UNPREPARED_STATE.test(codeOf(error) ?? '');
+}
+
+function codeOf(error: Error): string | undefined {
+  return 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
