@@ -1,8 +1,8 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Settings } from './config.ts';
 import { maskedSettings } from './config.ts';
-import { WorkerMetrics } from './observability/merge-metrics.ts';
 import { Silence } from './observability/silence.ts';
+import { WorkerMetrics } from './observability/worker-metrics.ts';
 import { openOpsPort } from './ops-port.ts';
 import type { Platform } from './platform/platform.ts';
 import type { Gateway } from './single-process.ts';

@@ -1,5 +1,5 @@
-import type { MetricsSnapshot } from './observability/merge-metrics.ts';
 import type { ReadinessReport } from './observability/readiness.ts';
+import type { MetricsSnapshot } from './observability/worker-metrics.ts';
 
 /** What the primary process asks of a worker. The answer carries the same number. */
 export interface ReportRequest {

@@ -1,7 +1,8 @@
+import { TollgateError } from '../errors.ts';
 import type { KeyEntry } from '../keys/key-directory.ts';
 import type { Decision, RateLimiter } from '../limiter/rate-limiter.ts';
 import type { Clock } from '../platform/clock.ts';
-import { grantFault, invalidKey, type KeySource, unavailable } from './authenticate.ts';
+import { judged, type KeySource, unavailable } from './authenticate.ts';
 import type { Exchange, Step } from './exchange.ts';
 
 /** What it takes to decide whether a key may make one more request. */
@@ -53,10 +54,10 @@ function confirm(exchange: Exchange, { keys, clock }: AdmitOptions): void {
   const { entry } = exchange;
   if (entry === undefined) return;
   keys.confirm(entry, (confirmed) => {
-    const fault = confirmed === undefined ? invalidKey() : grantFault(confirmed.grant, clock);
-    exchange.entry = fault === undefined ? confirmed : undefined;
-    if (fault === undefined) exchange.next();
-    else exchange.refuse(fault);
+    const judgement = judged(confirmed, clock);
+    exchange.entry = judgement instanceof TollgateError ? undefined : judgement;
+    if (judgement instanceof TollgateError) exchange.refuse(judgement);
+    else exchange.next();
   });
 }
 
@@ -70,13 +71,13 @@ function renew(exchange: Exchange, options: AdmitOptions): void {
       exchange.refuse(unavailable(error));
       return;
     }
-    const fault = reloaded === undefined ? invalidKey() : grantFault(reloaded.grant, options.clock);
-    if (reloaded === undefined || fault !== undefined) {
-      if (fault !== undefined) exchange.refuse(fault);
+    const judgement = judged(reloaded, options.clock);
+    if (judgement instanceof TollgateError) {
+      exchange.refuse(judgement);
       return;
     }
-    exchange.entry = reloaded;
+    exchange.entry = judgement;
     exchange.isFresh = true;
-    ask(exchange, reloaded, options);
+    ask(exchange, judgement, options);
   });
 }

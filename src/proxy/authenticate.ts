@@ -1,7 +1,6 @@
 import { TollgateError } from '../errors.ts';
 import { readBearer } from '../http/bearer.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
-import type { KeyGrant } from '../keys/consumer-key.ts';
 import type { KeyDirectory, KeyEntry } from '../keys/key-directory.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -33,22 +32,18 @@ export function authenticate({ keys, limiter, clock, failedCredentials }: Authen
   }
 
   function judge(exchange: Exchange, entry: KeyEntry | undefined, isConfirmed = false): void {
-    if (entry === undefined) {
-      refuse(exchange, invalidKey());
-      return;
-    }
-    const fault = grantFault(entry.grant, clock);
-    if (fault === undefined) {
-      exchange.entry = entry;
+    const judgement = judged(entry, clock);
+    if (!(judgement instanceof TollgateError)) {
+      exchange.entry = judgement;
       exchange.next();
+    } else if (entry === undefined || isConfirmed) {
+      refuse(exchange, judgement);
     } else if (exchange.isFresh) {
       // Nobody else makes its version known, and the next request of this key would have it read again.
       const { keyId, version } = entry.grant;
-      limiter.decide({ keyId, version, fresh: true, quota: null }, () => refuse(exchange, fault));
-    } else if (isConfirmed) {
-      refuse(exchange, fault);
+      limiter.decide({ keyId, version, fresh: true, quota: null }, () => refuse(exchange, judgement));
     } else {
-      refuseIfCurrent(exchange, entry, fault);
+      refuseIfCurrent(exchange, entry, judgement);
     }
   }
 
@@ -97,17 +92,18 @@ export function authenticate({ keys, limiter, clock, failedCredentials }: Authen
   };
 }
 
-/** Why a key that exists may not be used now; undefined = it may. */
-export function grantFault(grant: KeyGrant, clock: Clock): TollgateError | undefined {
-  if (!grant.enabled) return new TollgateError('key_disabled', 'The consumer API key is disabled.');
-  if (grant.expiresAtMs !== null && grant.expiresAtMs <= clock.nowMs()) {
+/** The key if it may be used now, otherwise why not. Undefined stands for one that does not exist, or not any more. */
+export function judged(entry: KeyEntry | undefined, clock: Clock): KeyEntry | TollgateError {
+  if (entry === undefined) return invalidKey();
+  const { enabled, expiresAtMs } = entry.grant;
+  if (!enabled) return new TollgateError('key_disabled', 'The consumer API key is disabled.');
+  if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) {
     return new TollgateError('key_expired', 'The consumer API key has expired.');
   }
-  return undefined;
+  return entry;
 }
 
-/** There is no key with this secret, or not any more. */
-export function invalidKey(): TollgateError {
+function invalidKey(): TollgateError {
   return new TollgateError('invalid_api_key', 'The consumer API key is not valid.');
 }
 

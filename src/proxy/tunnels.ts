@@ -1,5 +1,7 @@
+import { TollgateError } from '../errors.ts';
+import type { KeyEntry } from '../keys/key-directory.ts';
 import type { Clock } from '../platform/clock.ts';
-import { grantFault, type KeySource } from './authenticate.ts';
+import { judged, type KeySource } from './authenticate.ts';
 import { Tunnel, type TunnelOptions } from './tunnel.ts';
 
 /** How long to wait before a key is read again after the record store did not answer. Milliseconds. */
@@ -42,9 +44,7 @@ export class Tunnels {
     if (tunnel === undefined) return;
     this.#keys.reload(tunnel.entry, (error, entry) => {
       if (error) setTimeout(() => this.recheck(keyId), RETRY_MS).unref();
-      else if (entry === undefined || grantFault(entry.grant, this.#clock)) this.closeOf(keyId);
-      // Its expiry may have been moved, and a timer may come a little early.
-      else if (this.#byKey.has(keyId)) this.#recheckAt(keyId, entry.grant.expiresAtMs);
+      else this.#judge(keyId, judged(entry, this.#clock));
     });
   }
 
@@ -56,6 +56,12 @@ export class Tunnels {
   /** Closes all tunnels of a key. */
   closeOf(keyId: string): void {
     for (const tunnel of this.#byKey.get(keyId) ?? []) tunnel.close();
+  }
+
+  #judge(keyId: string, judgement: KeyEntry | TollgateError): void {
+    if (judgement instanceof TollgateError) this.closeOf(keyId);
+    // Its expiry may have been moved, and a timer may come a little early.
+    else if (this.#byKey.has(keyId)) this.#recheckAt(keyId, judgement.grant.expiresAtMs);
   }
 
   #recheckAt(keyId: string, expiresAtMs: number | null): void {

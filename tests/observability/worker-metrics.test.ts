@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { type MetricsSnapshot, WorkerMetrics } from '../../src/observability/merge-metrics.ts';
+import { type MetricsSnapshot, WorkerMetrics } from '../../src/observability/worker-metrics.ts';
 
 /** What a worker has counted. */
 class CountingWorker {
