@@ -1,12 +1,14 @@
-# Node's long-term support line, pinned by version. The tests run on the Node of package.json; `engines` says what both must meet.
-ARG NODE_IMAGE=node:24.21.0-alpine3.24
+# Node's long-term support line, pinned by version and by the digest of its index, which is the same for every architecture. A new version:
+# `docker buildx imagetools inspect node:<tag>` shows its digest. The tests run on the Node of package.json; `engines` says what both must meet.
+ARG NODE_IMAGE=node:24.21.0-alpine3.24@sha256:ebfe2f90462722a7a4de65e91990e97fe0d401c70e0e762c5b53302f905ec1c1
 
-# Dependencies change less often than source: a layer of their own. Of the optional ones the image keeps those for traces, but not the
-# embedded Postgres, which is for one machine and one process: NODE_ENV=production demands real stores. No package here needs an install script.
+# Dependencies change less often than source: a layer of their own. Left out are the embedded Postgres, the only optional dependency, because
+# NODE_ENV=production demands real stores, and what Node never reads: types, source maps, documents. No package here needs an install script.
 FROM ${NODE_IMAGE} AS dependencies
 WORKDIR /app
 COPY package.json package-lock.json ./
-RUN npm ci --omit=dev --ignore-scripts && rm -r node_modules/@electric-sql
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
+RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.md' \) -delete
 
 FROM ${NODE_IMAGE}
 ENV NODE_ENV=production
@@ -20,7 +22,7 @@ COPY src ./src
 # file system: run with a read-only root (`docker run --read-only`, `readOnlyRootFilesystem: true`).
 USER 1000:1000
 EXPOSE 8080 9090
-# SIGTERM starts the drain (SHUTDOWN_DELAY_MS + SHUTDOWN_DRAIN_MS) and then the last writes: `docker stop --timeout 75`.
+# SIGTERM starts the drain (SHUTDOWN_DELAY_MS + SHUTDOWN_DRAIN_MS) and then the last writes: `docker stop --timeout 85`.
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9090}/livez`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]

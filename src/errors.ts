@@ -1,12 +1,15 @@
 /**
  * Every failure that we expect. `code` is stable and part of the wire contract; `message` is a sentence that is safe
  * to show to a caller; `cause` keeps the private detail for the log. Domain code throws these and knows no HTTP:
- * `http/error-answers.ts` maps each code to its answer.
+ * `http/error-responses.ts` maps each code to its response.
  */
 export const ERROR_CODES = [
   'malformed_json',
   'invalid_body',
   'invalid_parameter',
+  'invalid_cursor',
+  'unsupported_grouping',
+  'range_too_large',
   'bad_request',
   'missing_root_token',
   'invalid_root_token',
@@ -16,12 +19,15 @@ export const ERROR_CODES = [
   'key_expired',
   'key_not_found',
   'plan_not_found',
+  'limit_not_found',
   'not_found',
   'method_not_allowed',
   'request_timeout',
   'plan_exists',
   'plan_in_use',
+  'plan_is_default',
   'body_too_large',
+  'target_too_long',
   'unsupported_media_type',
   'expectation_failed',
   'too_many_requests',
@@ -32,7 +38,6 @@ export const ERROR_CODES = [
   'bad_gateway',
   'overloaded',
   'store_unavailable',
-  'shutting_down',
   'gateway_timeout',
   'internal_error',
 ] as const;
@@ -45,9 +50,11 @@ export interface FieldFault {
   readonly message: string;
 }
 
-/** Base of all errors that may be answered to a caller. */
+/** Base of all errors that may be sent to a client. */
 export class TollgateError extends Error {
   readonly code: ErrorCode;
+  /** Fields of the response beside the message and the code: safe to show to a caller. */
+  readonly details: Readonly<Record<string, unknown>> = {};
 
   constructor(code: ErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
@@ -66,6 +73,40 @@ export class InvalidBody extends TollgateError {
   }
 }
 
+/** A cursor that is none of ours, or that belongs to another list. */
+export class InvalidCursor extends TollgateError {
+  constructor() {
+    super('invalid_cursor', 'The cursor must be the nextCursor of an earlier response to the same query.');
+  }
+}
+
+/** A grouping of usage that the stored rows can't provide. */
+export class UnsupportedGrouping extends TollgateError {
+  constructor() {
+    super(
+      'unsupported_grouping',
+      'Usage by endpoint or by customer is kept by day of UTC and apart from each other: ask for one of the two, with the interval "day", ' +
+        '"month" or "total" and without a timeZone other than UTC.',
+    );
+  }
+}
+
+/** A series of more rows than a response may have; `largest` is the range that would fit, if any does. Milliseconds since 1970. */
+export class RangeTooLarge extends TollgateError {
+  override readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(largest: { readonly fromMs: number; readonly toMs: number } | undefined) {
+    const [from, to] = largest === undefined ? [] : [isoSeconds(largest.fromMs), isoSeconds(largest.toMs)];
+    super(
+      'range_too_large',
+      largest === undefined
+        ? 'The series has more than 10000 rows in its first bucket alone: ask for fewer groups, by "top" or a filter.'
+        : `The series has more than 10000 rows. The largest range that fits is from ${from} to ${to}.`,
+    );
+    this.details = largest === undefined ? {} : { largestRange: { from, to } };
+  }
+}
+
 /** A key id that names no key. */
 export class KeyNotFound extends TollgateError {
   constructor() {
@@ -80,6 +121,13 @@ export class PlanNotFound extends TollgateError {
   }
 }
 
+/** A limit that the plan of a key does not have. */
+export class LimitNotFound extends TollgateError {
+  constructor() {
+    super('limit_not_found', 'The plan of this key has no such limit.');
+  }
+}
+
 /** A plan id that is taken. */
 export class PlanExists extends TollgateError {
   constructor() {
@@ -87,23 +135,45 @@ export class PlanExists extends TollgateError {
   }
 }
 
-/** A plan that can't be deleted because keys use it or because it is the default plan. */
+/** A plan that can't be deleted because keys are bound to it. */
 export class PlanInUse extends TollgateError {
-  constructor() {
+  override readonly details: { readonly boundKeys: number };
+
+  constructor(planId: string, boundKeys: number) {
+    const keys = boundKeys === 1 ? '1 key is' : `${boundKeys} keys are`;
     super(
       'plan_in_use',
-      'The rate limit plan is in use: bind its keys to another plan first. The default plan can not be deleted.',
+      `${keys} bound to the rate limit plan. Bind them to another plan first; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
+    );
+    this.details = { boundKeys };
+  }
+}
+
+/** A plan that can't be deleted because it applies, or would after a restart, to keys that have none of their own. */
+export class PlanIsDefault extends TollgateError {
+  constructor() {
+    super(
+      'plan_is_default',
+      'The default rate limit plan can not be deleted: it applies to keys without a plan of their own. Change it with PATCH instead.',
     );
   }
 }
 
-/** A store that the answer needs did not answer, or not in time. Nothing is known of what it did. */
+/** A store that the response needs did not respond, or not in time. Nothing is known of what it did. */
 export class StoreUnavailable extends TollgateError {
   /** Which store: for the log and readiness, never for a caller. */
   readonly store: 'postgres' | 'redis';
 
   constructor(store: 'postgres' | 'redis', cause: unknown) {
-    super('store_unavailable', 'A store that this answer needs is not available. Try again shortly.', cause);
+    super(
+      'store_unavailable',
+      'A store that this response needs is not available. Try again shortly.',
+      cause,
+    );
     this.store = store;
   }
+}
+
+function isoSeconds(ms: number): string {
+  return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

@@ -1,6 +1,6 @@
 /**
  * What one `Authorization` value presents. `missing`: no value, or another scheme than Bearer (RFC 6750 section 3.1 counts an
- * unsupported scheme as no credential); `malformed`: the Bearer scheme without a token68 behind it.
+ * unsupported scheme as no credential); `malformed`: the Bearer scheme without a token68 after it.
  */
 export type BearerCredential =
   | { readonly kind: 'missing' }

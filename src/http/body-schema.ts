@@ -1,13 +1,16 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { type FieldFault, InvalidBody } from '../errors.ts';
 
-/** A field of a body: a JSON schema of a scalar whose `description` is the rule as a sentence, "must be …". */
+/**
+ * A field of a body: a JSON schema whose `description` is the rule as a sentence, "must be …". A field may hold objects and lists of them;
+ * then every field in it has a rule as well, and a fault names the path to it: `additionalLimits[1].period`.
+ */
 export interface FieldSchema {
   readonly description: string;
   readonly [keyword: string]: unknown;
 }
 
-/** A body: one flat object. Fields that are not listed are ignored, so that newer clients can talk to older gateways. */
+/** A body: one object. Fields that are not listed are ignored, so that newer clients can talk to older gateways. */
 export interface BodySchema {
   readonly type: 'object';
   readonly required: readonly string[];
@@ -17,15 +20,24 @@ export interface BodySchema {
 /** Formats that schemas may name besides JSON Schema's keywords. */
 export type Formats = Readonly<Record<string, (text: string) => boolean>>;
 
+/** Of formats whose rule is long: which part of it a text breaks, to follow the rule. Undefined for a text that has the format. */
+export type FormatFaults = Readonly<Record<string, (text: string) => string | undefined>>;
+
 /** Checks a body. Throws `InvalidBody` with one fault for each field that breaks its rule. */
 export type CheckBody = (body: unknown) => void;
 
+/** Faults listed at most: a body of lists could have thousands. */
+const MAX_FAULTS = 50;
+
 /**
  * A compiler of body schemas: each is compiled once, when the app is built. Nothing is coerced and no default is filled in. All faults of
- * a body are listed; the schemas are flat and name every field that they look at, so their number is bounded. A schema is not held against
- * JSON Schema's own one, whose compilation takes longer than that of all of ours: a test does that for those that we have.
+ * a body are listed, up to a bound. A schema is not held against JSON Schema's own one, whose compilation takes longer than that of all
+ * of ours: a test does that for those that we have.
  */
-export function createBodyCompiler(formats: Formats): (schema: BodySchema) => CheckBody {
+export function createBodyCompiler(
+  formats: Formats,
+  formatFaults: FormatFaults = {},
+): (schema: BodySchema) => CheckBody {
   const ajv = new Ajv2020({
     strict: true,
     allErrors: true,
@@ -33,24 +45,76 @@ export function createBodyCompiler(formats: Formats): (schema: BodySchema) => Ch
     formats,
     meta: false,
     validateSchema: false,
+    verbose: true,
   });
   return (schema) => {
     const validate = ajv.compile(schema);
     return (body) => {
-      if (!validate(body)) throw new InvalidBody(faultsOf(validate.errors ?? [], schema));
+      if (!validate(body)) {
+        throw new InvalidBody(faultsOf(validate.errors ?? [], schema, formatFaults));
+      }
     };
   };
 }
 
 /** One fault a field, even if it breaks several keywords: its rule is one sentence. */
-function faultsOf(errors: readonly ErrorObject[], schema: BodySchema): readonly FieldFault[] {
+function faultsOf(
+  errors: readonly ErrorObject[],
+  schema: BodySchema,
+  formatFaults: FormatFaults,
+): readonly FieldFault[] {
   const messages = new Map<string, string>();
   for (const error of errors) {
-    const missing = error.keyword === 'required';
-    const field = missing ? String(error.params.missingProperty) : error.instancePath.slice(1);
-    const rule = schema.properties[field]?.description;
-    if (rule === undefined) messages.set('body', 'must be a JSON object');
-    else messages.set(field, missing ? `is required and ${rule}` : rule);
+    const { field, message } = faultOf(error, schema);
+    const broken =
+      error.keyword === 'format' ? formatFaults[error.params.format]?.(String(error.data)) : undefined;
+    messages.set(field, broken === undefined ? message : `${message}; ${broken}`);
+    if (messages.size === MAX_FAULTS) break;
   }
   return [...messages].map(([field, message]) => ({ field, message }));
+}
+
+function faultOf(error: ErrorObject, schema: BodySchema): FieldFault {
+  const steps = error.instancePath.split('/').slice(1).map(unescaped);
+  if (error.keyword === 'required') {
+    const missing = String(error.params.missingProperty);
+    const path = [...steps, missing];
+    return { field: fieldName(path), message: `is required and ${ruleOf(path, schema) ?? 'must be set'}` };
+  }
+  if (error.keyword === 'additionalProperties') {
+    const unknown = String(error.params.additionalProperty);
+    return { field: fieldName([...steps, unknown]), message: 'is not a field that is known here' };
+  }
+  if (steps.length === 0) return { field: 'body', message: 'must be a JSON object' };
+  return { field: fieldName(steps), message: ruleOf(steps, schema) ?? 'is not valid' };
+}
+
+/** The rule of the field at a path through objects and lists. */
+function ruleOf(steps: readonly string[], schema: BodySchema): string | undefined {
+  let at: SchemaNode | undefined = schema;
+  for (const step of steps) {
+    at = at?.properties?.[step] ?? at?.items ?? at?.additionalProperties;
+    if (typeof at !== 'object') return undefined;
+  }
+  return at?.description;
+}
+
+/** What the walk along a path looks at. */
+interface SchemaNode {
+  readonly description?: string;
+  readonly properties?: Readonly<Record<string, SchemaNode>>;
+  readonly items?: SchemaNode;
+  readonly additionalProperties?: SchemaNode;
+}
+
+/** As a programmer writes the path: `additionalLimits[1].period`. */
+function fieldName(steps: readonly string[]): string {
+  return steps
+    .map((step, index) => (/^\d+$/.test(step) && index > 0 ? `[${step}]` : index === 0 ? step : `.${step}`))
+    .join('');
+}
+
+/** A step of a JSON pointer (RFC 6901 section 4). */
+function unescaped(step: string): string {
+  return step.replaceAll('~1', '/').replaceAll('~0', '~');
 }

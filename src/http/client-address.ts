@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIP, type Socket } from 'node:net';
 
 /**
- * The address that a request came from, as far as it can be believed: the peer's, or, when the peer is a trusted proxy, the right-most
+ * The address that a request came from, as far as it can be trusted: the peer's, or, when the peer is a trusted proxy, the right-most
  * entry of `X-Forwarded-For` that is none. What stands left of that entry is the client's own claim. An entry that is no address ends
  * the search at the proxy that wrote it down.
  */
 export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): string {
   const peer = plainAddress(req.socket.remoteAddress ?? '');
-  const field = req.headers['x-forwarded-for'];
-  if (field === undefined || !isTrusted(peer, trustedProxies)) return peer;
-  const chain = Array.isArray(field) ? field.join(',') : field;
+  const forwardedFor = req.headers['x-forwarded-for'];
+  if (forwardedFor === undefined || !isTrusted(peer, trustedProxies)) return peer;
+  const chain = Array.isArray(forwardedFor) ? forwardedFor.join(',') : forwardedFor;
   let address = peer;
   for (const entry of chain.split(',').reverse()) {
     const hop = plainAddress(withoutPort(entry.trim()));

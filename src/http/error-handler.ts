@@ -1,31 +1,34 @@
 import type { ErrorRequestHandler } from 'express';
 import { StoreUnavailable, TollgateError } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
-import { answerError } from './answer-error.ts';
-import { errorAnswer } from './error-answers.ts';
+import { errorResponse } from './error-responses.ts';
 import { bodyTooLarge } from './json-body.ts';
+import { sendError } from './send-error.ts';
+import type { RequestNotes } from './with-request-id.ts';
 
 /**
- * Answers every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
+ * Responds to every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
  * error and nothing of the request.
  */
 export function errorHandler(log: Logger): ErrorRequestHandler {
   return (thrown: unknown, _req, res, _next) => {
     const error = translated(thrown);
-    report(error, log);
-    answerError(res, errorAnswer(error));
+    const notes = res.locals as RequestNotes;
+    notes.errorCode = error instanceof TollgateError ? error.code : 'internal_error';
+    report(error, log.child({ requestId: notes.requestId }));
+    sendError(res, errorResponse(error));
   };
 }
 
 function report(error: unknown, log: Logger): void {
   if (error instanceof StoreUnavailable) {
-    log.warn({ event: 'store_unavailable', store: error.store, err: error }, 'a store did not answer');
+    log.warn({ event: 'store_unavailable', store: error.store, err: error }, 'a store did not respond');
   } else if (!(error instanceof TollgateError)) {
     log.error({ event: 'internal_error', err: error }, 'a management request failed');
   }
 }
 
-/** Express and its body reader throw errors of their own for what a client did wrong; these become ours, without their detail. */
+/** Translates the errors that Express and its body reader throw for a client's mistakes, without their detail. */
 function translated(error: unknown): unknown {
   if (error instanceof TollgateError || !isClientError(error)) return error;
   switch (error.type) {

@@ -7,26 +7,30 @@ import { clientAddress } from './client-address.ts';
 
 export interface FailedCredentialsOptions {
   readonly clock: Clock;
-  /** Whose `X-Forwarded-For` is believed. */
+  /** Proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: BlockList;
-  /** Failures that an address may have at once; 1000 unless told. */
+  /** Failures that an address, or an IPv6 network of 64 bits, may have at once; default 1000. */
   readonly burst?: number;
-  /** Failures that it may have for good; 50 unless told, and at least 1, as `Retry-After` says one second. */
+  /** Failures that it may have for good; default 50, and at least 1, as `Retry-After` says one second. */
   readonly perSecond?: number;
-  /** Addresses remembered; the one that failed longest ago is forgotten first. 10 000 unless told. */
-  readonly maxAddresses?: number;
+  /** Clients remembered; the one that failed longest ago is forgotten first. Default 10 000. */
+  readonly maxClients?: number;
 }
 
-/** What is left of an address's budget. Changed in place: a flood must not make garbage. */
+/** What is left of a client's budget. Changed in place: a flood must not make garbage. */
 interface Bucket {
   left: number;
   atMs: number;
 }
 
+/** The budget of an IPv6 network of 48 bits, as a multiple of the budget of a network of 64 bits. */
+const NETWORK_FACTOR = 8;
+
 /**
- * How often a client address is told that its credentials are wrong: beyond its budget the answer is 429. Only failures are asked about,
- * after the credentials were judged: a right key or root token is let in whatever others try from its address, and nobody can lock
- * anybody out. The budget is each process's own.
+ * Limits how often a client may fail to authenticate: beyond its budget the response is 429. A client is an IPv4 address or an
+ * IPv6 network of 64 bits, because that is what a single user commonly has. An IPv6 network of 48 bits has a budget as well, so that
+ * moving from one network of 64 bits to the next does not help. Only failures are counted, after the credentials were looked up: a valid
+ * key or root token works even when others fail from its address. Each process has a separate budget.
  */
 export class FailedCredentials {
   readonly #clock: Clock;
@@ -36,50 +40,63 @@ export class FailedCredentials {
   readonly #buckets: LRUCache<string, Bucket>;
 
   constructor(options: FailedCredentialsOptions) {
-    const { burst = 1000, perSecond = 50, maxAddresses = 10_000 } = options;
+    const { burst = 1000, perSecond = 50, maxClients = 10_000 } = options;
     this.#clock = options.clock;
     this.#trustedProxies = options.trustedProxies;
     this.#burst = burst;
     this.#perSecond = perSecond;
-    this.#buckets = new LRUCache({ max: maxAddresses });
+    this.#buckets = new LRUCache({ max: maxClients });
   }
 
-  /** What to answer to a request whose credentials failed with `failure`: that, or `too_many_requests`. */
-  answerTo(req: IncomingMessage, failure: TollgateError): TollgateError {
-    const bucket = this.#bucketOf(siteOf(clientAddress(req, this.#trustedProxies)));
-    if (bucket.left >= 1) {
-      bucket.left -= 1;
-      return failure;
-    }
+  /** The error for a request whose credentials failed with `failure`: that, or `too_many_requests`. Counts the failure. */
+  errorFor(req: IncomingMessage, failure: TollgateError): TollgateError {
+    const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
+    const isWithin = this.#take(site, 1) && (network === undefined || this.#take(network, NETWORK_FACTOR));
+    if (isWithin) return failure;
     return new TollgateError(
       'too_many_requests',
       'Too many requests with wrong credentials came from this address. Try again shortly.',
     );
   }
 
-  #bucketOf(site: string): Bucket {
+  /** Names the client for fair queues: its address or network, the larger network once that has used up its budget. */
+  clientOf(req: IncomingMessage): string {
+    const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
+    if (network === undefined || !this.#buckets.has(network)) return site;
+    return this.#refilled(network, NETWORK_FACTOR).left < 1 ? network : site;
+  }
+
+  #take(client: string, factor: number): boolean {
+    const bucket = this.#refilled(client, factor);
+    if (bucket.left < 1) return false;
+    bucket.left -= 1;
+    return true;
+  }
+
+  #refilled(client: string, factor: number): Bucket {
     const nowMs = this.#clock.monotonicMs();
-    const known = this.#buckets.get(site);
+    const known = this.#buckets.get(client);
     if (known === undefined) {
-      const full = { left: this.#burst, atMs: nowMs };
-      this.#buckets.set(site, full);
+      const full = { left: factor * this.#burst, atMs: nowMs };
+      this.#buckets.set(client, full);
       return full;
     }
-    known.left = Math.min(this.#burst, known.left + ((nowMs - known.atMs) / 1000) * this.#perSecond);
+    const refill = ((nowMs - known.atMs) / 1000) * factor * this.#perSecond;
+    known.left = Math.min(factor * this.#burst, known.left + refill);
     known.atMs = nowMs;
     return known;
   }
 }
 
-/** Who has one IPv6 address commonly has the 2^64 of its network. */
-function siteOf(address: string): string {
-  if (!isIPv6(address)) return address;
+/** The address, or the IPv6 network of 64 bits that it is in; and that of 48 bits, undefined for IPv4. */
+function sitesOf(address: string): { readonly site: string; readonly network: string | undefined } {
+  if (!isIPv6(address)) return { site: address, network: undefined };
   const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? [];
   const groups = before === '' ? [] : before.split(':');
   const tail = after === undefined || after === '' ? [] : after.split(':');
   const zeros = after === undefined ? 0 : Math.max(0, 8 - groups.length - tail.length);
-  return [...groups, ...Array<string>(zeros).fill('0'), ...tail]
-    .slice(0, 4)
-    .map((group) => group.replace(/^0+(?=.)/, ''))
-    .join(':');
+  const all = [...groups, ...Array<string>(zeros).fill('0'), ...tail].map((group) =>
+    group.replace(/^0+(?=.)/, ''),
+  );
+  return { site: `${all.slice(0, 4).join(':')}::/64`, network: `${all.slice(0, 3).join(':')}::/48` };
 }

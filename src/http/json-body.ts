@@ -13,7 +13,7 @@ const BODY_LIMIT_BYTES = 64 * 1024;
  */
 export function jsonBody(): readonly RequestHandler[] {
   const read = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES, inflate: false });
-  return [requireJson, refuseLarge, inviteBody, read, parseJson];
+  return [requireJson, rejectLarge, inviteBody, read, parseJson];
 }
 
 /** The error of a body above the limit. */
@@ -31,13 +31,13 @@ const requireJson: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** express.raw would refuse it as well, but only after having read it all. */
-const refuseLarge: RequestHandler = (req, _res, next) => {
+/** express.raw would reject it as well, but only after having read it all. */
+const rejectLarge: RequestHandler = (req, _res, next) => {
   if (Number(req.headers['content-length']) > BODY_LIMIT_BYTES) throw bodyTooLarge();
   next();
 };
 
-/** The server leaves `Expect: 100-continue` to us, so that a body is asked for only when its head is all right. */
+/** The server leaves `Expect: 100-continue` to this handler, so that a body is invited only when its head is valid. */
 const inviteBody: RequestHandler = (req, res, next) => {
   if (req.headers.expect !== undefined) res.writeContinue();
   next();
@@ -62,7 +62,7 @@ function isJson(contentType: string | undefined): boolean {
 
 function parse(bytes: Buffer): unknown {
   try {
-    // Decoding would replace broken bytes silently, and a name would be stored that nobody sent.
+    // Decoding would silently replace invalid bytes, and the stored name would differ from the one that was sent.
     if (isUtf8(bytes)) return JSON.parse(bytes.toString());
   } catch {
     // The parser's own message quotes the body, which may hold anything: it goes nowhere.

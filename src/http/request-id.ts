@@ -1,27 +1,27 @@
 import type { IncomingMessage } from 'node:http';
 import type { Random } from '../platform/random.ts';
 
-/** What may be in a client's `X-Request-Id`: it is repeated in an answer, to the backend and in the log. */
+/** What may be in a client's `X-Request-Id`: it is repeated in a response, to the backend and in the log. */
 const ACCEPTED = /^[A-Za-z0-9._~+/=-]{1,128}$/;
 /** 96 bits, 16 characters of base64url. */
 const ID_BYTES = 12;
 /** Ids that one draw of random bytes is good for: a system call for each would cost more than the rest of this. */
 const IDS_PER_DRAW = 256;
 
-/** Names requests, so that what an answer, the backend and the log say can be put together. */
+/** Names requests, so that what a response, the backend and the log say can be put together. */
 export class RequestIds {
   readonly #random: Random;
   readonly #holdsSecret: (text: string) => boolean;
   #drawn: Buffer = Buffer.alloc(0);
   #used = 0;
 
-  /** `holdsSecret` tells whether a text has a credential in it: a client that sends its own as a request id gets another one. */
+  /** `holdsSecret` says whether a text contains a credential: a client that sends one as its request id gets another id. */
   constructor(random: Random, holdsSecret: (text: string) => boolean) {
     this.#random = random;
     this.#holdsSecret = holdsSecret;
   }
 
-  /** The client's `X-Request-Id` when it sent exactly one that is fit to be repeated, else a new one, which tells nothing and can't be guessed. */
+  /** The client's `X-Request-Id` when it sent exactly one valid id, else a new random one. */
   idOf(req: IncomingMessage): string {
     const given = req.headers['x-request-id'];
     if (given === undefined) return this.#make();

@@ -31,7 +31,7 @@ export class RootTokens {
     }
   }
 
-  /** Takes the same time whichever token matches, and whatever a wrong one has in common with a right one. */
+  /** Constant time: neither which token matches nor the common prefix of a wrong one changes the duration. */
   #includes(token: string): boolean {
     const presented = digest(token);
     let matches = 0;

@@ -13,7 +13,7 @@ export function isoSecondsUp(ms: number): string {
   return isoSeconds(Math.ceil(ms / SECOND_MS) * SECOND_MS);
 }
 
-/** `YYYY-MM-DD HH:MM:SS` in UTC: the form of the create answer. */
+/** `YYYY-MM-DD HH:MM:SS` in UTC: the form of the create response. */
 export function sqlSeconds(ms: number): string {
   return isoSeconds(ms).slice(0, -1).replace('T', ' ');
 }

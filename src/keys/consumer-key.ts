@@ -1,4 +1,5 @@
-import type { Quota } from '../limiter/rate-limiter.ts';
+import type { LimitOverrides } from '../limiter/limit-overrides.ts';
+import type { RequestLimits } from '../limiter/request-limits.ts';
 
 /** A consumer key's record. The secret is never part of it. */
 export interface ConsumerKey {
@@ -11,27 +12,35 @@ export interface ConsumerKey {
   /** Milliseconds since 1970; equals `createdAtMs` for a key never changed. */
   readonly updatedAtMs: number;
   readonly enabled: boolean;
-  /** From this instant on the key is refused as expired; null = never. Milliseconds since 1970. */
+  /** From this instant on the key is expired; null = never. Milliseconds since 1970. */
   readonly expiresAtMs: number | null;
   /** The plan bound to the key; null = the default plan applies. */
   readonly planId: string | null;
+  /** The key's owner in the administrator's own system, 1 … 128 characters; null = not noted. Need not be unique. */
+  readonly externalId: string | null;
+  /** At most 20, each once, in the order in which they were given. */
+  readonly tags: readonly string[];
+  /** Anything that an administrator notes of the key: a JSON object. Null = nothing. */
+  readonly metadata: Readonly<Record<string, unknown>> | null;
+  /** Limits of this key that differ from its plan's. */
+  readonly overrides: LimitOverrides;
 }
 
-/** What a replica must know to answer a request made with a key. Immutable; a change makes a new one. */
-export interface KeyGrant {
+/** What a replica must know about a key to serve a request with it. Immutable; a change makes a new one. */
+export interface KeySnapshot {
   readonly keyId: string;
-  /** `<key version>.<plan version>`: differs whenever anything in the grant does. */
+  /** `<key version>.<plan version>`: differs whenever anything in the snapshot does. */
   readonly version: string;
   readonly enabled: boolean;
   /** As in `ConsumerKey`. */
   readonly expiresAtMs: number | null;
   /** The plan that applies (its own, else the default one); null = unlimited. */
-  readonly plan: GrantedPlan | null;
+  readonly plan: PlanSnapshot | null;
 }
 
-/** The plan of a grant, with its period read. */
-export interface GrantedPlan extends Quota {
+/** The plan of a snapshot. */
+export interface PlanSnapshot {
   readonly id: string;
-  /** The period as the plan's author wrote it. */
-  readonly periodText: string;
+  /** Its limits, with the key's overrides. */
+  readonly limits: RequestLimits;
 }

@@ -1,4 +1,6 @@
-import type { ConsumerKey, KeyGrant } from './consumer-key.ts';
+import type { LimitOverrides } from '../limiter/limit-overrides.ts';
+import type { RecordVersion } from '../limiter/record-versions.ts';
+import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
 
 /** A key to be stored. */
 export interface NewConsumerKey extends ConsumerKey {
@@ -8,25 +10,31 @@ export interface NewConsumerKey extends ConsumerKey {
   readonly sealedSecret: Buffer | null;
 }
 
-/** All that the detail answer needs of one key. */
+/** All that the detail response needs of one key. */
 export interface StoredKey {
   readonly key: ConsumerKey;
   readonly sealedSecret: Buffer | null;
-  readonly grant: KeyGrant;
+  readonly snapshot: KeySnapshot;
 }
 
 /** A key after an edit. */
 export interface UpdatedKey {
   readonly key: ConsumerKey;
-  /** As in `KeyGrant`. */
+  /** As in `KeySnapshot`. */
   readonly version: string;
 }
 
-/** A grant that was found by a look-up value. */
-export interface FoundGrant {
+/** A snapshot that was found by a look-up value. */
+export interface FoundSnapshot {
   readonly lookup: Buffer;
-  /** The error with which `findGrantById` would reject for this key: what is wrong with one must not keep the others from being found. */
-  readonly grant: KeyGrant | Error;
+  /** The error with which `findSnapshotById` would reject for this key: what is wrong with one must not keep the others from being found. */
+  readonly snapshot: KeySnapshot | Error;
+}
+
+/** A copy of a key that the record store contradicts. */
+export interface OutdatedKey extends RecordVersion {
+  /** There is no such key any more. Otherwise it, or the plan that applies to it, has another version. */
+  readonly isGone: boolean;
 }
 
 /** The fields of a key that an edit may change; a missing one stays as it is. */
@@ -34,23 +42,51 @@ export interface KeyChanges {
   readonly name?: string;
   readonly enabled?: boolean;
   readonly expiresAtMs?: number | null;
+  /** Null: the default plan applies. */
+  readonly planId?: string | null;
+  readonly externalId?: string | null;
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+  /** Replaces the tags. */
+  readonly tags?: readonly string[];
+  /** Added behind the tags that there are, and removed from them. */
+  readonly addTags?: readonly string[];
+  readonly removeTags?: readonly string[];
+  /** All of them: what is missing here has no override any more. */
+  readonly overrides?: LimitOverrides;
+}
+
+/** Most tags of a key. */
+export const MAX_TAGS = 20;
+
+/** Why a key was not updated. */
+export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags';
+
+/** Which keys are listed; a missing field leaves none out. */
+export interface KeyFilter {
+  /** Bound to this plan. Null: to none, so that the default plan applies. */
+  readonly planId?: string | null;
+  /** With all of these tags. */
+  readonly tags?: readonly string[];
+  readonly externalId?: string;
 }
 
 /**
- * Where keys and their bindings are kept. Every method rejects with `StoreUnavailable` when the store does not answer; one that gives the
- * grant of a key without a plan of its own, also where the default plan that is set does not exist.
+ * Where keys and their bindings are kept. Every method rejects with `StoreUnavailable` when the store does not respond; one that gives the
+ * snapshot of a key that is bound to no plan, also where the default plan that is set does not exist.
  */
 export interface KeyRepository {
   insert(key: NewConsumerKey): Promise<void>;
-  /** At most `limit` keys, newest first, older than the key `beforeId` where one is given. */
-  list(limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
+  /** At most `limit` keys that meet the filter, newest first, older than the key `beforeId` where one is given. */
+  list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
   exists(keyId: string): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;
-  /** The grants of the keys whose look-up value is one of `lookups`, in any order; none for a value that no key has. */
-  findGrantsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundGrant[]>;
-  findGrantById(keyId: string): Promise<KeyGrant | undefined>;
-  /** Writes the changes, sets `updatedAtMs` and raises the version. Undefined when there is no such key. */
-  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | undefined>;
+  /** The snapshots of the keys whose look-up value is one of `lookups`, in any order; none for a value that no key has. */
+  findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]>;
+  /** Those of the copies, at most some thousands, whose version is not the record's. */
+  findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]>;
+  findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
+  /** Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. */
+  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | UpdateFailure>;
   /** Whether a plan can be bound; it may be gone when `bind` comes, which then says so. */
   planExists(planId: string): Promise<boolean>;
   /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
@@ -58,7 +94,7 @@ export interface KeyRepository {
     keyId: string,
     planId: string,
     updatedAtMs: number,
-  ): Promise<KeyGrant | 'key_not_found' | 'plan_not_found'>;
+  ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'>;
   /** False when there was no such key. */
   delete(keyId: string): Promise<boolean>;
 }

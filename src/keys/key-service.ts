@@ -1,11 +1,17 @@
-import { KeyNotFound, PlanNotFound } from '../errors.ts';
+import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type TollgateError } from '../errors.ts';
+import { NO_OVERRIDES } from '../limiter/limit-overrides.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
-import type { ConsumerKey, KeyGrant } from './consumer-key.ts';
-import { isKeyId, keyIdMaker } from './key-id.ts';
-import { cursorAfter, idOfCursor } from './key-list-cursor.ts';
-import type { KeyChanges, KeyRepository } from './key-repository.ts';
+import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
+import { cursorAfter, idOfCursor, isKeyId, keyIdMaker } from './key-id.ts';
+import {
+  type KeyChanges,
+  type KeyFilter,
+  type KeyRepository,
+  MAX_TAGS,
+  type UpdateFailure,
+} from './key-repository.ts';
 import { createSecret, maskedSecret } from './secret-format.ts';
 import type { SecretVault } from './secret-vault.ts';
 
@@ -20,9 +26,21 @@ export interface KeyServiceOptions {
   readonly keyPrefix: string;
   /** `once`: a secret is shown when it is made and never again, and is not stored in a form that could be opened. */
   readonly reveal: 'always' | 'once';
-  /** Forgets the usage of a deleted key. */
-  readonly eraseUsage: (keyId: string) => Promise<void>;
 }
+
+/** What a new key is given; what is missing is as in `NO_FIELDS`. */
+export type NewKeyFields = Pick<ConsumerKey, 'name'> &
+  Partial<Omit<ConsumerKey, 'id' | 'createdAtMs' | 'updatedAtMs'>>;
+
+const NO_FIELDS = {
+  enabled: true,
+  expiresAtMs: null,
+  planId: null,
+  externalId: null,
+  tags: [],
+  metadata: null,
+  overrides: NO_OVERRIDES,
+} as const satisfies Partial<ConsumerKey>;
 
 /** A page of keys, newest first. */
 export interface KeyPage {
@@ -36,7 +54,7 @@ export interface KeyDetail {
   readonly key: ConsumerKey;
   /** The secret, or asterisks where it is not to be shown again. */
   readonly secret: string;
-  readonly grant: KeyGrant;
+  readonly snapshot: KeySnapshot;
 }
 
 /**
@@ -52,40 +70,31 @@ export class KeyService {
     this.#makeId = keyIdMaker(options.clock, options.random);
   }
 
-  /** Makes a key that the default plan applies to. The secret is given here; see `reveal` for later. */
-  async create({
-    name,
-    expiresAtMs = null,
-  }: {
-    readonly name: string;
-    readonly expiresAtMs?: number | null;
-  }): Promise<{
-    readonly key: ConsumerKey;
-    readonly secret: string;
-  }> {
+  /**
+   * Makes a key; the default plan applies to it unless another one is given. The secret is given here; see `reveal` for later. Throws
+   * `PlanNotFound`.
+   */
+  async create(fields: NewKeyFields): Promise<{ readonly key: ConsumerKey; readonly secret: string }> {
     const { repository, vault, clock, random, keyPrefix, reveal } = this.#options;
     const id = this.#makeId();
     const secret = createSecret(keyPrefix, random);
     const nowMs = clock.nowMs();
-    const key = {
-      id,
-      name,
-      createdAtMs: nowMs,
-      updatedAtMs: nowMs,
-      enabled: true,
-      expiresAtMs,
-      planId: null,
-    };
+    const { planId } = fields;
+    if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
+    const key = { ...NO_FIELDS, ...fields, id, createdAtMs: nowMs, updatedAtMs: nowMs };
     const sealedSecret = reveal === 'once' ? null : vault.seal(id, secret);
     await repository.insert({ ...key, lookup: vault.lookup(secret), sealedSecret });
     return { key, secret };
   }
 
-  /** At most `limit` keys. Throws `invalid_parameter` for a cursor that is not one of ours. */
-  async list({ limit, cursor }: { readonly limit: number; readonly cursor?: string }): Promise<KeyPage> {
+  /** At most `limit` keys that meet the filter. Throws `invalid_parameter` for a cursor that no list has given. */
+  async list(
+    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
+    filter: KeyFilter = {},
+  ): Promise<KeyPage> {
     const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
-    // One more than asked for tells whether there is a next page.
-    const found = await this.#options.repository.list(limit + 1, beforeId);
+    // One row more than requested shows whether there is a next page.
+    const found = await this.#options.repository.list(filter, limit + 1, beforeId);
     const keys = found.slice(0, limit);
     const last = keys.at(-1);
     return found.length > limit && last !== undefined ? { keys, nextCursor: cursorAfter(last.id) } : { keys };
@@ -94,64 +103,100 @@ export class KeyService {
   /** Throws `KeyNotFound`. */
   async detail(keyId: string): Promise<KeyDetail> {
     const { repository, vault, keyPrefix, reveal } = this.#options;
-    // What has another form is no key, and may hold what a database refuses.
+    // What has another form is no key, and may hold what a database rejects.
     const stored = isKeyId(keyId) ? await repository.find(keyId) : undefined;
     if (stored === undefined) {
       throw new KeyNotFound();
     }
-    const { key, sealedSecret, grant } = stored;
+    const { key, sealedSecret, snapshot } = stored;
     const masked = reveal === 'once' || sealedSecret === null;
-    return { key, secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret), grant };
+    return { key, secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret), snapshot };
+  }
+
+  /** What a replica knows of the key. Throws `KeyNotFound`. */
+  async snapshot(keyId: string): Promise<KeySnapshot> {
+    const snapshot = isKeyId(keyId) ? await this.#options.repository.findSnapshotById(keyId) : undefined;
+    if (snapshot === undefined) {
+      throw new KeyNotFound();
+    }
+    return snapshot;
   }
 
   /** Throws `KeyNotFound`. */
   async update(keyId: string, changes: KeyChanges): Promise<ConsumerKey> {
     const { repository, versions, clock } = this.#options;
-    await this.#requireKey(keyId);
-    await versions.announce([keyId]);
+    await this.requireKey(keyId);
+    await versions.markStale([keyId]);
     const updated = await repository.update(keyId, changes, clock.nowMs());
-    if (updated === undefined) {
-      throw new KeyNotFound();
-    }
-    await versions.settle([{ keyId, version: updated.version }]);
+    if (typeof updated === 'string') throw updateError(updated);
+    await versions.publishVersion([{ keyId, version: updated.version }]);
     return updated.key;
   }
 
   /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
-  async bind(keyId: string, planId: string): Promise<KeyGrant> {
+  async bind(keyId: string, planId: string): Promise<KeySnapshot> {
     const { repository, versions, clock } = this.#options;
-    await this.#requireKey(keyId);
+    await this.requireKey(keyId);
     if (!(await repository.planExists(planId))) {
       throw new PlanNotFound();
     }
-    await versions.announce([keyId]);
-    const grant = await repository.bind(keyId, planId, clock.nowMs());
-    if (grant === 'key_not_found') {
+    await versions.markStale([keyId]);
+    const snapshot = await repository.bind(keyId, planId, clock.nowMs());
+    if (snapshot === 'key_not_found') {
       throw new KeyNotFound();
     }
-    if (grant === 'plan_not_found') {
+    if (snapshot === 'plan_not_found') {
       throw new PlanNotFound();
     }
-    await versions.settle([{ keyId, version: grant.version }]);
-    return grant;
+    await versions.publishVersion([{ keyId, version: snapshot.version }]);
+    return snapshot;
   }
 
-  /** The key's secret is refused from now on, its counters and its usage are gone. Throws `KeyNotFound`. */
+  /**
+   * The key's secret is rejected from now on, its counters are gone, and its usage but for what is kept over time. Throws
+   * `KeyNotFound`, after it has made sure of the same: the key may have been deleted before by a call that failed half-way.
+   */
   async remove(keyId: string): Promise<void> {
-    const { repository, versions, eraseUsage } = this.#options;
-    await this.#requireKey(keyId);
-    await versions.announce([keyId]);
-    if (!(await repository.delete(keyId))) {
+    const { repository, versions } = this.#options;
+    if (!isKeyId(keyId)) {
       throw new KeyNotFound();
     }
-    await versions.retire(keyId);
-    await eraseUsage(keyId);
+    await versions.markStale([keyId]);
+    const windowNames = await this.#windowNames(keyId);
+    const existed = await repository.delete(keyId);
+    await versions.retire(keyId, windowNames);
+    if (!existed) {
+      throw new KeyNotFound();
+    }
   }
 
-  /** Not by its grant: a key whose plan does not exist can be changed all the same. */
-  async #requireKey(keyId: string): Promise<void> {
+  /** Of the plan that applies; what other plans left behind ends by itself. */
+  async #windowNames(keyId: string): Promise<readonly string[]> {
+    try {
+      const snapshot = await this.#options.repository.findSnapshotById(keyId);
+      return snapshot?.plan?.limits.all.map(({ windowName }) => windowName) ?? [];
+    } catch (error) {
+      // A key whose plan does not exist can be deleted all the same; if the store is unavailable, the deletion itself fails.
+      if (error instanceof StoreUnavailable) return [];
+      throw error;
+    }
+  }
+
+  /** Throws `KeyNotFound`. Does not look at the snapshot: a key whose plan does not exist can be changed all the same. */
+  async requireKey(keyId: string): Promise<void> {
     if (!isKeyId(keyId) || !(await this.#options.repository.exists(keyId))) {
       throw new KeyNotFound();
     }
+  }
+}
+
+function updateError(failure: UpdateFailure): TollgateError {
+  switch (failure) {
+    case 'key_not_found':
+      return new KeyNotFound();
+    case 'plan_not_found':
+      return new PlanNotFound();
+    case 'too_many_tags':
+      return new InvalidBody([{ field: 'addTags', message: `must leave the key at most ${MAX_TAGS} tags` }]);
   }
 }

@@ -1,6 +1,9 @@
 import { crc32 } from 'node:zlib';
 import type { Random } from '../platform/random.ts';
-import { randomBase62, toBase62 } from './base62.ts';
+
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The largest multiple of 62 that a byte can reach: bytes from here on would make the first digits more likely. */
+const FAIR_BELOW = 248;
 
 const RANDOM_DIGITS = 30;
 const CHECKSUM_DIGITS = 6;
@@ -19,8 +22,8 @@ export function createSecret(prefix: string, random: Random): string {
 }
 
 /**
- * Whether a text has the form of a secret and its checksum is right, whatever its prefix: secrets made before the prefix was
- * changed stay valid. Tells typing errors and garbage from what is worth a look-up; it proves nothing.
+ * Whether a text has the form of a secret and its checksum is right, with any prefix: secrets made before the prefix was
+ * changed stay valid. Filters out typing errors and garbage before a look-up; it proves nothing.
  */
 export function isWellFormedSecret(text: string): boolean {
   // The length first: what anybody sends must not cost more than a secret does.
@@ -38,4 +41,24 @@ export function maskedSecret(prefix: string): string {
 
 function checksum(body: string): string {
   return toBase62(crc32(body), CHECKSUM_DIGITS);
+}
+
+/** `length` base62 digits, each as likely as any other. */
+function randomBase62(length: number, random: Random): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of random.bytes(length - text.length)) {
+      text += byte < FAIR_BELOW ? DIGITS.charAt(byte % 62) : '';
+    }
+  }
+  return text;
+}
+
+/** A whole number from 0 on, in base62, with zeros in front up to `length` digits. */
+function toBase62(value: number, length: number): string {
+  let text = '';
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 62)) {
+    text = DIGITS.charAt(rest % 62) + text;
+  }
+  return text.padStart(length, '0');
 }

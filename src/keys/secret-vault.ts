@@ -27,7 +27,7 @@ export class UnreadableSecret extends Error {
 
 /** What is derived from one encryption key. */
 interface Keys {
-  /** Tells which encryption key sealed a blob; says nothing about the key. */
+  /** Identifies the encryption key that sealed a blob, without revealing it. */
   readonly id: Buffer;
   readonly lookup: KeyObject;
   readonly sealing: KeyObject;
@@ -78,6 +78,11 @@ export class SecretVault {
   /** Whether a blob was sealed with the first encryption key. */
   isCurrent(sealed: Buffer): boolean {
     return this.#first.id.equals(sealed.subarray(1, NONCE_AT));
+  }
+
+  /** Whether a blob was sealed with any of the encryption keys. */
+  knows(sealed: Buffer): boolean {
+    return this.#all.some(({ id }) => id.equals(sealed.subarray(1, NONCE_AT)));
   }
 
   /** The secret that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */

@@ -1,12 +1,11 @@
-import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import { NotCounted } from './not-counted.ts';
-import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
+import type { Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
 
 /** `closed`: calls go through. `open`: none does. `half-open`: one does, to try. */
 export type CircuitState = 'closed' | 'open' | 'half-open';
 
-/** The cause of an `unavailable` that the breaker answered itself: the store was certainly not asked. */
+/** The cause of an `unavailable` that the breaker decided itself: the store was certainly not called. */
 export class CircuitOpen extends NotCounted {
   constructor() {
     super('the store is not called while its circuit is open');
@@ -18,13 +17,13 @@ export interface CircuitBreakerOptions {
   readonly clock: Clock;
   /** Called after each change of state, for the log. */
   readonly onStateChange?: (state: CircuitState) => void;
-  /** Failures in a row that open it. 5 unless told. */
+  /** Failures in a row that open it. 5 by default. */
   readonly failuresInRow?: number;
-  /** Share of failed calls that opens it, once at least 20 were made within ten seconds. 0.5 unless told. */
+  /** Share of failed calls that opens it, once at least 20 were made within ten seconds. 0.5 by default. */
   readonly failureRatio?: number;
-  /** The first pause before a trial call, in milliseconds; it doubles with each that fails. 250 unless told. */
+  /** The first pause before a trial call, in milliseconds; it doubles with each that fails. 250 by default. */
   readonly firstPauseMs?: number;
-  /** The longest pause in milliseconds. 5000 unless told. */
+  /** The longest pause in milliseconds. 5000 by default. */
   readonly longestPauseMs?: number;
 }
 
@@ -33,15 +32,15 @@ const FEWEST_CALLS = 20;
 
 /**
  * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout.
- * While open it answers `unavailable` with the cause `CircuitOpen`. After a pause the next request is let through alone as
- * a trial: an answer of any kind closes the circuit, a failure doubles the pause. No timer: without requests nothing is tried.
+ * While open it responds `unavailable` with the cause `CircuitOpen`. After a pause the next request is let through alone as
+ * a trial: a response of any kind closes the circuit, a failure doubles the pause. No timer: without requests nothing is tried.
  */
 export class CircuitBreaker implements RateLimiter {
   readonly #inner: RateLimiter;
   readonly #options: Required<Omit<CircuitBreakerOptions, 'onStateChange'>>;
   readonly #onStateChange: (state: CircuitState) => void;
   #state: CircuitState = 'closed';
-  /** Raised with every change of state: an answer to a call of an earlier state says nothing about this one. */
+  /** Raised with every change of state: a response to a call of an earlier state says nothing about this one. */
   #epoch = 0;
   #failuresInRow = 0;
   #calls = 0;
@@ -83,14 +82,6 @@ export class CircuitBreaker implements RateLimiter {
       if (epoch === this.#epoch) this.#note(decision.kind === 'unavailable');
       decided(decision);
     });
-  }
-
-  /** Refused while open, without being a trial itself. */
-  async peek(keyId: string, quota: Quota): Promise<WindowState> {
-    if (this.#state !== 'closed' && this.#options.clock.monotonicMs() < this.#pausedUntil) {
-      throw new StoreUnavailable('redis', new CircuitOpen());
-    }
-    return this.#inner.peek(keyId, quota);
   }
 
   #mayCall(): boolean {

@@ -1,18 +1,20 @@
-import type { Quota } from './rate-limiter.ts';
+import type { Limit } from './limit.ts';
 
-/** Requests of one key that a replica admitted on its own while the shared count could not be asked. */
-export interface UncountedRequests {
+/** Units of one window that a replica allowed alone while the shared limiter was unavailable. */
+export interface UncountedUnits {
   readonly keyId: string;
-  readonly quota: Quota;
+  readonly limit: Limit;
+  /** Whose window where the limit is for each customer. */
+  readonly customerId: string;
   /** At least 1. */
-  readonly count: number;
+  readonly units: number;
 }
 
-/** Gives requests back to the shared count after an outage, so that a window holds what was really admitted. */
+/** Gives units back to the shared count after an outage, so that a window holds what was really allowed. */
 export interface CountRestorer {
   /**
-   * Adds them to the key's open window of the same period; opens one where none is open, and leaves a window of another period
-   * alone. Rejects with `StoreUnavailable`; then it is not known whether they were added.
+   * Adds them to the open window; opens one where none is open, and leaves a deleted key alone. Rejects with `StoreUnavailable`; then
+   * it is not known whether they were added.
    */
-  restore(requests: UncountedRequests): Promise<void>;
+  restore(uncounted: UncountedUnits): Promise<void>;
 }

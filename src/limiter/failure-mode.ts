@@ -1,17 +1,18 @@
 import type { Clock } from '../platform/clock.ts';
+import { DegradedWindows } from './degraded-windows.ts';
 import { NotCounted } from './not-counted.ts';
-import type { Decision, LimitSubject, Quota, RateLimiter, WindowState } from './rate-limiter.ts';
+import type { CountedDecision, Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
 
 /**
- * What happens while the shared count can't be asked. `local`: each replica admits its share; `open`: everything is
- * admitted; `closed`: nothing is decided, the request gets a 503.
+ * What happens while the shared limiter is unavailable. `local`: each replica allows its share of what was left; `open`: everything is
+ * allowed; `closed`: nothing is decided, the request gets a 503.
  */
 export type FailureMode = 'local' | 'open' | 'closed';
 
 /** Decisions by kind, counted from the start of the process. */
 export interface DecisionCounts {
-  readonly admitted: number;
-  readonly denied: number;
+  readonly allowed: number;
+  readonly limited: number;
   readonly unlimited: number;
   readonly stale: number;
   readonly unavailable: number;
@@ -21,22 +22,20 @@ export interface DecisionCounts {
 export interface FailureModeOptions {
   readonly mode: FailureMode;
   readonly clock: Clock;
-  /** Counts on this replica only, in a table of its own. Must call back before `decide` returns. */
-  readonly local: RateLimiter;
   /** Replicas that share a limit, this one included; at least 1. */
   readonly liveReplicas: () => number;
-  /** Told of each request that was admitted locally and that the shared count certainly does not hold. */
-  readonly onUncounted?: (keyId: string, quota: Quota, resetAtMs: number) => void;
-  /** Called with each decision of the inner limiter: it answers. */
-  readonly onShared?: () => void;
+  /** Called for each request that was allowed locally and that the shared count certainly does not hold. */
+  readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
+  /** Called with each decision of the inner limiter on limits: it responds. `nowMs` is its time. */
+  readonly onShared?: (nowMs: number) => void;
 }
 
-/** Where nobody asks, nothing is found out: a decision without the inner limiter says nothing about now after that long. Milliseconds. */
+/** Without traffic the state is unknown: a decision without the inner limiter counts as degraded for this long. Milliseconds. */
 const DEGRADED_MS = 60_000;
 
 /**
- * Decides where the inner limiter is `unavailable`, and marks those decisions as `degraded`. In `local` mode a replica admits the
- * limit divided by the live replicas, rounded up. Versions can't be compared then: the copy at hand decides.
+ * Decides where the inner limiter is `unavailable`, and marks those decisions as `degraded`. In `local` mode a replica allows
+ * its share, as `DegradedWindows` says. Versions can't be compared then: the copy at hand decides.
  */
 export class FailureModeLimiter implements RateLimiter {
   /** Decisions of the inner limiter; `unavailable` counts those that the failure mode had to take over. */
@@ -45,12 +44,14 @@ export class FailureModeLimiter implements RateLimiter {
   readonly degraded: DecisionCounts = noDecisions();
   readonly #inner: RateLimiter;
   readonly #options: FailureModeOptions;
+  readonly #windows: DegradedWindows;
   /** When the last decision was made without the inner limiter, by the monotonic clock; undefined when the inner one made it. */
   #aloneAtMs: number | undefined;
 
   constructor(inner: RateLimiter, options: FailureModeOptions) {
     this.#inner = inner;
     this.#options = options;
+    this.#windows = new DegradedWindows(options.clock);
   }
 
   /** Whether the last decision was made without the inner limiter, in every mode, and less than a minute ago. */
@@ -61,69 +62,48 @@ export class FailureModeLimiter implements RateLimiter {
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
     this.#inner.decide(subject, (decision) => {
       count(this.shared, decision);
-      if (decision.kind !== 'unavailable') {
-        this.#aloneAtMs = undefined;
-        this.#options.onShared?.();
-        decided(decision);
-        return;
-      }
-      this.#aloneAtMs = this.#options.clock.monotonicMs();
-      this.#decideAlone(subject, decision, (alone) => {
+      if (decision.kind === 'unavailable') {
+        this.#aloneAtMs = this.#options.clock.monotonicMs();
+        const alone = this.#decideAlone(subject, decision);
         count(this.degraded, alone);
         decided(alone);
-      });
+        return;
+      }
+      this.#aloneAtMs = undefined;
+      if (decision.kind === 'allowed' || decision.kind === 'limited') {
+        this.#windows.learn(subject, decision);
+        this.#options.onShared?.(decision.nowMs);
+      }
+      decided(decision);
     });
   }
 
-  /** Of the shared count, in every mode: a replica's own count is not the key's. */
-  peek(keyId: string, quota: Quota): Promise<WindowState> {
-    return this.#inner.peek(keyId, quota);
-  }
-
-  #decideAlone(
-    subject: LimitSubject,
-    unavailable: Decision & { kind: 'unavailable' },
-    decided: (decision: Decision) => void,
-  ): void {
+  #decideAlone(subject: LimitSubject, unavailable: Decision & { kind: 'unavailable' }): Decision {
     switch (this.#options.mode) {
       case 'closed':
-        decided(unavailable);
-        return;
+        return unavailable;
       case 'open':
-        decided({ kind: 'unlimited', degraded: true });
-        return;
+        return { kind: 'unlimited', degraded: true };
       case 'local':
-        this.#decideOnShare(subject, unavailable.cause, decided);
+        return this.#decideOnShare(subject, unavailable.cause);
     }
   }
 
-  #decideOnShare(subject: LimitSubject, cause: Error, decided: (decision: Decision) => void): void {
-    const { quota } = subject;
-    if (quota === null) {
-      decided({ kind: 'unlimited', degraded: true });
-      return;
+  #decideOnShare(subject: LimitSubject, cause: Error): Decision {
+    if (subject.limits.length === 0) return { kind: 'unlimited', degraded: true };
+    const decision = this.#windows.decide(subject, this.#options.liveReplicas());
+    // A call without a response may have been counted in the store all the same.
+    if (decision.kind === 'allowed' && cause instanceof NotCounted) {
+      this.#options.onUncounted?.(subject, decision);
     }
-    const share = Math.ceil(quota.limit / Math.max(this.#options.liveReplicas(), 1));
-    // Fresh, because there is nothing to compare the copy with.
-    const alone: LimitSubject = { ...subject, fresh: true, quota: { ...quota, limit: share } };
-    this.#options.local.decide(alone, (decision) => {
-      if (decision.kind !== 'admitted' && decision.kind !== 'denied') {
-        decided(decision);
-        return;
-      }
-      // A call without an answer may have been counted in the store all the same.
-      if (decision.kind === 'admitted' && cause instanceof NotCounted) {
-        this.#options.onUncounted?.(subject.keyId, quota, decision.resetAtMs);
-      }
-      decided({ ...decision, degraded: true });
-    });
+    return decision;
   }
 }
 
 type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 function noDecisions(): DecisionCounts {
-  return { admitted: 0, denied: 0, unlimited: 0, stale: 0, unavailable: 0 };
+  return { allowed: 0, limited: 0, unlimited: 0, stale: 0, unavailable: 0 };
 }
 
 /** In place: it is done for every request. */

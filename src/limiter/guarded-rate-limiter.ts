@@ -2,12 +2,10 @@ import type { Clock } from '../platform/clock.ts';
 import { CircuitBreaker, type CircuitState } from './circuit-breaker.ts';
 import type { CountRestorer } from './count-restorer.ts';
 import { type FailureMode, FailureModeLimiter } from './failure-mode.ts';
-import { InProcessRateLimiter } from './in-process-rate-limiter.ts';
-import { LocalDenials } from './local-denials.ts';
 import type { RateLimiter } from './rate-limiter.ts';
 import type { ChangeFeed } from './record-versions.ts';
+import { RejectionCache } from './rejection-cache.ts';
 import { UncountedLedger } from './uncounted-ledger.ts';
-import { WindowTable } from './window-table.ts';
 
 /** What guarding a shared limiter needs. */
 export interface GuardOptions {
@@ -21,9 +19,9 @@ export interface GuardOptions {
 
 /** A shared limiter that a gateway can rely on; the parts are there for their numbers. */
 export interface GuardedRateLimiter {
-  /** The one to ask. */
+  /** The limiter behind the guards. */
   readonly limiter: RateLimiter;
-  readonly localDenials: LocalDenials;
+  readonly rejectionCache: RejectionCache;
   readonly failureMode: FailureModeLimiter;
   readonly breaker: CircuitBreaker;
   readonly uncounted: UncountedLedger;
@@ -31,11 +29,11 @@ export interface GuardedRateLimiter {
 
 /**
  * Puts the guards around a limiter that lives in another process, from the inside out: the breaker, so that a dead store is not
- * asked; the failure mode, which decides instead; local denials, so that a key over its limit does not cost a call each time.
+ * asked; the failure mode, which decides instead; local rejections, so that a key over its limit does not cost a call each time.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
   const { clock, changes, mode, liveReplicas, countRestorer, onCircuitChange } = options;
-  const uncounted = new UncountedLedger({ restorer: countRestorer, clock });
+  const uncounted = new UncountedLedger({ restorer: countRestorer });
   const breaker = new CircuitBreaker(shared, {
     clock,
     ...(onCircuitChange !== undefined && { onStateChange: onCircuitChange }),
@@ -43,13 +41,12 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
   const failureMode = new FailureModeLimiter(breaker, {
     mode,
     clock,
-    local: new InProcessRateLimiter(new WindowTable(), clock),
     liveReplicas,
-    onUncounted: (keyId, quota, resetAtMs) => uncounted.note(keyId, quota, resetAtMs),
-    onShared: () => {
-      if (uncounted.size > 0) void uncounted.giveBack();
+    onUncounted: (subject, decision) => uncounted.note(subject, decision),
+    onShared: (nowMs) => {
+      if (uncounted.size > 0) void uncounted.giveBack(nowMs);
     },
   });
-  const localDenials = new LocalDenials(failureMode, { clock, changes });
-  return { limiter: localDenials, localDenials, failureMode, breaker, uncounted };
+  const rejectionCache = new RejectionCache(failureMode, { clock, changes });
+  return { limiter: rejectionCache, rejectionCache, failureMode, breaker, uncounted };
 }

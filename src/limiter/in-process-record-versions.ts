@@ -18,7 +18,7 @@ export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
     this.#clock = clock;
   }
 
-  async announce(keyIds: readonly string[]): Promise<void> {
+  async markStale(keyIds: readonly string[]): Promise<void> {
     const nowMs = this.#clock.nowMs();
     for (const keyId of keyIds) {
       const shared = this.#table.version(keyId, nowMs);
@@ -28,16 +28,23 @@ export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
     }
   }
 
-  async settle(versions: readonly RecordVersion[]): Promise<void> {
+  async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
     for (const { keyId, version } of versions) {
-      this.#settleOne(keyId, version);
+      this.#publishOne(keyId, version);
       this.#publish(keyId);
     }
   }
 
   async retire(keyId: string): Promise<void> {
     this.#store(keyId, TOMBSTONE, VERSION_KEPT_MS);
-    this.#table.setWindow(keyId, undefined, this.#clock.nowMs());
+    this.#table.closeAll(keyId);
+    this.#publish(keyId);
+  }
+
+  async withdraw({ keyId, version }: RecordVersion): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    if (this.#table.version(keyId, nowMs) !== version) return;
+    this.#table.setVersion(keyId, { version, lapsesAtMs: nowMs }, nowMs);
     this.#publish(keyId);
   }
 
@@ -49,7 +56,7 @@ export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
   onReset(): void {}
 
   /** A change that overlapped another one can't know which wrote last: then the mark stays for its full time. */
-  #settleOne(keyId: string, version: string): void {
+  #publishOne(keyId: string, version: string): void {
     const shared = this.#table.version(keyId, this.#clock.nowMs());
     if (shared === TOMBSTONE || shared === version) return;
     if (shared === undefined || shared === MARK) this.#store(keyId, version, VERSION_KEPT_MS);

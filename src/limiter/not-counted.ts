@@ -1,6 +1,6 @@
 /**
  * The cause of an `unavailable` of which it is certain that the store did not count the request, now or later: it was not asked, or it
- * refused. Any other cause leaves that open.
+ * rejected. Any other cause leaves that open.
  */
 export class NotCounted extends Error {
   constructor(message: string) {

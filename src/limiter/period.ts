@@ -9,11 +9,11 @@ export type Period =
 
 /** What a period may look like, as a sentence for the caller who wrote another one. */
 export const PERIOD_RULE =
-  'must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes"), ' +
+  'must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), ' +
   'compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, ' +
   'in months from 1 to 12';
 
-/** The longest text that can be a period; anything longer is refused before it is read. */
+/** The longest text that can be a period; anything longer is rejected before it is read. */
 const TEXT_LENGTH = 48;
 const SECOND_MS = 1000;
 const DAY_SECONDS = 86_400;
@@ -22,8 +22,10 @@ const MONTHS_IN_YEAR = 12;
 
 const FIXED_UNIT_SECONDS: Readonly<Record<string, number>> = {
   second: 1,
+  sec: 1,
   s: 1,
   minute: 60,
+  min: 60,
   m: 60,
   hour: 3600,
   h: 3600,
@@ -34,11 +36,14 @@ const FIXED_UNIT_SECONDS: Readonly<Record<string, number>> = {
 const CALENDAR_UNIT_MONTHS: Readonly<Record<string, number>> = { month: 1, year: MONTHS_IN_YEAR };
 
 const PRINTABLE_ASCII = /^[\x20-\x7e]+$/;
-const WORDS = /^(?:(\d{1,9}) +)?(second|minute|hour|day|week|month|year)s?$/;
+const WORDS = /^(?:(\d{1,9}) *)?(second|sec|minute|min|hour|day|week|month|year)s?$/;
 const COMPACT = /^(\d{1,9})([smhd])$/;
 const ISO_CALENDAR = /^p(?=\d)(?:(\d{1,9})y)?(?:(\d{1,9})m)?$/;
 const ISO_WEEKS = /^p(\d{1,9})w$/;
 const ISO_FIXED = /^p(?=\d|t)(?:(\d{1,9})d)?(?:t(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?)?$/;
+
+/** Which rule a text breaks that is no period. */
+type Fault = string;
 
 /**
  * Reads a period as `PERIOD_RULE` allows it, in any case of letters. Undefined for everything else: another
@@ -46,8 +51,20 @@ const ISO_FIXED = /^p(?=\d|t)(?:(\d{1,9})d)?(?:t(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9}
  * more than 366 d.
  */
 export function parsePeriod(text: string): Period | undefined {
+  const read = readPeriod(text);
+  return typeof read === 'string' ? undefined : read;
+}
+
+/** Which rule the text breaks, as the end of a sentence about it; undefined for a period. Never repeats the text. */
+export function periodFault(text: string): string | undefined {
+  const read = readPeriod(text);
+  return typeof read === 'string' ? read : undefined;
+}
+
+function readPeriod(text: string): Period | Fault {
+  if (text.length > TEXT_LENGTH) return `it has more than ${TEXT_LENGTH} characters`;
   // Before case is folded: the Kelvin sign would become a k.
-  if (text.length > TEXT_LENGTH || !PRINTABLE_ASCII.test(text)) return undefined;
+  if (!PRINTABLE_ASCII.test(text)) return 'it has characters that no period has';
   const lower = text.toLowerCase();
   const counted = WORDS.exec(lower) ?? COMPACT.exec(lower);
   if (counted !== null) return fromUnit(integer(counted[1], 1), counted[2] ?? '');
@@ -56,7 +73,7 @@ export function parsePeriod(text: string): Period | undefined {
   const weeks = ISO_WEEKS.exec(lower);
   if (weeks !== null) return fromUnit(integer(weeks[1], 0), 'week');
   const parts = ISO_FIXED.exec(lower);
-  if (parts === null) return undefined;
+  if (parts === null) return formFault(lower);
   const [, days, hours, minutes, seconds] = parts;
   return fixed(
     integer(days, 0) * DAY_SECONDS +
@@ -64,6 +81,18 @@ export function parsePeriod(text: string): Period | undefined {
       integer(minutes, 0) * 60 +
       integer(seconds, 0),
   );
+}
+
+function formFault(lower: string): Fault {
+  if (lower !== lower.trim()) return 'it has blanks around it';
+  if (/\d[.,]\d/.test(lower)) return 'its count is not a whole number';
+  if (/^[-+]/.test(lower) || /p.*[-+]/.test(lower)) return 'its count has a sign';
+  if (/\d{10}/.test(lower)) return 'it is longer than 366 days';
+  if (/^p\d.*[ymw].*\d/.test(lower)) return 'months, years and weeks do not combine with other units';
+  if (/^p/.test(lower)) return 'it is no ISO 8601 duration';
+  if (/^\d+$/.test(lower)) return 'it has no unit';
+  if (/^\d+ *[a-z]+$|^[a-z]+$/.test(lower)) return 'its unit is not known';
+  return 'it has none of these forms';
 }
 
 /**
@@ -92,19 +121,21 @@ export function periodSeconds(period: Period): number {
   return period.months * 30 * DAY_SECONDS;
 }
 
-function fromUnit(count: number, unit: string): Period | undefined {
+function fromUnit(count: number, unit: string): Period | Fault {
   const months = CALENDAR_UNIT_MONTHS[unit];
   return months === undefined ? fixed(count * (FIXED_UNIT_SECONDS[unit] ?? 0)) : calendar(count * months);
 }
 
-function fixed(seconds: number): Period | undefined {
-  if (seconds < 1 || seconds > LONGEST_SECONDS) return undefined;
+function fixed(seconds: number): Period | Fault {
+  if (seconds < 1) return 'it is shorter than 1 second';
+  if (seconds > LONGEST_SECONDS) return 'it is longer than 366 days';
   const lengthMs = seconds * SECOND_MS;
   return { kind: 'fixed', token: String(lengthMs), lengthMs };
 }
 
-function calendar(months: number): Period | undefined {
-  if (months < 1 || months > MONTHS_IN_YEAR) return undefined;
+function calendar(months: number): Period | Fault {
+  if (months < 1) return 'it is shorter than 1 month';
+  if (months > MONTHS_IN_YEAR) return 'it is longer than 12 months';
   return { kind: 'calendar', token: `${months}mo`, months };
 }
 

@@ -1,7 +1,7 @@
 /** A key and the version that its record now has. */
 export interface RecordVersion {
   readonly keyId: string;
-  /** As in `KeyGrant.version`. */
+  /** As in `KeySnapshot.version`. */
   readonly version: string;
 }
 
@@ -15,17 +15,38 @@ export interface RecordVersion {
  * 3. `settle` with the new versions, or `retire` for a deleted key.
  *
  * If step 2 fails nothing has to be undone: the mark only costs reloads until it lapses.
+ * `settle` and `retire` resolve when no replica repeats a rejection from before the change any more: for a key that was just limited that
+ * can take a second.
+ *
  * All reject with `StoreUnavailable`. `settle` and `retire` also tell every replica, by the change feed, to drop what it
  * remembers of these keys.
  */
 export interface RecordVersions {
-  announce(keyIds: readonly string[]): Promise<void>;
-  settle(versions: readonly RecordVersion[]): Promise<void>;
-  /** Removes the key's counters and leaves a tombstone, so that no old copy is installed again. */
-  retire(keyId: string): Promise<void>;
+  markStale(keyIds: readonly string[]): Promise<void>;
+  publishVersion(versions: readonly RecordVersion[]): Promise<void>;
+  /**
+   * Leaves a tombstone, so that no old copy is installed again and nothing is counted for the key, and removes its counters: those of
+   * its customers, and the open windows of these names. Others end by themselves.
+   */
+  retire(keyId: string, windowNames?: readonly string[]): Promise<void>;
+  /**
+   * Removes a shared version that the record store contradicts, unless another one has taken its place meanwhile: then the next request
+   * of each replica reads the record. Every replica drops what it remembers of the key.
+   */
+  withdraw(outdated: RecordVersion): Promise<void>;
 }
 
-/** Tells a replica which keys changed, soon but without guarantee: a hint to forget, never the source of truth. */
+const VERSION = /^(\d+)\.(\d+)$/;
+
+/** Whether a record's version is from a later change than another one. False where one of the two is no version, but a mark. */
+export function isNewerVersion(version: string, other: string): boolean {
+  const [, key, plan] = VERSION.exec(version) ?? [];
+  const [, otherKey, otherPlan] = VERSION.exec(other) ?? [];
+  if (key === undefined || otherKey === undefined) return false;
+  return key === otherKey ? Number(plan) > Number(otherPlan) : Number(key) > Number(otherKey);
+}
+
+/** Notifies a replica of changed keys, soon but without guarantee: a hint to drop caches, never the source of truth. */
 export interface ChangeFeed {
   /** Calls `changed` for each key that was settled or retired on any replica, this one included. */
   onChange(changed: (keyId: string) => void): void;

@@ -1,31 +1,29 @@
-import type { Clock } from '../platform/clock.ts';
-import type { CountRestorer } from './count-restorer.ts';
-import type { Quota } from './rate-limiter.ts';
+import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
+import type { DecidedWindow } from './decided-window.ts';
+import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 
-/** Keys remembered at most. */
+/** Windows remembered at most. */
 const DEFAULT_CAPACITY = 10_000;
-/** Keys given back together. */
+/** Windows given back together. */
 const CHUNK_SIZE = 200;
 
-interface Uncounted {
-  readonly quota: Quota;
+interface Uncounted extends UncountedUnits {
   readonly resetAtMs: number;
   /** Raised in place by the hot path of an outage. */
-  count: number;
+  units: number;
 }
 
 /** What `UncountedLedger` needs. */
 export interface UncountedLedgerOptions {
   readonly restorer: CountRestorer;
-  readonly clock: Clock;
-  /** Keys remembered at most; requests of further ones are not given back. 10 000 unless told. */
+  /** Windows remembered at most; what is counted in further ones is not given back. 10 000 by default. */
   readonly capacity?: number;
 }
 
 /**
- * Remembers what a replica admitted on its own during an outage, and gives it back to the shared count once that answers again. Best
- * effort: of a key whose local window has ended nothing is given back, and what fails on the way is not tried again, because it
- * may have been added.
+ * Remembers what a replica allowed on its own during an outage, and gives it back to the shared count once that responds again. Best
+ * effort: of a key whose local window has ended nothing is given back, and a failed call is not retried, because the
+ * count may have been added.
  */
 export class UncountedLedger {
   readonly #options: Required<UncountedLedgerOptions>;
@@ -36,43 +34,49 @@ export class UncountedLedger {
     this.#options = { capacity: DEFAULT_CAPACITY, ...options };
   }
 
-  /** Requests given back so far. */
+  /** Units given back so far. */
   get givenBack(): number {
     return this.#givenBack;
   }
 
-  /** Keys that wait to be given back. */
+  /** Windows that wait to be given back. */
   get size(): number {
     return this.#uncounted.size;
   }
 
-  /** Notes one request admitted in the local window that ends at `resetAtMs`. */
-  note(keyId: string, quota: Quota, resetAtMs: number): void {
-    const noted = this.#uncounted.get(keyId);
+  /** Notes what an allowed request was counted as in its local windows. */
+  note(subject: LimitSubject, { windows }: CountedDecision): void {
+    if (subject.cost === 0) return;
+    for (const window of windows) if (!window.isExceeded) this.#noteOne(subject, window);
+  }
+
+  #noteOne({ keyId, customerId: whose, cost }: LimitSubject, { limit, resetAtMs }: DecidedWindow): void {
+    const customerId = limit.per === 'customer' ? whose : '';
+    const name = `${keyId} ${limit.windowName} ${customerId}`;
+    const noted = this.#uncounted.get(name);
     if (noted?.resetAtMs === resetAtMs) {
-      noted.count += 1;
+      noted.units += cost;
     } else if (noted !== undefined || this.#uncounted.size < this.#options.capacity) {
-      this.#uncounted.set(keyId, { quota, resetAtMs, count: 1 });
+      this.#uncounted.set(name, { keyId, limit, customerId, resetAtMs, units: cost });
     }
   }
 
-  /** Gives back what was noted, if anything. Call it when the shared count answers. Never rejects. */
-  async giveBack(): Promise<void> {
+  /** Gives back what was noted, if anything. Call it when the shared count responds, with its time. Never rejects. */
+  async giveBack(nowMs: number): Promise<void> {
     if (this.#uncounted.size === 0) return;
-    const nowMs = this.#options.clock.nowMs();
-    const open = [...this.#uncounted].filter(([, { resetAtMs }]) => resetAtMs > nowMs);
+    const open = [...this.#uncounted.values()].filter(({ resetAtMs }) => resetAtMs > nowMs);
     this.#uncounted = new Map();
     for (let start = 0; start < open.length; start += CHUNK_SIZE) {
       await Promise.all(open.slice(start, start + CHUNK_SIZE).map((entry) => this.#restore(entry)));
     }
   }
 
-  async #restore([keyId, { quota, count }]: [string, Uncounted]): Promise<void> {
+  async #restore({ keyId, limit, customerId, units }: Uncounted): Promise<void> {
     try {
-      await this.#options.restorer.restore({ keyId, quota, count });
-      this.#givenBack += count;
+      await this.#options.restorer.restore({ keyId, limit, customerId, units });
+      this.#givenBack += units;
     } catch {
-      // Not known whether it was added: adding it again could deny requests that are allowed.
+      // It is unknown whether it was added: adding it twice could limit requests that should be allowed.
     }
   }
 }

@@ -1,9 +1,10 @@
-/** The open window of a key. */
+/** An open window. */
 export interface OpenWindow {
-  readonly periodToken: string;
   readonly resetAtMs: number;
-  /** Raised in place by the hot path. */
+  /** Changed in place by the hot path. Below 0 after more room was given than was used. */
   used: number;
+  /** Room that was given beyond the limit. */
+  granted: number;
 }
 
 /** A shared version, a mark or a tombstone, and when it lapses. */
@@ -18,9 +19,15 @@ export const OVERLAPPING_MARK = '**';
 export const TOMBSTONE = '-';
 
 interface Entry {
-  window: OpenWindow | undefined;
+  /** By window name. */
+  readonly windows: Map<string, OpenWindow>;
+  /** Those of customers, apart because their number is bounded. */
+  readonly customerWindows: Map<string, OpenWindow>;
   version: StoredVersion | undefined;
 }
+
+/** Which of a key's windows: those of the key, or those of its customers. */
+export type WindowKind = 'windows' | 'customerWindows';
 
 /** Entries looked at for each new one: two, so that the table is swept faster than it can grow. */
 const SWEPT_PER_INSERT = 2;
@@ -39,14 +46,40 @@ export class WindowTable {
     return this.#entries.size;
   }
 
-  window(keyId: string, nowMs: number): OpenWindow | undefined {
-    const window = this.#entries.get(keyId)?.window;
+  /** The open window of a name. */
+  window(keyId: string, kind: WindowKind, name: string, nowMs: number): OpenWindow | undefined {
+    const window = this.#entries.get(keyId)?.[kind].get(name);
     return window !== undefined && window.resetAtMs > nowMs ? window : undefined;
   }
 
-  /** Undefined closes the window. */
-  setWindow(keyId: string, window: OpenWindow | undefined, nowMs: number): void {
-    this.#entry(keyId, nowMs).window = window;
+  openWindow(keyId: string, kind: WindowKind, name: string, window: OpenWindow, nowMs: number): void {
+    this.#entry(keyId, nowMs)[kind].set(name, window);
+  }
+
+  /** Whether a key has at least `count` open windows of customers. Looks through them only where there may be that many. */
+  hasCustomerWindows(keyId: string, count: number, nowMs: number): boolean {
+    const windows = this.#entries.get(keyId)?.customerWindows;
+    if (windows === undefined || windows.size < count) return false;
+    removeEnded(windows, nowMs);
+    return windows.size >= count;
+  }
+
+  /** Closes a window of the key. */
+  closeWindow(keyId: string, name: string): void {
+    this.#entries.get(keyId)?.windows.delete(name);
+  }
+
+  /** Closes the windows of customers for whose names `isMeant` holds. */
+  closeCustomerWindows(keyId: string, isMeant: (name: string) => boolean): void {
+    const windows = this.#entries.get(keyId)?.customerWindows;
+    for (const name of windows?.keys() ?? []) if (isMeant(name)) windows?.delete(name);
+  }
+
+  /** Closes all windows of a key. */
+  closeAll(keyId: string): void {
+    const entry = this.#entries.get(keyId);
+    entry?.windows.clear();
+    entry?.customerWindows.clear();
   }
 
   version(keyId: string, nowMs: number): string | undefined {
@@ -62,7 +95,7 @@ export class WindowTable {
     let entry = this.#entries.get(keyId);
     if (entry === undefined) {
       this.#sweepSome(nowMs);
-      entry = { window: undefined, version: undefined };
+      entry = { windows: new Map(), customerWindows: new Map(), version: undefined };
       this.#entries.set(keyId, entry);
     }
     return entry;
@@ -75,9 +108,15 @@ export class WindowTable {
         this.#sweep = this.#entries.entries();
         return;
       }
-      const [keyId, { window, version }] = next.value;
-      const hasEnded = (window?.resetAtMs ?? 0) <= nowMs && (version?.lapsesAtMs ?? 0) <= nowMs;
-      if (hasEnded) this.#entries.delete(keyId);
+      const [keyId, { windows, customerWindows, version }] = next.value;
+      removeEnded(windows, nowMs);
+      removeEnded(customerWindows, nowMs);
+      const hasVersion = (version?.lapsesAtMs ?? 0) > nowMs;
+      if (windows.size + customerWindows.size === 0 && !hasVersion) this.#entries.delete(keyId);
     }
   }
+}
+
+function removeEnded(windows: Map<string, OpenWindow>, nowMs: number): void {
+  for (const [name, { resetAtMs }] of windows) if (resetAtMs <= nowMs) windows.delete(name);
 }

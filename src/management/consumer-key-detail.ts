@@ -1,10 +1,13 @@
 import { isoSeconds, isoSecondsUp } from '../http/timestamps.ts';
-import type { GrantedPlan, KeyGrant } from '../keys/consumer-key.ts';
+import type { KeySnapshot } from '../keys/consumer-key.ts';
+import { type DecidedWindow, remainingIn, tightestWindow } from '../limiter/decided-window.ts';
+import { limitAt } from '../limiter/limit.ts';
 import { windowEndMs } from '../limiter/period.ts';
-import type { WindowState } from '../limiter/rate-limiter.ts';
+import type { WindowCounter } from '../limiter/window-counters.ts';
 import type { CustomerUsage, EndpointUsage, KeyUsage } from '../usage/usage.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from './answer-schemas.ts';
 import { endpoint, type ManagementServices } from './endpoint.ts';
+import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from './response-schemas.ts';
 
 const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
 
@@ -14,7 +17,7 @@ const USAGE = objectOf({
   failedRequests: COUNT,
   rateLimits: {
     ...orNull(objectOf({ limit: COUNT, remaining: COUNT, resetTime: INSTANT })),
-    description: 'Null when no limit applies to the key.',
+    description: 'The tightest of the limits of the key. Null when no limit applies to it.',
   },
   endpoints: listOf(
     objectOf({
@@ -33,20 +36,21 @@ export const showConsumerKey = endpoint({
   operationId: 'showConsumerKey',
   summary: 'Show a consumer API key with its secret and its usage',
   status: 200,
-  answer: objectOf({
+  response: objectOf({
     consumerApiKeyId: TEXT,
     name: TEXT,
     secret: { ...TEXT, description: 'Asterisks when secrets are shown only once (setting SECRET_REVEAL).' },
     createdAt: INSTANT,
     lastUpdated: INSTANT,
+    ...SHOWN_KEY_FIELDS,
     usage: USAGE,
   }),
   errors: ['key_not_found'],
   async handle({ id }, services) {
-    const { key, secret, grant } = await services.keys.detail(id);
+    const { key, secret, snapshot } = await services.keys.detail(id);
     const [usage, rateLimits] = await Promise.all([
       services.usage.read(key.id),
-      readRateLimits(grant, services),
+      readRateLimits(snapshot, services),
     ]);
     return {
       consumerApiKeyId: key.id,
@@ -54,24 +58,41 @@ export const showConsumerKey = endpoint({
       secret,
       createdAt: isoSeconds(key.createdAtMs),
       lastUpdated: isoSeconds(key.updatedAtMs),
+      ...presentKeyFields(key),
       usage: { ...presentTotals(usage), rateLimits, ...presentLists(usage) },
     };
   },
 });
 
+/** Of the windows of the key; those of its customers are shown with its live counters. */
 async function readRateLimits(
-  { keyId, plan }: KeyGrant,
-  { limiter }: ManagementServices,
+  { keyId, plan }: KeySnapshot,
+  { counters }: ManagementServices,
 ): Promise<object | null> {
-  return plan === null ? null : presentWindow(plan, await limiter.peek(keyId, plan));
+  const limits = plan?.limits.all.filter(({ per, mode }) => per === 'key' && mode === 'enforce') ?? [];
+  if (limits.length === 0) return null;
+  const counts = await counters.read({ keyId, limits, customerId: '' });
+  const tightest = tightestWindow(counts.counters.map((counter) => windowOf(counter, counts.nowMs)));
+  return tightest === undefined ? null : presentWindow(tightest);
 }
 
-/** A key at rest has its whole limit, and a window that would open now. A limit lowered below what is used leaves nothing. */
-function presentWindow({ limit, period }: GrantedPlan, { used, resetAtMs, nowMs }: WindowState): object {
+/** A key at rest has its whole limit, and a window that would open now. */
+function windowOf({ limit, used, granted, resetAtMs }: WindowCounter, nowMs: number): DecidedWindow {
   return {
     limit,
-    remaining: Math.max(0, limit - used),
-    resetTime: isoSecondsUp(resetAtMs ?? windowEndMs(nowMs, period)),
+    quota: limitAt(limit, nowMs),
+    used: used - granted,
+    resetAtMs: resetAtMs ?? windowEndMs(nowMs, limit.period),
+    isExceeded: false,
+    isShared: false,
+  };
+}
+
+function presentWindow(window: DecidedWindow): object {
+  return {
+    limit: window.quota,
+    remaining: remainingIn(window),
+    resetTime: isoSecondsUp(window.resetAtMs),
   };
 }
 

@@ -1,38 +1,32 @@
-import { InvalidBody } from '../errors.ts';
-import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
-import { isoSeconds, parseIsoUtc, sqlSeconds } from '../http/timestamps.ts';
-import type { ConsumerKey } from '../keys/consumer-key.ts';
+import { InvalidBody, PlanNotFound } from '../errors.ts';
+import type { BodySchema } from '../http/body-schema.ts';
+import { sqlSeconds } from '../http/timestamps.ts';
 import type { KeyChanges } from '../keys/key-repository.ts';
+import { isPlanId } from '../plans/plan.ts';
 import type { Clock } from '../platform/clock.ts';
-import { INSTANT, listOf, objectOf, orNull, TEXT } from './answer-schemas.ts';
 import { endpoint } from './endpoint.ts';
+import {
+  KEY_FIELDS,
+  KEY_FILTER_QUERY,
+  KEY_ITEM,
+  presentKeyItem,
+  readExpiry,
+  readKeyFilter,
+  readMetadata,
+  TAG_EDITS,
+  type WrittenKeyFields,
+} from './key-fields.ts';
+import { readOverrides } from './limit-overrides.ts';
 import { PAGE_QUERY, readPage } from './page-query.ts';
+import { listOf, objectOf, TEXT } from './response-schemas.ts';
+import { rejectUnknownParameters } from './unknown-parameters.ts';
 
-const NAME: FieldSchema = {
-  description:
-    'must be a string of 1 to 255 characters without control characters, not counting blanks around it',
-  type: 'string',
-  format: 'key-name',
-};
-const ENABLED: FieldSchema = { description: 'must be true or false', type: 'boolean' };
-const EXPIRES_AT: FieldSchema = {
-  description:
-    'must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires',
-  type: ['string', 'null'],
-  format: 'utc-instant',
-};
-
-interface CreateKeyBody {
+interface CreateKeyBody extends WrittenKeyFields {
   readonly name: string;
-  readonly expiresAt?: string | null;
 }
-const CREATE_KEY_BODY: BodySchema = {
-  type: 'object',
-  required: ['name'],
-  properties: { name: NAME, expiresAt: EXPIRES_AT },
-};
+const CREATE_KEY_BODY: BodySchema = { type: 'object', required: ['name'], properties: KEY_FIELDS };
 
-/** Makes a key. Its secret is in the answer. */
+/** Makes a key. Its secret is in the response. */
 export const createConsumerKey = endpoint<CreateKeyBody>({
   method: 'post',
   path: '/consumer-api-key/create',
@@ -40,26 +34,22 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
   summary: 'Create a consumer API key',
   body: CREATE_KEY_BODY,
   status: 201,
-  answer: objectOf({
+  response: objectOf({
     id: TEXT,
     name: TEXT,
     secret: TEXT,
     createdAt: { type: 'string', description: 'UTC', examples: ['2026-02-03 04:05:06'] },
   }),
-  errors: [],
+  errors: ['plan_not_found'],
   async handle({ body }, { keys, clock, log }) {
-    const expiresAtMs = readExpiry(body.expiresAt, clock);
-    const created = await keys.create({
-      name: body.name.trim(),
-      ...(typeof expiresAtMs === 'number' ? { expiresAtMs } : {}),
-    });
+    const created = await keys.create({ name: body.name.trim(), ...readFields(body, clock) });
     log.info({ event: 'key_created', keyId: created.key.id }, 'a consumer key was created');
     const { id, name, createdAtMs } = created.key;
     return { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
   },
 });
 
-const LIST_ITEM = { consumerApiKeyId: TEXT, name: TEXT, createdAt: INSTANT, lastUpdated: INSTANT };
+const LIST_QUERY = { ...PAGE_QUERY, ...KEY_FILTER_QUERY };
 
 /** Lists the keys, newest first, without their secrets. */
 export const listConsumerKeys = endpoint({
@@ -67,70 +57,61 @@ export const listConsumerKeys = endpoint({
   path: '/consumer-api-key',
   operationId: 'listConsumerKeys',
   summary: 'List consumer API keys, newest first',
-  query: PAGE_QUERY,
+  query: LIST_QUERY,
   status: 200,
-  answer: {
+  response: {
     type: 'object',
     required: ['apiKeys'],
     properties: {
-      apiKeys: listOf(objectOf(LIST_ITEM)),
+      apiKeys: listOf(KEY_ITEM),
       nextCursor: { type: 'string', description: 'Present only when there are more keys.' },
     },
   },
   errors: ['invalid_parameter'],
   async handle({ query }, { keys }) {
-    const page = await keys.list(readPage(query));
+    rejectUnknownParameters(query, Object.keys(LIST_QUERY));
+    const page = await keys.list(readPage(query), readKeyFilter(query));
     const next = page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor };
-    return { apiKeys: page.keys.map(presentListItem), ...next };
+    return { apiKeys: page.keys.map(presentKeyItem), ...next };
   },
 });
 
-interface UpdateKeyBody {
+interface UpdateKeyBody extends WrittenKeyFields {
   readonly name?: string;
-  readonly enabled?: boolean;
-  readonly expiresAt?: string | null;
+  readonly addTags?: readonly string[];
+  readonly removeTags?: readonly string[];
 }
 const UPDATE_KEY_BODY: BodySchema = {
   type: 'object',
   required: [],
-  properties: { name: NAME, enabled: ENABLED, expiresAt: EXPIRES_AT },
+  properties: { ...KEY_FIELDS, ...TAG_EDITS },
 };
 
-/** Changes a key's name, switches it off or on, or sets when it expires. */
+/** Changes the fields of a key that the body names; null removes. */
 export const updateConsumerKey = endpoint<UpdateKeyBody>({
   method: 'patch',
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'updateConsumerKey',
-  summary: 'Rename, disable or enable a consumer API key, or set its expiry',
+  summary: 'Change a consumer API key: everything but its secret',
   body: UPDATE_KEY_BODY,
   status: 200,
-  answer: objectOf({
-    ...LIST_ITEM,
-    enabled: { type: 'boolean' },
-    expiresAt: orNull(INSTANT),
-    rateLimitId: orNull(TEXT),
-  }),
-  errors: ['key_not_found'],
+  response: KEY_ITEM,
+  errors: ['key_not_found', 'plan_not_found'],
   async handle({ id, body }, { keys, clock, log }) {
     const key = await keys.update(id, readChanges(body, clock));
     log.info({ event: 'key_updated', keyId: key.id }, 'a consumer key was changed');
-    return {
-      ...presentListItem(key),
-      enabled: key.enabled,
-      expiresAt: key.expiresAtMs === null ? null : isoSeconds(key.expiresAtMs),
-      rateLimitId: key.planId,
-    };
+    return presentKeyItem(key);
   },
 });
 
-/** Deletes a key: its next request is refused. */
+/** Deletes a key: its next request is rejected. */
 export const deleteConsumerKey = endpoint({
   method: 'delete',
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'deleteConsumerKey',
   summary: 'Delete a consumer API key',
   status: 200,
-  answer: objectOf({ consumerApiKeyId: TEXT, message: TEXT }),
+  response: objectOf({ consumerApiKeyId: TEXT, message: TEXT }),
   errors: ['key_not_found'],
   async handle({ id }, { keys, log }) {
     await keys.remove(id);
@@ -139,30 +120,33 @@ export const deleteConsumerKey = endpoint({
   },
 });
 
-function presentListItem(key: ConsumerKey): object {
-  return {
-    consumerApiKeyId: key.id,
-    name: key.name,
-    createdAt: isoSeconds(key.createdAtMs),
-    lastUpdated: isoSeconds(key.updatedAtMs),
-  };
-}
-
 function readChanges(body: UpdateKeyBody, clock: Clock): KeyChanges {
-  const expiresAtMs = readExpiry(body.expiresAt, clock);
+  const { name, addTags, removeTags } = body;
   const changes: KeyChanges = {
-    ...(body.name === undefined ? {} : { name: body.name.trim() }),
-    ...(body.enabled === undefined ? {} : { enabled: body.enabled }),
-    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    ...readFields(body, clock),
+    ...(name !== undefined && { name: name.trim() }),
+    ...(addTags !== undefined && { addTags }),
+    ...(removeTags !== undefined && { removeTags }),
   };
   if (Object.keys(changes).length > 0) return changes;
-  throw new InvalidBody([{ field: 'body', message: 'must have at least one of name, enabled, expiresAt' }]);
+  const fields = Object.keys(UPDATE_KEY_BODY.properties).join(', ');
+  throw new InvalidBody([{ field: 'body', message: `must have at least one of ${fields}` }]);
 }
 
-/** Only the clock knows what the schema can't: whether the instant is still to come. */
-function readExpiry(text: string | null | undefined, clock: Clock): number | null | undefined {
-  if (text === null || text === undefined) return text;
-  const expiresAtMs = parseIsoUtc(text);
-  if (expiresAtMs !== undefined && expiresAtMs > clock.nowMs()) return expiresAtMs;
-  throw new InvalidBody([{ field: 'expiresAt', message: EXPIRES_AT.description }]);
+/** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
+function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
+  const { enabled, rateLimitId: planId, externalId, tags, overrides } = body;
+  const expiresAtMs = readExpiry(body.expiresAt, clock);
+  const metadata = readMetadata(body.metadata);
+  // What has another form is the id of nothing, and may hold what a database rejects.
+  if (typeof planId === 'string' && !isPlanId(planId)) throw new PlanNotFound();
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+    ...(planId !== undefined && { planId }),
+    ...(externalId !== undefined && { externalId }),
+    ...(tags !== undefined && { tags: [...new Set(tags)] }),
+    ...(metadata !== undefined && { metadata }),
+    ...(overrides !== undefined && { overrides: readOverrides(overrides) }),
+  };
 }

@@ -2,36 +2,51 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import type { ErrorCode } from '../errors.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import type { KeyService } from '../keys/key-service.ts';
-import type { RateLimiter } from '../limiter/rate-limiter.ts';
+import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { UsageSeries } from '../usage/series/usage-series.ts';
 import type { UsageReader } from '../usage/usage.ts';
 
 /** What the handlers work with. */
 export interface ManagementServices {
   readonly keys: KeyService;
   readonly plans: PlanService;
-  readonly limiter: RateLimiter;
+  readonly counters: WindowCounters;
   readonly usage: UsageReader;
+  readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
 /** One request, already authenticated; its body has passed the endpoint's schema. */
-interface Call<Body> {
+export interface Call<Body> {
   /** The path's parameter, decoded, empty where the path has none. It may be any text: an id of the wrong form names nothing. */
   readonly id: string;
   readonly query: ParsedUrlQuery;
   readonly body: Body;
+  /** The one of these types that the Accept header prefers, the first where it has no preference; undefined when it wants none of them. */
+  readonly prefers: (types: readonly string[]) => string | undefined;
 }
 
-/** A JSON schema of an answer or of a part of it. */
-export type AnswerSchema = Readonly<Record<string, unknown>>;
+/** A response that is streamed text instead of JSON. */
+export class StreamedText {
+  readonly contentType: string;
+  readonly chunks: Iterable<string>;
 
-/** What an endpoint is: enough to route it, to check its body, to answer it and to document it. */
+  constructor(contentType: string, chunks: Iterable<string>) {
+    this.contentType = contentType;
+    this.chunks = chunks;
+  }
+}
+
+/** A JSON schema of a response or of a part of it. */
+export type ResponseSchema = Readonly<Record<string, unknown>>;
+
+/** What an endpoint is: enough to route it, to check its body, to respond to it and to document it. */
 export interface EndpointDefinition<Body> {
-  readonly method: 'get' | 'post' | 'patch' | 'delete';
+  readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
   /** With at most one parameter, in braces, as OpenAPI writes it. */
   readonly path: string;
   /** Unique among all endpoints. */
@@ -41,11 +56,24 @@ export interface EndpointDefinition<Body> {
   /** Missing: the endpoint reads no body. */
   readonly body?: BodySchema;
   readonly status: 200 | 201;
-  readonly answer: AnswerSchema;
-  /** The codes that this endpoint may answer besides those that all may. */
+  /** The endpoint may also make what it is about, and then responds with 201 (`Created`). */
+  readonly mayCreate?: true;
+  readonly response: ResponseSchema;
+  /** Whether the response may also be a CSV file. */
+  readonly csv?: true;
+  /** The codes that this endpoint may respond besides those that all may. */
   readonly errors: readonly ErrorCode[];
-  /** Resolves with what `answer` describes; rejects with an error of the catalogue. */
+  /** Resolves with what `response` describes, or with a `StreamedText`; rejects with an error of the catalogue. */
   readonly handle: (call: Call<Body>, services: ManagementServices) => Promise<object>;
+}
+
+/** What a handler gives whose endpoint `mayCreate`, when it did. */
+export class Created {
+  readonly body: object;
+
+  constructor(body: object) {
+    this.body = body;
+  }
 }
 
 /** An endpoint as the app mounts it: the type of its body is known only to itself. */

@@ -1,6 +1,7 @@
-import type { Formats } from '../http/body-schema.ts';
+import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { parseIsoUtc } from '../http/timestamps.ts';
-import { parsePeriod } from '../limiter/period.ts';
+import { parsePeriod, periodFault } from '../limiter/period.ts';
+import { pathPatternFault } from '../paths/path-pattern.ts';
 
 const NAME_LENGTH = 255;
 const CONTROL_CHARACTER = /\p{Cc}/u;
@@ -9,8 +10,19 @@ const CONTROL_CHARACTER = /\p{Cc}/u;
 export const BODY_FORMATS: Formats = {
   'key-name': isKeyName,
   'stored-text': isStorable,
+  'external-id': isExternalId,
   period: (text) => parsePeriod(text) !== undefined,
+  'path-pattern': (text) => pathPatternFault(text) === undefined,
   'utc-instant': (text) => parseIsoUtc(text) !== undefined,
+};
+
+/** Which part of a long rule a text breaks. */
+export const BODY_FORMAT_FAULTS: FormatFaults = {
+  period: periodFault,
+  'path-pattern': (text) => {
+    const fault = pathPatternFault(text);
+    return fault === undefined ? undefined : `it ${fault}`;
+  },
 };
 
 /** Lengths are code points, so that an emoji counts as one character, and count after trimming. */
@@ -18,6 +30,15 @@ function isKeyName(text: string): boolean {
   const name = text.trim();
   const length = [...name].length;
   return length >= 1 && length <= NAME_LENGTH && isStorable(name) && !CONTROL_CHARACTER.test(name);
+}
+
+/** Of a key's `externalId`, in characters. */
+export const MAX_EXTERNAL_ID = 128;
+
+/** Lengths are code points here too. */
+export function isExternalId(text: string): boolean {
+  const length = [...text].length;
+  return length >= 1 && length <= MAX_EXTERNAL_ID && isStorable(text);
 }
 
 /** Postgres stores neither NUL nor half a surrogate pair; text with them could not be given back as it was sent. */

@@ -1,5 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import express, { type Express, type RequestHandler } from 'express';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import express, { type Express, type RequestHandler, type Response } from 'express';
 import { TollgateError } from '../errors.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
@@ -7,20 +9,24 @@ import type { FailedCredentials } from '../http/failed-credentials.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import { RootTokens } from '../http/root-token.ts';
-import type { Endpoint, ManagementServices } from './endpoint.ts';
+import type { RequestNotes } from '../http/with-request-id.ts';
+import { Created, type Endpoint, type ManagementServices, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
-import { BODY_FORMATS } from './formats.ts';
+import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
+
+/** The actor of a request with a root token. */
+const ROOT = 'root';
 
 /** What the management interface works with, and the tokens that open it. */
 export interface ManagementOptions extends ManagementServices {
   /** All are valid. Each at least 32 characters of token68. */
   readonly rootTokens: readonly string[];
-  /** Bounds how often an address is told that its token is wrong; undefined = not at all. */
+  /** Limits how often an address may fail to authenticate; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
 }
 
 /**
- * The management interface as an Express app. It answers every request itself, always in JSON: an unknown path (404) or method (405) first,
+ * The management interface as an Express app. It responds to every request itself, in JSON unless CSV was asked for: an unknown path (404) or method (405) first,
  * then wrong credentials, then a wrong body, and only then the endpoint.
  */
 export function createManagementApp({
@@ -36,38 +42,38 @@ export function createManagementApp({
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(forbidCaching);
+  app.use(setSafetyHeaders);
   const authenticate = requireRootToken(new RootTokens(rootTokens), failedCredentials);
-  const compile = createBodyCompiler(BODY_FORMATS);
+  const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
   for (const [path, endpoints] of Map.groupBy(ENDPOINTS, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
-    route.all(refuseOtherMethods(endpoints), authenticate);
+    route.all(rejectOtherMethods(endpoints), authenticate);
     for (const endpoint of endpoints) {
       const readBody = endpoint.body === undefined ? [] : [...jsonBody(), checkBody(compile(endpoint.body))];
-      route[endpoint.method](...readBody, answer(endpoint, services));
+      route[endpoint.method](noteOperation(endpoint), ...readBody, respond(endpoint, services));
     }
   }
-  app.use(refuseUnknownPath, errorHandler(services.log));
+  app.use(rejectUnknownPath, errorHandler(services.log));
   return app;
 }
 
-/** Answers hold secrets and counts of the moment. */
-const forbidCaching: RequestHandler = (_req, res, next) => {
-  res.set('Cache-Control', 'no-store');
+/** Responses hold secrets and counts of the moment, and are never to be taken for anything but their type. */
+const setSafetyHeaders: RequestHandler = (_req, res, next) => {
+  res.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
   next();
 };
 
-const refuseUnknownPath: RequestHandler = () => {
+const rejectUnknownPath: RequestHandler = () => {
   throw new TollgateError('not_found', 'There is no such endpoint.');
 };
 
-function refuseOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
+function rejectOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
   const methods = endpoints.map(({ method }) => method.toUpperCase());
   const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
   allowed.sort();
   return (req, _res, next) => {
     if (allowed.includes(req.method)) return next();
-    throw new MethodNotAllowed(allowed, `This endpoint answers only ${allowed.join(', ')}.`);
+    throw new MethodNotAllowed(allowed, `This endpoint responds only ${allowed.join(', ')}.`);
   };
 }
 
@@ -75,13 +81,21 @@ function requireRootToken(
   rootTokens: RootTokens,
   failedCredentials: FailedCredentials | undefined,
 ): RequestHandler {
-  return (req, _res, next) => {
+  return (req, res, next) => {
     try {
       rootTokens.authenticate(req.headersDistinct.authorization ?? []);
     } catch (error) {
       const isGuess = error instanceof TollgateError && error.code === 'invalid_root_token';
-      throw isGuess ? (failedCredentials?.answerTo(req, error) ?? error) : error;
+      throw isGuess ? (failedCredentials?.errorFor(req, error) ?? error) : error;
     }
+    (res.locals as RequestNotes).actor = ROOT;
+    next();
+  };
+}
+
+function noteOperation({ operationId }: Endpoint): RequestHandler {
+  return (_req, res, next) => {
+    (res.locals as RequestNotes).operation = operationId;
     next();
   };
 }
@@ -93,11 +107,29 @@ function checkBody(check: CheckBody): RequestHandler {
   };
 }
 
-function answer(endpoint: Endpoint, services: ManagementServices): RequestHandler {
+function respond(endpoint: Endpoint, services: ManagementServices): RequestHandler {
   return async (req, res) => {
     const [id = ''] = Object.values(req.params).flat();
     // The simple query parser gives texts, and lists of them for what is repeated.
     const query = req.query as ParsedUrlQuery;
-    res.status(endpoint.status).json(await endpoint.handle({ id, query, body: req.body }, services));
+    const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
+    const { requestId, actor } = res.locals as RequestNotes;
+    const log = services.log.child({ requestId, actor });
+    const result = await endpoint.handle({ id, query, body: req.body, prefers }, { ...services, log });
+    res.status(endpoint.status);
+    if (endpoint.csv) res.vary('Accept');
+    if (result instanceof StreamedText) await stream(result, res);
+    else if (result instanceof Created) res.status(201).json(result.body);
+    else res.json(result);
   };
+}
+
+async function stream({ contentType, chunks }: StreamedText, res: Response): Promise<void> {
+  res.type(contentType);
+  try {
+    await pipeline(Readable.from(chunks), res);
+  } catch (error) {
+    // A client that left is no failure of ours.
+    if (!res.destroyed) throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import type { ErrorCode } from '../errors.ts';
 import { TollgateError } from '../errors.ts';
-import { errorAnswer } from '../http/error-answers.ts';
+import { errorResponse } from '../http/error-responses.ts';
 import type { Endpoint } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 
@@ -13,7 +13,7 @@ export function openApiDocument(): object {
       version: '1',
       description:
         'Consumer API keys, rate limit plans and usage. Unknown fields of a body and unknown query parameters are ignored. ' +
-        'Every answer carries "Cache-Control: no-store".',
+        'Every response carries "Cache-Control: no-store".',
     },
     servers: [{ url: '/' }],
     security: [{ rootToken: [] }],
@@ -27,7 +27,7 @@ export function openApiDocument(): object {
   };
 }
 
-/** Codes that any endpoint may answer. */
+/** Codes that any endpoint may respond. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
   'bad_request',
   'missing_root_token',
@@ -37,7 +37,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'store_unavailable',
 ];
 
-/** Codes that an endpoint with a body may answer. */
+/** Codes that an endpoint with a body may respond. */
 const BODY_ERRORS: readonly ErrorCode[] = [
   'malformed_json',
   'invalid_body',
@@ -68,14 +68,18 @@ function pathItem(endpoints: readonly Endpoint[]): object {
 }
 
 function operation(endpoint: Endpoint): object {
-  const { operationId, summary, body, status, answer } = endpoint;
+  const { operationId, summary, body, status, mayCreate, response, csv } = endpoint;
   const parameters = parametersOf(endpoint);
   return {
     operationId,
     summary,
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(body) } }),
-    responses: { [status]: { description: 'Done.', content: json(answer) }, ...errorResponses(endpoint) },
+    responses: {
+      [status]: { description: 'Done.', content: { ...json(response), ...(csv && CSV) } },
+      ...(mayCreate === true ? { 201: { description: 'Made.', content: json(response) } } : {}),
+      ...errorResponses(endpoint),
+    },
   };
 }
 
@@ -98,7 +102,7 @@ function parametersOf({ path, query = {} }: Endpoint): readonly object[] {
 /** One response for each status, with the codes that share it. */
 function errorResponses({ body, errors }: Endpoint): object {
   const codes = [...COMMON_ERRORS, ...(body === undefined ? [] : BODY_ERRORS), ...errors];
-  const byStatus = Map.groupBy(codes, (code) => errorAnswer(new TollgateError(code, '')).status);
+  const byStatus = Map.groupBy(codes, (code) => errorResponse(new TollgateError(code, '')).status);
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [
       status,
@@ -106,6 +110,9 @@ function errorResponses({ body, errors }: Endpoint): object {
     ]),
   );
 }
+
+/** Its columns are the fields of a row. */
+const CSV = { 'text/csv': { schema: { type: 'string' } } };
 
 function json(schema: object): object {
   return { 'application/json': { schema } };

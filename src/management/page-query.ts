@@ -13,10 +13,10 @@ export const PAGE_QUERY = {
     maximum: LONGEST_PAGE,
     default: LONGEST_PAGE,
   },
-  cursor: { description: 'must be the nextCursor of an earlier answer', type: 'string' },
+  cursor: { description: 'must be the nextCursor of an earlier response', type: 'string' },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-/** Which part of a list is asked for. */
+/** The requested part of a list. */
 export interface Page {
   readonly limit: number;
   /** Missing: from the start. */

@@ -1,14 +1,14 @@
 import { PlanNotFound } from '../errors.ts';
 import type { BodySchema } from '../http/body-schema.ts';
 import { isPlanId } from '../plans/plan.ts';
-import { objectOf, TEXT } from './answer-schemas.ts';
 import { endpoint } from './endpoint.ts';
+import { objectOf, TEXT } from './response-schemas.ts';
 
 interface BindPlanBody {
   readonly consumerApiKeyId: string;
   readonly rateLimitId: string;
 }
-/** Any text is allowed: an id that has the wrong form is the id of nothing, and answered as such. */
+/** Any text is allowed: an id that has the wrong form is the id of nothing, and gets 404. */
 const BIND_PLAN_BODY: BodySchema = {
   type: 'object',
   required: ['consumerApiKeyId', 'rateLimitId'],
@@ -26,7 +26,7 @@ export const applyRateLimit = endpoint<BindPlanBody>({
   summary: 'Apply a rate limit plan to a consumer API key',
   body: BIND_PLAN_BODY,
   status: 200,
-  answer: objectOf({
+  response: objectOf({
     consumerApiKeyId: TEXT,
     rateLimitId: TEXT,
     message: TEXT,
@@ -36,18 +36,18 @@ export const applyRateLimit = endpoint<BindPlanBody>({
   errors: ['key_not_found', 'plan_not_found'],
   async handle({ body }, { keys, log }) {
     const { consumerApiKeyId: keyId, rateLimitId } = body;
-    // What has another form is the id of nothing, and may hold what a database refuses.
+    // What has another form is the id of nothing, and may hold what a database rejects.
     if (!isPlanId(rateLimitId)) throw new PlanNotFound();
     const { plan } = await keys.bind(keyId, rateLimitId);
-    // A grant without a plan would mean that the plan is gone again.
+    // A snapshot without a plan would mean that the plan is gone again.
     if (plan === null) throw new PlanNotFound();
     log.info({ event: 'plan_applied', keyId, planId: plan.id }, 'a rate limit plan was applied to a key');
     return {
       consumerApiKeyId: keyId,
       rateLimitId: plan.id,
       message: 'The rate limit plan was applied to the consumer API key.',
-      limit: plan.limit,
-      period: plan.periodText,
+      limit: plan.limits.main.baseLimit,
+      period: plan.limits.main.periodText,
     };
   },
 });

@@ -1,55 +1,72 @@
 import { InvalidBody } from '../errors.ts';
-import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import { isoSeconds } from '../http/timestamps.ts';
-import { PERIOD_RULE } from '../limiter/period.ts';
-import type { Plan } from '../plans/plan.ts';
-import type { PlanChanges } from '../plans/plan-repository.ts';
-import { INSTANT, listOf, objectOf, TEXT } from './answer-schemas.ts';
-import { endpoint } from './endpoint.ts';
+import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../plans/plan.ts';
+import { Created, endpoint } from './endpoint.ts';
+import {
+  CREATE_PLAN_BODY,
+  type CreatePlanBody,
+  isWritablePlanId,
+  PLAN_ID_RULE,
+  PUT_PLAN_BODY,
+  type PutPlanBody,
+  UPDATE_PLAN_BODY,
+  type UpdatePlanBody,
+} from './plan-schema.ts';
+import { INSTANT, listOf, objectOf, TEXT } from './response-schemas.ts';
 
-const RATE_LIMIT_ID: FieldSchema = {
-  description:
-    'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create"',
-  type: 'string',
-  // `isPlanId`, less `create`: `/rate-limit/create` is another endpoint's path, so a plan of that name could not be shown or deleted.
-  pattern: '^(?!create$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
-};
-const DESCRIPTION: FieldSchema = {
-  description: 'must be a string of at most 1024 characters without NUL or unpaired surrogates',
-  type: 'string',
-  maxLength: 1024,
-  format: 'stored-text',
-};
-const LIMIT: FieldSchema = {
-  description: 'must be an integer from 1 to 999999999999999',
-  type: 'integer',
-  minimum: 1,
-  maximum: 999_999_999_999_999,
-};
-const PERIOD: FieldSchema = { description: PERIOD_RULE, type: 'string', format: 'period' };
-
-interface CreatePlanBody {
-  readonly rateLimitId: string;
-  readonly description: string;
-  readonly limit: number;
-  readonly period: string;
-}
-const CREATE_PLAN_BODY: BodySchema = {
+const PATTERN = {
   type: 'object',
-  required: ['rateLimitId', 'description', 'limit', 'period'],
-  properties: { rateLimitId: RATE_LIMIT_ID, description: DESCRIPTION, limit: LIMIT, period: PERIOD },
+  required: ['path'],
+  properties: { methods: listOf(TEXT), path: TEXT },
 };
-
-const CREATED_PLAN = {
+const LIMITS = {
+  ...listOf({
+    type: 'object',
+    required: ['limitId', 'limit', 'period'],
+    properties: {
+      limitId: TEXT,
+      limit: { type: 'integer', minimum: 1 },
+      period: TEXT,
+      per: { ...TEXT, description: '"key" where it is missing.' },
+      mode: { ...TEXT, description: '"enforce" where it is missing.' },
+      match: { ...listOf(PATTERN), description: 'Every request where it is missing.' },
+    },
+  }),
+  description: 'Present only where the plan has limits beside its own.',
+};
+const COSTS = {
+  ...listOf({
+    type: 'object',
+    required: ['path', 'cost'],
+    properties: {
+      methods: listOf(TEXT),
+      path: TEXT,
+      cost: { anyOf: [{ type: 'integer', minimum: 0 }, { const: 'response' }] },
+      reserve: { type: 'integer', minimum: 0 },
+    },
+  }),
+  description: 'Present only where some requests of the plan do not cost 1.',
+};
+const TERMS = {
   rateLimitId: TEXT,
   description: TEXT,
   limit: { type: 'integer', minimum: 1 },
   period: TEXT,
   createdAt: INSTANT,
 };
-const PLAN = objectOf({ ...CREATED_PLAN, lastUpdated: INSTANT });
+const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
+const CREATED_PLAN = {
+  type: 'object',
+  required: Object.keys(TERMS),
+  properties: { ...TERMS, ...OPTIONAL_TERMS },
+};
+const PLAN = {
+  type: 'object',
+  required: [...Object.keys(TERMS), 'lastUpdated'],
+  properties: { ...TERMS, lastUpdated: INSTANT, ...OPTIONAL_TERMS },
+};
 
-/** Makes a plan; the answer echoes its fields exactly as they were sent. */
+/** Makes a plan; the response echoes its fields exactly as they were sent. */
 export const createRateLimit = endpoint<CreatePlanBody>({
   method: 'post',
   path: '/rate-limit/create',
@@ -57,11 +74,10 @@ export const createRateLimit = endpoint<CreatePlanBody>({
   summary: 'Create a rate limit plan',
   body: CREATE_PLAN_BODY,
   status: 201,
-  answer: objectOf(CREATED_PLAN),
+  response: CREATED_PLAN,
   errors: ['plan_exists'],
   async handle({ body }, { plans, log }) {
-    const { rateLimitId, description, limit, period } = body;
-    const plan = await plans.create({ id: rateLimitId, description, limit, period });
+    const plan = await plans.create({ id: body.rateLimitId, ...readTerms(body) });
     log.info({ event: 'plan_created', planId: plan.id }, 'a rate limit plan was created');
     return presentCreated(plan);
   },
@@ -74,7 +90,7 @@ export const listRateLimits = endpoint({
   operationId: 'listRateLimits',
   summary: 'List rate limit plans',
   status: 200,
-  answer: objectOf({ rateLimits: listOf(PLAN) }),
+  response: objectOf({ rateLimits: listOf(PLAN) }),
   errors: [],
   async handle(_call, { plans }) {
     return { rateLimits: (await plans.list()).map(presentPlan) };
@@ -88,25 +104,37 @@ export const showRateLimit = endpoint({
   operationId: 'showRateLimit',
   summary: 'Show a rate limit plan',
   status: 200,
-  answer: PLAN,
+  response: PLAN,
   errors: ['plan_not_found'],
   async handle({ id }, { plans }) {
     return presentPlan(await plans.get(id));
   },
 });
 
-interface UpdatePlanBody {
-  readonly description?: string;
-  readonly limit?: number;
-  readonly period?: string;
-}
-const UPDATE_PLAN_BODY: BodySchema = {
-  type: 'object',
-  required: [],
-  properties: { description: DESCRIPTION, limit: LIMIT, period: PERIOD },
-};
+/** Makes a plan, or replaces all of one that exists: what is missing in the body is as in a new plan. */
+export const putRateLimit = endpoint<PutPlanBody>({
+  method: 'put',
+  path: '/rate-limit/{rateLimitId}',
+  operationId: 'putRateLimit',
+  summary: 'Create or replace a rate limit plan',
+  body: PUT_PLAN_BODY,
+  status: 200,
+  mayCreate: true,
+  response: PLAN,
+  errors: [],
+  async handle({ id, body }, { plans, log }) {
+    if (!isWritablePlanId(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
+    if (body.rateLimitId !== undefined && body.rateLimitId !== id) {
+      throw new InvalidBody([{ field: 'rateLimitId', message: 'must be the same as in the path' }]);
+    }
+    const { plan, isNew } = await plans.put({ id, ...readTerms(body) });
+    const event = isNew ? 'plan_created' : 'plan_updated';
+    log.info({ event, planId: plan.id }, 'a rate limit plan was written');
+    return isNew ? new Created(presentPlan(plan)) : presentPlan(plan);
+  },
+});
 
-/** Changes a plan for all keys under it, with their next request. */
+/** Changes a plan for all keys under it, with their next request. A list replaces the one that the plan has. */
 export const updateRateLimit = endpoint<UpdatePlanBody>({
   method: 'patch',
   path: '/rate-limit/{rateLimitId}',
@@ -114,7 +142,7 @@ export const updateRateLimit = endpoint<UpdatePlanBody>({
   summary: 'Change a rate limit plan',
   body: UPDATE_PLAN_BODY,
   status: 200,
-  answer: PLAN,
+  response: PLAN,
   errors: ['plan_not_found'],
   async handle({ id, body }, { plans, log }) {
     const plan = await plans.update(id, readChanges(body));
@@ -130,8 +158,8 @@ export const deleteRateLimit = endpoint({
   operationId: 'deleteRateLimit',
   summary: 'Delete a rate limit plan that no key uses',
   status: 200,
-  answer: objectOf({ rateLimitId: TEXT, message: TEXT }),
-  errors: ['plan_not_found', 'plan_in_use'],
+  response: objectOf({ rateLimitId: TEXT, message: TEXT }),
+  errors: ['plan_not_found', 'plan_in_use', 'plan_is_default'],
   async handle({ id }, { plans, log }) {
     await plans.remove(id);
     log.info({ event: 'plan_deleted', planId: id }, 'a rate limit plan was deleted');
@@ -139,20 +167,48 @@ export const deleteRateLimit = endpoint({
   },
 });
 
-function presentCreated({ id, description, limit, period, createdAtMs }: Plan): object {
-  return { rateLimitId: id, description, limit, period, createdAt: isoSeconds(createdAtMs) };
+function presentCreated(plan: Plan): object {
+  const { id, description, limit, period, createdAtMs } = plan;
+  const terms = { rateLimitId: id, description, limit, period, createdAt: isoSeconds(createdAtMs) };
+  return { ...terms, ...presentLists(plan) };
 }
 
 function presentPlan(plan: Plan): object {
-  return { ...presentCreated(plan), lastUpdated: isoSeconds(plan.updatedAtMs) };
+  const { id, description, limit, period, createdAtMs, updatedAtMs } = plan;
+  const instants = { createdAt: isoSeconds(createdAtMs), lastUpdated: isoSeconds(updatedAtMs) };
+  return { rateLimitId: id, description, limit, period, ...instants, ...presentLists(plan) };
 }
 
-function readChanges({ description, limit, period }: UpdatePlanBody): PlanChanges {
-  const changes: PlanChanges = {
-    ...(description === undefined ? {} : { description }),
-    ...(limit === undefined ? {} : { limit }),
-    ...(period === undefined ? {} : { period }),
+/** A plan of the spec's four fields has no others. */
+function presentLists({ additionalLimits, costs }: Plan): object {
+  return {
+    ...(additionalLimits.length === 0 ? {} : { additionalLimits: additionalLimits.map(inOrder) }),
+    ...(costs.length === 0 ? {} : { costs: costs.map(costInOrder) }),
   };
+}
+
+/** Postgres keeps what is in a field, not the order of the fields. */
+function inOrder({ limitId, limit, period, per, mode, match }: AdditionalLimit): object {
+  return { limitId, limit, period, per, mode, match };
+}
+
+function costInOrder({ methods, path, cost, reserve }: PlanCost): object {
+  return { methods, path, cost, reserve };
+}
+
+function readTerms(
+  body: Omit<CreatePlanBody, 'rateLimitId' | 'description'> & { description?: string },
+): PlanTerms {
+  const { description = '', limit, period, additionalLimits = [], costs = [] } = body;
+  return { description, limit, period, additionalLimits, costs };
+}
+
+const CHANGEABLE = ['description', 'limit', 'period', 'additionalLimits', 'costs'] as const;
+
+function readChanges(body: UpdatePlanBody): Partial<PlanTerms> {
+  const changes: Partial<PlanTerms> = Object.fromEntries(
+    CHANGEABLE.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
+  );
   if (Object.keys(changes).length > 0) return changes;
-  throw new InvalidBody([{ field: 'body', message: 'must have at least one of description, limit, period' }]);
+  throw new InvalidBody([{ field: 'body', message: `must have at least one of ${CHANGEABLE.join(', ')}` }]);
 }

@@ -1,38 +1,54 @@
 import type { Logger } from '../platform/logger.ts';
+import { managementOutcomeOf, type Outcome } from './outcomes.ts';
 
-/** What a log line says of a request that is over. Times in milliseconds. */
+/** A request as a log line shows it. Times in milliseconds. */
 export interface LoggedRequest {
   readonly requestId: string;
   readonly traceId?: string | undefined;
   readonly method: string;
   /** Without query. */
   readonly path: string;
-  /** 0 when the client left before there was an answer. */
+  /** 0 when the client left before there was a response. */
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** What it says besides of a proxied one. */
+/** A proxied request as a log line shows it. */
 export interface LoggedProxiedRequest extends LoggedRequest {
-  readonly outcome: string;
+  readonly outcome: Outcome;
+  /** Of the error that the gateway sent; undefined when it sent none. */
+  readonly errorCode: string | undefined;
   /** Undefined when it was not authenticated. */
   readonly keyId: string | undefined;
   /** Undefined when nothing was decided. */
   readonly decision: { readonly kind: string; readonly degraded: boolean } | undefined;
+  /** Undefined when neither the gateway nor the backend failed. */
+  readonly failure: { readonly cause: string | undefined; readonly attempts: number } | undefined;
+  /** The limit that rejected it; undefined when none did. */
+  readonly limitId: string | undefined;
+  /** Shadow limits that would have rejected it, although it was allowed. */
+  readonly shadowLimitIds: readonly string[];
   readonly bodyBytes: number;
   readonly gatewayMs: number;
+}
+
+/** What it says besides of a management request. */
+export interface LoggedManagementRequest extends LoggedRequest {
+  readonly notes: { readonly errorCode?: string; readonly operation?: string; readonly actor?: string };
 }
 
 export interface AccessLogOptions {
   /** Which part of the requests is logged: above 0, 1 = all. */
   readonly rate: number;
   readonly lines: Logger;
+  /** Host and port of the backend. */
+  readonly backend: string;
   /** Makes a path fit to be written down. */
   readonly mask: (path: string) => string;
 }
 
 const SERVER_ERROR = 500;
-/** Of a path: a line must stay short enough to be written at once, whoever else writes. Characters. */
+/** Of a path: a line must stay short enough to be written at once, also beside other writers. Characters. */
 const PATH_LIMIT = 1024;
 
 /**
@@ -48,29 +64,40 @@ export class AccessLog {
     this.#options = options;
   }
 
-  /** A proxied request's answer is over. */
+  /** A proxied request's response is over. */
   proxied(request: LoggedProxiedRequest): void {
     if (!this.#isChosen(request.status)) return;
-    const { outcome, keyId, decision, bodyBytes, gatewayMs } = request;
+    const { outcome, errorCode, keyId, decision, failure, limitId, shadowLimitIds, bodyBytes, gatewayMs } =
+      request;
     this.#write(request, {
       route: 'backend',
       outcome,
+      errorCode,
+      cause: failure?.cause,
+      backend: failure && this.#options.backend,
+      attempts: failure?.attempts,
       keyId,
       decision: decision?.kind,
       degraded: decision?.degraded === true ? true : undefined,
+      limitId,
+      shadowLimitIds: shadowLimitIds.length === 0 ? undefined : shadowLimitIds,
       bytes: bodyBytes,
       gatewayMs: rounded(gatewayMs),
     });
   }
 
-  /** A management request's answer is over. */
-  managed(request: LoggedRequest): void {
-    if (this.#isChosen(request.status)) this.#write(request, { route: 'management' });
+  /** A management request's response is over. */
+  managed(request: LoggedManagementRequest): void {
+    if (!this.#isChosen(request.status)) return;
+    const { operation, errorCode, actor } = request.notes;
+    const outcome = managementOutcomeOf(request.status);
+    this.#write(request, { route: 'management', operation, outcome, errorCode, actor });
   }
 
-  /** A request was refused for its head, of which nothing is repeated. */
-  refused(status: number, outcome: string): void {
-    if (this.#isChosen(status)) this.#options.lines.info({ status, outcome }, 'request');
+  /** A request was rejected for its head, of which nothing is repeated. */
+  rejected(status: number, errorCode: string): void {
+    const outcome: Outcome = 'invalid_request';
+    if (this.#isChosen(status)) this.#options.lines.info({ status, outcome, errorCode }, 'request');
   }
 
   #isChosen(status: number): boolean {

@@ -1,14 +1,14 @@
 import type { Reading } from './metrics.ts';
-import { REQUEST_RESULTS, type RequestResult } from './request-metrics.ts';
+import { OUTCOMES, type Outcome } from './outcomes.ts';
 
-/** Keys that are counted so that the busiest can be told; more are left out until some of these fall silent. */
+/** Keys that are counted to find the busiest; others are left out until some of these have no more requests. */
 const MOST_KEYS = 10_000;
 /** How long a key's requests count in full towards being one of the busiest. Milliseconds. */
 const HALF_LIFE_MS = 60_000;
 
 /** One key's requests. Edited in place: this is the hot path. */
 interface KeyCounts {
-  readonly byResult: Float64Array;
+  readonly byOutcome: Float64Array;
   /** Requests, those of earlier minutes worth less and less. */
   recent: number;
 }
@@ -31,12 +31,12 @@ export class KeyMetrics {
   }
 
   /** A request of a key is over. */
-  observe(keyId: string, result: RequestResult): void {
+  observe(keyId: string, outcome: Outcome): void {
     this.#age();
     const counts = this.#keys.get(keyId) ?? this.#open(keyId);
     if (counts === undefined) return;
-    const position = REQUEST_RESULTS.indexOf(result);
-    counts.byResult[position] = (counts.byResult[position] ?? 0) + 1;
+    const position = OUTCOMES.indexOf(outcome);
+    counts.byOutcome[position] = (counts.byOutcome[position] ?? 0) + 1;
     counts.recent += 1;
   }
 
@@ -47,9 +47,9 @@ export class KeyMetrics {
       help: 'Proxied requests of the busiest keys by how they ended.',
       type: 'counter',
       read: () =>
-        this.#busiest().flatMap(([keyId, { byResult }]) =>
-          REQUEST_RESULTS.flatMap((outcome, position) => {
-            const value = byResult[position] ?? 0;
+        this.#busiest().flatMap(([keyId, { byOutcome }]) =>
+          OUTCOMES.flatMap((outcome, position) => {
+            const value = byOutcome[position] ?? 0;
             return value === 0 ? [] : [[{ key_id: keyId, outcome }, value] as const];
           }),
         ),
@@ -58,7 +58,7 @@ export class KeyMetrics {
 
   #open(keyId: string): KeyCounts | undefined {
     if (this.#keys.size >= MOST_KEYS) return undefined;
-    const counts = { byResult: new Float64Array(REQUEST_RESULTS.length), recent: 0 };
+    const counts = { byOutcome: new Float64Array(OUTCOMES.length), recent: 0 };
     this.#keys.set(keyId, counts);
     return counts;
   }

@@ -1,5 +1,12 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { collectDefaultMetrics, type Metric, Registry } from 'prom-client';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import {
+  collectDefaultMetrics,
+  type Metric,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
 import type { RequestMetrics } from './request-metrics.ts';
 
 type LabelledValue = readonly [labels: Readonly<Record<string, string>>, value: number];
@@ -9,7 +16,7 @@ export interface Reading {
   readonly name: string;
   readonly help: string;
   readonly type: 'gauge' | 'counter';
-  /** What the numbers of several workers make as one; their sum unless told. */
+  /** How the numbers of several workers are merged; by default their sum. */
   readonly ofWorkers?: 'sum' | 'max' | 'min';
   readonly read: () => number | readonly LabelledValue[];
 }
@@ -45,13 +52,38 @@ export function createMetrics(sources: MetricSources): Registry {
   const registry = new Registry();
   const register = (metric: Scrapable) => registry.registerMetric(metric as unknown as Metric);
   register(sources.requests.total);
+  register(sources.requests.limits.total);
   register(sources.requests.duration);
   register(sources.requests.overhead);
+  register(sources.requests.management);
   for (const reading of [...sources.readings, eventLoopDelay()]) register(scrapeReading(reading));
   for (const buckets of sources.buckets) register(scrapeBuckets(buckets));
   collectDefaultMetrics({ register: registry });
   for (const name of MISNAMED) registry.removeSingleMetric(name);
   return registry;
+}
+
+/** The text of all metrics, as `registry.metrics()` has it, with a turn of the event loop after each so that traffic goes on meanwhile. */
+export async function scrapeText(registry: Registry): Promise<string> {
+  const parts: string[] = [];
+  for (const { name } of registry.getMetricsAsArray()) {
+    parts.push(await registry.getSingleMetricAsString(name));
+    await nextTurn();
+  }
+  return `${parts.join('\n\n')}\n`;
+}
+
+/** All metrics as objects, in the same way. */
+export async function scrapeObjects(
+  registry: Registry,
+): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
+  const metrics: MetricObjectWithValues<MetricValue<string>>[] = [];
+  for (const { name } of registry.getMetricsAsArray()) {
+    const metric = registry.getSingleMetric(name);
+    if (metric !== undefined) metrics.push(await metric.get());
+    await nextTurn();
+  }
+  return metrics;
 }
 
 /** The part of prom-client's metrics that its registry uses. */

@@ -132,20 +132,21 @@ class Trace implements RequestTrace {
     for (const name in carrier) fields.push(name, carrier[name] ?? '');
   }
 
-  end({ requestId, path, status, outcome, keyId, backendEndedAtMs }: TracedEnd): void {
+  end({ requestId, path, status, outcome, errorCode, keyId, backendEndedAtMs }: TracedEnd): void {
     if (!this.#server.isRecording()) return;
-    const answer = status === 0 ? {} : { 'http.response.status_code': status };
-    const failure = outcome === 'forwarded' ? (status >= 500 ? String(status) : undefined) : outcome;
+    const response = status === 0 ? {} : { 'http.response.status_code': status };
+    const failure =
+      outcome === 'forwarded' ? (status >= 500 ? String(status) : undefined) : (errorCode ?? outcome);
     const error = failure === undefined ? {} : { 'error.type': failure };
     const client = this.#client;
     if (client !== undefined) {
-      // A status of our own is no answer of the backend's.
-      client.setAttributes({ ...(outcome === 'forwarded' ? answer : {}), ...error });
+      // The status of an error that the gateway sent is not the backend's.
+      client.setAttributes({ ...(outcome === 'forwarded' ? response : {}), ...error });
       if (failure !== undefined || status >= 400) client.setStatus({ code: SpanStatusCode.ERROR });
       client.end(backendEndedAtMs ?? undefined);
     }
     this.#server.setAttributes({
-      ...answer,
+      ...response,
       ...(status >= 500 || status === 0 ? error : {}),
       'url.path': this.#options.mask(path),
       'url.scheme': 'http',

@@ -1,15 +1,15 @@
 import type { Platform } from '../platform/platform.ts';
-import type { Readiness } from './readiness.ts';
+import type { ComponentState, Readiness } from './readiness.ts';
 
-/** Where all is well connections take no longer to come up: what is not fit before is no news, and what is becomes so any moment. */
+/** Time that connections normally take to come up: before that, a component that is not ready is not logged. */
 const STARTING_MS = 1000;
 const WHILE_STARTING_MS = 50;
 const WHILE_WAITING_MS = 500;
 const WHEN_READY_MS = 5000;
 
 /**
- * Looks at readiness all the time, so that the log tells why a replica is not ready, and its metrics are current, without anybody
- * asking: one line when a component turns out unfit or is fit again, and one when the replica is ready for the first time.
+ * Polls readiness, so that the log says why a replica is not ready and its metrics are current without a
+ * probe: one line when a component becomes unhealthy or healthy again, and one when the replica is ready for the first time.
  */
 export class ReadinessWatch {
   readonly #readiness: Readiness;
@@ -40,10 +40,10 @@ export class ReadinessWatch {
   async #look(): Promise<void> {
     await this.#readiness.check();
     if (this.#isStopped) return;
-    const { ready, components } = this.#readiness.last();
+    const { ready } = this.#readiness.last();
     const isStarting = !ready && this.#clock.monotonicMs() - this.#startedAtMs < STARTING_MS;
     if (!isStarting) {
-      for (const [component, state] of Object.entries(components)) this.#note(component, state);
+      for (const [component, state] of this.#readiness.states()) this.#note(component, state);
     }
     if (ready && !this.#isReady) {
       this.#isReady = true;
@@ -53,14 +53,14 @@ export class ReadinessWatch {
     this.#timer = setTimeout(() => void this.#look(), pauseMs);
   }
 
-  #note(component: string, state: string): void {
+  #note(component: string, { text, level }: ComponentState): void {
     const before = this.#unfit.get(component);
-    if (state === 'ok') {
+    if (text === 'ok') {
       this.#unfit.delete(component);
       if (before !== undefined) this.#log.info({ component }, 'a component is fit again');
-    } else if (before !== state) {
-      this.#unfit.set(component, state);
-      this.#log.error({ component, reason: state }, 'a component is not fit for use');
+    } else if (before !== text) {
+      this.#unfit.set(component, text);
+      this.#log[level]({ component, reason: text }, 'a component is not fit for use');
     }
   }
 }

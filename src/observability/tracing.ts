@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from '../platform/logger.ts';
+import type { Outcome } from './outcomes.ts';
 
 /** How traces are sampled, encoded and sent, from the standard `OTEL_*` variables; where to, the exporter reads itself. */
 export interface TracingSettings {
@@ -22,9 +23,11 @@ export interface TracingSettings {
 export interface TracedEnd {
   readonly requestId: string;
   readonly path: string;
-  /** 0 when the client left before there was an answer. */
+  /** 0 when the client left before there was a response. */
   readonly status: number;
-  readonly outcome: string;
+  readonly outcome: Outcome;
+  /** Of the error that the gateway sent; undefined when it sent none. */
+  readonly errorCode: string | undefined;
   readonly keyId: string | undefined;
   /** By the monotonic clock; null when the backend's part never ended by itself. */
   readonly backendEndedAtMs: number | null;
@@ -35,7 +38,7 @@ export interface RequestTrace {
   readonly traceId: string;
   /** The request goes to the backend: adds its `traceparent` and `tracestate` to a flat list of fields. */
   forward(fields: string[]): void;
-  /** The request's answer is over. To be called once. */
+  /** The request's response is over. To be called once. */
   end(end: TracedEnd): void;
 }
 

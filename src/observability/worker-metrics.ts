@@ -9,8 +9,8 @@ import {
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /**
- * The metrics of a group's workers as those of one process. What a worker has counted stays in the sums when it falls silent or ends, as
- * of its last snapshot: Prometheus takes a counter that falls for one that began anew, and would count the rest of it a second time.
+ * The metrics of a group's workers as those of one process. What a worker has counted stays in the sums when it stops responding or ends, as
+ * of its last snapshot: Prometheus takes a counter that falls for one that was reset, and would count the rest of it a second time.
  */
 export class WorkerMetrics {
   /** By worker; of those that live. */
@@ -18,13 +18,13 @@ export class WorkerMetrics {
   /** What the workers that ended have counted, as one snapshot, however many they were. */
   #kept: Promise<MetricsSnapshot> = Promise.resolve([]);
 
-  /** A worker starts. Its id must not have been another one's. */
+  /** A worker starts. Ids are never used again. */
   started(worker: number): void {
     this.#last.set(worker, []);
   }
 
-  /** A worker tells its metrics. One that has ended is not listened to: what it says may arrive after its end. */
-  told(worker: number, snapshot: MetricsSnapshot): void {
+  /** Takes the metrics of a worker. Those of one that has ended are dropped: they may arrive after its end. */
+  update(worker: number, snapshot: MetricsSnapshot): void {
     if (this.#last.has(worker)) this.#last.set(worker, snapshot);
   }
 
@@ -35,18 +35,18 @@ export class WorkerMetrics {
     void this.#keep(countsOf(last));
   }
 
-  /** For Prometheus. Only the workers in `answering` have gauges: those of the others would be out of date. */
+  /** For Prometheus. Only the workers in `responding` have gauges: those of the others would be out of date. */
   async merged(
-    answering: ReadonlySet<number>,
+    responding: ReadonlySet<number>,
   ): Promise<{ readonly contentType: string; readonly text: string }> {
     const living = [...this.#last].map(([worker, snapshot]) =>
-      answering.has(worker) ? snapshot : countsOf(snapshot),
+      responding.has(worker) ? snapshot : countsOf(snapshot),
     );
     const merged = sumOf([...living, await this.#keep([])]);
     return { contentType: merged.contentType, text: await merged.metrics() };
   }
 
-  /** Adds to what is kept, and lets go of the keys that no worker shows any more: there may be ever more of them. */
+  /** Adds to what is kept, and drops the keys that no worker shows any more, so that their number stays bounded. */
   #keep(counts: MetricsSnapshot): Promise<MetricsSnapshot> {
     const living = [...this.#last.values()];
     this.#kept = this.#kept.then(async (kept) =>
@@ -61,7 +61,7 @@ function sumOf(snapshots: readonly MetricsSnapshot[]): Registry {
   return AggregatorRegistry.aggregate(snapshots as unknown as object[]);
 }
 
-/** What only grows: counters and histograms, those of Node and of the process included. */
+/** Counters and histograms, those of Node and of the process included. */
 function countsOf(snapshot: MetricsSnapshot): MetricsSnapshot {
   // prom-client's types have numbers where its metrics have words.
   return snapshot.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));

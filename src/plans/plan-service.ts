@@ -1,7 +1,8 @@
-import { PlanExists, PlanInUse, PlanNotFound } from '../errors.ts';
+import { PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
-import { isPlanId, type Plan, SHIPPED_PLAN_ID } from './plan.ts';
+import { checkPlan } from './check-plan.ts';
+import { isPlanId, type Plan, type PlanTerms, SHIPPED_PLAN_ID } from './plan.ts';
 import type { PlanChanges, PlanRepository } from './plan-repository.ts';
 
 /** What the service of plans works with. */
@@ -9,17 +10,19 @@ export interface PlanServiceOptions {
   readonly repository: PlanRepository;
   readonly versions: RecordVersions;
   readonly clock: Clock;
-  /** The plan of keys that have none of their own; null = unlimited. */
+  /** The plan of keys without one; null = unlimited. */
   readonly defaultPlanId: string | null;
 }
 
 /** A plan as its author sends it. */
-export type NewPlan = Pick<Plan, 'id' | 'description' | 'limit' | 'period'>;
+export interface NewPlan extends PlanTerms {
+  readonly id: string;
+}
 
 /**
  * Makes, shows, changes and deletes plans. A change holds on every replica, for every key under the plan, with the next
  * request once its promise is resolved; when it rejects with `StoreUnavailable` it may or may not have been made. Fields come in
- * validated.
+ * validated each by itself; that they fit together is checked here.
  */
 export class PlanService {
   readonly #options: PlanServiceOptions;
@@ -28,17 +31,37 @@ export class PlanService {
     this.#options = options;
   }
 
-  /** Throws `PlanExists` when the id is taken. */
-  async create({ id, description, limit, period }: NewPlan): Promise<Plan> {
-    const nowMs = this.#options.clock.nowMs();
-    const plan = { id, description, limit, period, createdAtMs: nowMs, updatedAtMs: nowMs, version: 1 };
-    if (!(await this.#options.repository.insert(plan))) {
-      throw new PlanExists();
+  /** Throws `PlanExists` when the id is taken, and `InvalidBody` when its parts contradict each other. */
+  async create(made: NewPlan): Promise<Plan> {
+    checkPlan(made);
+    const plan = await this.#insert(made);
+    if (plan === undefined) throw new PlanExists();
+    return plan;
+  }
+
+  /** Makes the plan, or replaces what there is under its id. Throws `InvalidBody` when its parts contradict each other. */
+  async put(written: NewPlan): Promise<{ readonly plan: Plan; readonly isNew: boolean }> {
+    checkPlan(written);
+    const { id, ...terms } = written;
+    for (;;) {
+      const made = await this.#insert(written);
+      if (made !== undefined) return { plan: made, isNew: true };
+      const replaced = await this.#write(id, terms);
+      // Undefined: it was deleted since.
+      if (replaced !== undefined) return { plan: replaced, isNew: false };
     }
+  }
+
+  /** Undefined when the id is taken. */
+  async #insert(made: NewPlan): Promise<Plan | undefined> {
+    const { id } = made;
+    const nowMs = this.#options.clock.nowMs();
+    const plan = { ...made, createdAtMs: nowMs, updatedAtMs: nowMs, version: 1 };
+    if (!(await this.#options.repository.insert(plan))) return undefined;
     if (id === this.#options.defaultPlanId) {
-      // Keys without a plan were refused until now; some have a version from then.
+      // Keys without a plan were rejected until now; some have a version from then.
       for await (const keys of this.#options.repository.keysUnder(id)) {
-        await this.#options.versions.settle(keys);
+        await this.#options.versions.publishVersion(keys);
       }
     }
     return plan;
@@ -51,7 +74,7 @@ export class PlanService {
 
   /** Throws `PlanNotFound`. */
   async get(planId: string): Promise<Plan> {
-    // What has another form is no plan, and may hold what a database refuses.
+    // What has another form is no plan, and may hold what a database rejects.
     const plan = isPlanId(planId) ? await this.#options.repository.find(planId) : undefined;
     if (plan === undefined) {
       throw new PlanNotFound();
@@ -59,37 +82,38 @@ export class PlanService {
     return plan;
   }
 
-  /** Throws `PlanNotFound`. */
+  /** Throws `PlanNotFound`, and `InvalidBody` when the parts of the changed plan contradict each other. */
   async update(planId: string, changes: PlanChanges): Promise<Plan> {
+    checkPlan({ ...(await this.get(planId)), ...changes });
+    const plan = await this.#write(planId, changes);
+    if (plan === undefined) throw new PlanNotFound();
+    return plan;
+  }
+
+  /** Undefined when there is no such plan. */
+  async #write(planId: string, changes: PlanChanges): Promise<Plan | undefined> {
     const { repository, versions, clock } = this.#options;
-    await this.get(planId);
     for await (const keys of repository.keysUnder(planId)) {
-      await versions.announce(keys.map(({ keyId }) => keyId));
+      await versions.markStale(keys.map(({ keyId }) => keyId));
     }
     const plan = await repository.update(planId, changes, clock.nowMs());
-    if (plan === undefined) {
-      throw new PlanNotFound();
-    }
+    if (plan === undefined) return undefined;
     // Read again after the write: these are the new versions, and keys that came under the plan meanwhile are among them.
     for await (const keys of repository.keysUnder(planId)) {
-      await versions.settle(keys);
+      await versions.publishVersion(keys);
     }
     return plan;
   }
 
-  /** Throws `PlanNotFound`, or `PlanInUse` when a key is bound to it or it is the default plan, whichever the settings name. */
+  /** Throws `PlanNotFound`, `PlanInUse` when a key is bound to it, or `PlanIsDefault`, whichever plan the settings name. */
   async remove(planId: string): Promise<void> {
     const { repository, defaultPlanId } = this.#options;
     await this.get(planId);
     // The shipped one stays while another default is set: a restart without the setting needs it.
-    const isDefault = planId === defaultPlanId || planId === SHIPPED_PLAN_ID;
-    // No version changes: a plan that can be deleted is in no key's grant.
-    const outcome = isDefault ? 'in_use' : await repository.delete(planId);
-    if (outcome === 'in_use') {
-      throw new PlanInUse();
-    }
-    if (outcome === 'not_found') {
-      throw new PlanNotFound();
-    }
+    if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
+    // No version changes: a plan that can be deleted is in no key's snapshot.
+    const outcome = await repository.delete(planId);
+    if (outcome === 'not_found') throw new PlanNotFound();
+    if (outcome !== 'deleted') throw new PlanInUse(planId, outcome.boundKeys);
   }
 }

@@ -1,13 +1,10 @@
-/** A rate limit plan: how many requests a key may make in one window. */
-export interface Plan {
+import type { LimitMode, LimitScope } from '../limiter/limit.ts';
+import type { PathPattern } from '../paths/path-pattern.ts';
+
+/** A rate limit plan: how much the requests of a key may cost in one window, or in several at once. */
+export interface Plan extends PlanTerms {
   /** Chosen by the caller, `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`. */
   readonly id: string;
-  /** 0 … 1024 characters. */
-  readonly description: string;
-  /** 1 … 999 999 999 999 999 requests in one window. */
-  readonly limit: number;
-  /** The window's length as the caller wrote it; `parsePeriod` reads it. */
-  readonly period: string;
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;
   /** Milliseconds since 1970; equals `createdAtMs` for a plan never changed. */
@@ -16,12 +13,50 @@ export interface Plan {
   readonly version: number;
 }
 
+/** What a plan's author decides. */
+export interface PlanTerms {
+  /** 0 … 1024 characters. */
+  readonly description: string;
+  /** 1 … 999 999 999 999 999 in one window, for the limit `main`. */
+  readonly limit: number;
+  /** The window's length as the author wrote it; `parsePeriod` reads it. */
+  readonly period: string;
+  /** At most 7. */
+  readonly additionalLimits: readonly AdditionalLimit[];
+  /** At most 32; the first whose pattern matches says what a request costs, 1 without one. */
+  readonly costs: readonly PlanCost[];
+}
+
+/** A limit beside the plan's `main`, as its author wrote it. */
+export interface AdditionalLimit {
+  /** Unique in the plan, at most 32 characters, not `main`. */
+  readonly limitId: string;
+  /** 1 … 999 999 999 999 999. */
+  readonly limit: number;
+  readonly period: string;
+  /** Missing: `key`. */
+  readonly per?: LimitScope;
+  /** Missing: `enforce`. */
+  readonly mode?: LimitMode;
+  /** The requests that it is for, any of these; missing: every request. */
+  readonly match?: readonly PathPattern[];
+}
+
+/** What the requests of a pattern cost, as the plan's author wrote it. */
+export interface PlanCost extends PathPattern {
+  /** 0 … 999 999 999 999 999, or `response`: the backend reports it. */
+  readonly cost: number | 'response';
+  /** What is reserved until the backend reports; only beside `response`. Missing: 1. */
+  readonly reserve?: number;
+}
+
 /** The plan that the migrations make, and that applies by default unless the settings say otherwise. */
 export const SHIPPED_PLAN_ID = 'default';
 
-const ID_SHAPE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** The form of a plan's id, which lands in a response header. */
+export const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Whether a text has the form of a plan id. */
 export function isPlanId(text: string): boolean {
-  return ID_SHAPE.test(text);
+  return PLAN_ID.test(text);
 }

@@ -1,6 +1,8 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { makePrivateDirectory } from './private-directory.ts';
 import type { Random } from './random.ts';
+import { StartFault } from './start-fault.ts';
 
 /** Secrets that one machine made for itself. */
 export interface LocalSecrets {
@@ -11,14 +13,36 @@ export interface LocalSecrets {
   readonly file: string;
 }
 
+/** What decides whether secrets may be made. */
+interface LocalSecretsOptions {
+  readonly random: Random;
+  /** There are records whose secrets an encryption key of this file sealed: another one would open none of them. */
+  readonly hasSealedRecords: boolean;
+}
+
 /**
- * Reads the secrets kept under `directory`, or makes them the first time, in a file that only its owner may read.
- * Throws when the file can't be read or written or is not what was once written there: making new secrets then would lock
- * the owner out of every sealed key.
+ * Reads the secrets kept under `directory`, or makes them the first time, in a file that only its owner may read. Throws a `StartFault` when the file is
+ * gone but needed, may be read by others, or is not what was once written there: new secrets would lock the owner out of every sealed key.
  */
-export function readOrMakeLocalSecrets(directory: string, random: Random): LocalSecrets {
+export function readOrMakeLocalSecrets(
+  directory: string,
+  { random, hasSealedRecords }: LocalSecretsOptions,
+): LocalSecrets {
   const file = join(directory, 'secrets.json');
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(directory);
+  if (hasSealedRecords && !existsSync(file)) {
+    throw new StartFault(
+      `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start anew.`,
+    );
+  }
+  make(file, random);
+  // Windows keeps rights elsewhere, and shows every file as readable.
+  if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
+    throw new StartFault(`${file} holds secrets and can be read by others: run chmod 600 ${file}`);
+  return { ...parse(readFileSync(file, 'utf8'), file), file };
+}
+
+function make(file: string, random: Random): void {
   const made = {
     rootToken: random.bytes(32).toString('base64url'),
     encryptionKey: random.bytes(32).toString('base64'),
@@ -27,10 +51,8 @@ export function readOrMakeLocalSecrets(directory: string, random: Random): Local
     // wx: of two starts at once only one makes the file, and the other reads it.
     writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (!(typeof error === 'object' && error !== null && 'code' in error && error.code === 'EEXIST'))
-      throw error;
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
   }
-  return { ...parse(readFileSync(file, 'utf8'), file), file };
 }
 
 function parse(content: string, file: string): Omit<LocalSecrets, 'file'> {
@@ -40,7 +62,7 @@ function parse(content: string, file: string): Omit<LocalSecrets, 'file'> {
     'base64',
   );
   if (typeof kept.rootToken !== 'string' || kept.rootToken.length < 32 || encryptionKey.length !== 32) {
-    throw new Error(
+    throw new StartFault(
       `${file} does not hold the secrets made at the first start: restore it, or remove the whole directory to start anew`,
     );
   }

@@ -20,11 +20,11 @@ export interface BulkLogger {
   flush(): void;
 }
 
-/** What one write to a pipe carries undivided, whoever else writes to it: PIPE_BUF of Linux. Bytes. */
+/** Largest write to a pipe that is atomic: PIPE_BUF of Linux. */
 const WHOLE_BYTES = 4096;
 /** Longest that a line waits for others. Milliseconds. */
 const WAIT_MS = 200;
-/** What waits while nobody takes the lines; beyond it they are dropped, because a log must not stop the traffic. Bytes. */
+/** Most bytes of lines buffered while their reader is slow; further lines are dropped, because a log must not stop the traffic. */
 const WAITING_BYTES = 1024 * 1024;
 
 /**

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 
 /** Where unpredictable bytes come from. Injected, so that tests can repeat a run. */
 export interface Random {
-  /** `count` bytes that nobody can predict. */
+  /** `count` unpredictable bytes. */
   bytes(count: number): Buffer;
 }
 

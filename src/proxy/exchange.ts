@@ -1,33 +1,39 @@
 import type { IncomingMessage } from 'node:http';
-import type { ErrorCode, TollgateError } from '../errors.ts';
-import { answerErrorWith } from '../http/answer-error.ts';
-import { errorAnswer } from '../http/error-answers.ts';
-import { fieldLine, type LineResponse } from '../http/line-response.ts';
-import type { RequestHead } from '../http/request-head.ts';
-import type { KeyEntry } from '../keys/key-directory.ts';
-import type { Decision } from '../limiter/rate-limiter.ts';
+import type { BackendPlace } from '../backend/places.ts';
+import { type ErrorCode, TollgateError } from '../errors.ts';
+import { cutConnection } from '../http/cut-connection.ts';
+import { type ErrorResponse, errorResponse } from '../http/error-responses.ts';
+import type { ParsedRequest } from '../http/parsed-request.ts';
+import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
+import { sendErrorWithLines } from '../http/send-error.ts';
+import type { KeyEntry } from '../keys/cache/key-cache.ts';
+import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
+import type { Outcome } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
-import { rateLimitLines } from './rate-limit-headers.ts';
+import { internalError } from './backend-errors.ts';
+import { rateLimitLines } from './headers/rate-limit-headers.ts';
 
-/** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or answers. Never throws. */
+/** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or responds. */
 export type Step = (exchange: Exchange) => void;
 
-/** A decision that lets the request be answered: admitted, denied or unlimited. */
+/** A decision that ends the limiter's part: allowed, limited or unlimited. */
 export type LimitDecision = Exclude<Decision, { kind: 'stale' | 'unavailable' }>;
 
-/**
- * How a request ended: the backend's answer reached the client, or was cut short by one of the two; the gateway answered a preflight
- * or a denial; or the code of the error that it answered.
- */
-export type Outcome =
-  | 'forwarded'
-  | 'truncated'
-  | 'client_gone'
-  | 'cors_preflight'
-  | 'rate_limited'
-  | ErrorCode;
+/** The outcome of a request that gets an error; of those not named here, the client's request is at fault. */
+const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
+  missing_api_key: 'unauthenticated',
+  invalid_api_key: 'unauthenticated',
+  key_disabled: 'unauthenticated',
+  key_expired: 'unauthenticated',
+  too_many_requests: 'unauthenticated',
+  bad_gateway: 'backend_error',
+  gateway_timeout: 'backend_error',
+  overloaded: 'unavailable',
+  store_unavailable: 'unavailable',
+  internal_error: 'unavailable',
+};
 
-/** What is working for a client and must stop when the client leaves. */
+/** What is working for a client and must stop when the client leaves or gets a response without it. */
 export interface Abandonable {
   abandon(): void;
 }
@@ -38,8 +44,8 @@ export interface Abandonable {
  */
 export class Exchange {
   readonly req: IncomingMessage;
-  readonly res: LineResponse;
-  readonly head: RequestHead;
+  readonly res: RawHeadResponse;
+  readonly head: ParsedRequest;
   /** Names the request towards the client, the backend and the log. */
   readonly requestId: string;
   /** Milliseconds of the monotonic clock. */
@@ -50,26 +56,42 @@ export class Exchange {
   entry: KeyEntry | undefined = undefined;
   /** True while the key's copy was read from the record store for this very request. */
   isFresh = false;
+  /** How often the copy was called stale, and read again. */
+  reloads = 0;
   decision: LimitDecision | undefined = undefined;
+  /** The subject that was decided with a reserve, because only the backend knows the cost. */
+  reserved: LimitSubject | undefined = undefined;
+  /** What the backend says that the request did cost, as it says it. */
+  reportedCost: string | undefined = undefined;
   /** Why the request will not be forwarded although it is authenticated. */
-  refusal: TollgateError | undefined = undefined;
+  rejection: TollgateError | undefined = undefined;
+  /** What went wrong, with its `cause` for the log: the error that the client got, or why its response was cut. */
+  error: TollgateError | undefined = undefined;
   outcome: Outcome = 'forwarded';
-  /** The gateway allows the page that asks to read the answer, whatever the backend says. */
+  /** Of the error that the gateway sent; undefined when it sent none. */
+  errorCode: ErrorCode | undefined = undefined;
+  /** The gateway allows the requesting page to read the response, in place of the backend's CORS headers. */
   isOriginAllowed = false;
-  /** Lines of the fields for cross-origin callers. */
+  /** Header lines for cross-origin callers. */
   corsLines = '';
-  /** When the backend was first asked, by the monotonic clock; null = never. */
+  /** Its place with the backend, until it is used. */
+  place: BackendPlace | undefined = undefined;
+  /** When the request was sent to the backend, by the monotonic clock; null = never. */
   forwardedAtMs: number | null = null;
+  /** How often the backend was tried. */
+  attempts = 0;
   /** When the backend's part was over, by the monotonic clock; null = never or not yet. */
   backendEndedAtMs: number | null = null;
-  /** Bytes of the answer's body that came from the backend. */
+  /** The request's body on its way to the backend; undefined while it has none. */
+  requestBody: { readonly bytes: number } | undefined = undefined;
+  /** Bytes of the response's body that came from the backend. */
   bodyBytes = 0;
   backend: Abandonable | undefined = undefined;
   /** Where the request is in a trace; undefined while tracing is off. */
   trace: RequestTrace | undefined = undefined;
-  /** The connection was switched to another protocol: a complete answer that the response object never wrote. */
+  /** The connection was switched to another protocol: a complete response that the response object never wrote. */
   isSwitched = false;
-  /** The client's side is over: nothing can be answered any more. */
+  /** The client's side has closed: nothing can be sent any more. */
   isClosed = false;
   /** When that was, by the monotonic clock. */
   closedAtMs = 0;
@@ -96,24 +118,81 @@ export class Exchange {
     this.startedAtMs = startedAtMs;
   }
 
-  /** Goes on with the next step. */
+  /** A response has begun, or none is possible any more. */
+  get hasResponse(): boolean {
+    return this.isClosed || this.isSwitched || this.res.headersSent;
+  }
+
+  /** Goes on with the next step. A step that throws costs this request a 500 and affects no other. */
   next(): void {
     const step = this.#steps[this.#position];
     this.#position += 1;
-    step?.(this);
+    try {
+      step?.(this);
+    } catch (error) {
+      this.fail(error);
+    }
   }
 
-  /** Answers an error, unless an answer has begun. */
-  refuse(error: TollgateError): void {
-    if (this.res.headersSent) return;
-    this.outcome = error.code;
-    answerErrorWith(this.res, errorAnswer(error), this.ownLines());
+  /** Responds with an error, unless a response has begun. */
+  reject(error: TollgateError): void {
+    if (this.hasResponse) return;
+    this.error = error;
+    try {
+      this.respondWith(errorResponse(error), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
+      this.errorCode = error.code;
+    } catch (fault) {
+      this.error = internalError(fault);
+      this.cut();
+    }
   }
 
-  /** Lines of the fields that the gateway adds to every answer of this exchange. */
+  /** Sends a response of the gateway, unless one has begun, and cancels the backend request. */
+  respondWith(response: ErrorResponse, outcome: Outcome): void {
+    if (this.hasResponse) return;
+    this.withdraw();
+    this.outcome = outcome;
+    sendErrorWithLines(this.res, response, this.ownLines());
+  }
+
+  /** Ends an exchange in which something threw: with a 500, or by cutting the connection where a response has begun. */
+  fail(cause: unknown): void {
+    const error = cause instanceof TollgateError ? cause : internalError(cause);
+    if (!this.hasResponse) {
+      this.reject(error);
+      return;
+    }
+    this.error = error;
+    this.withdraw();
+    this.cut();
+  }
+
+  /** Cuts the client's connection, because an orderly end could be taken for the end of the body. */
+  cut(): void {
+    if (this.res.destroyed) return;
+    if (this.outcome === 'forwarded') this.outcome = 'truncated';
+    cutConnection(this.req.socket);
+  }
+
+  /** Cancels the backend request and gives its place back. */
+  withdraw(): void {
+    const { place, backend } = this;
+    this.place = undefined;
+    this.backend = undefined;
+    place?.cancel();
+    backend?.abandon();
+  }
+
+  /** Header lines that the gateway adds to every response of this exchange. */
   ownLines(): string {
-    const plan = this.entry?.grant.plan;
-    const limits = plan && this.decision !== undefined ? rateLimitLines(plan, this.decision) : '';
-    return limits + this.corsLines + fieldLine('X-Request-Id', this.requestId);
+    const plan = this.entry?.snapshot.plan;
+    const limits = plan && this.decision !== undefined ? rateLimitLines(plan.id, this.decision) : '';
+    return limits + this.corsLines + headerLine('X-Request-Id', this.requestId);
   }
+}
+
+/** The status that was sent to the client; 0 when the client left before there was one. */
+export function statusOf({ res, isSwitched }: Exchange): number {
+  if (isSwitched) return 101;
+  return res.headersSent ? res.statusCode : 0;
 }

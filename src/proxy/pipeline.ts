@@ -1,184 +1,204 @@
 import type { IncomingMessage } from 'node:http';
-import type { BlockList, Socket } from 'node:net';
-import type { FailedCredentials } from '../http/failed-credentials.ts';
-import type { LineResponse } from '../http/line-response.ts';
-import type { ProxiedTraffic } from '../http/public-server.ts';
-import type { RequestHead } from '../http/request-head.ts';
-import type { RequestIds } from '../http/request-id.ts';
-import type { RateLimiter } from '../limiter/rate-limiter.ts';
-import type { RequestTracing } from '../observability/tracing.ts';
-import type { Clock } from '../platform/clock.ts';
-import { Deadlines } from '../platform/deadlines.ts';
-import type { UsageRecorder } from '../usage/usage.ts';
-import { admit } from './admit.ts';
-import { authenticate, type KeySource } from './authenticate.ts';
+import type { Socket } from 'node:net';
+import { DedicatedConnections } from '../backend/dedicated-connections.ts';
+import { BackendPool } from '../backend/pool.ts';
+import type { ParsedRequest } from '../http/parsed-request.ts';
+import type { RawHeadResponse } from '../http/raw-head-response.ts';
+import type { RecordVersion } from '../limiter/record-versions.ts';
+import { DeadlineQueue } from '../platform/deadline-queue.ts';
 import type { BackendCall } from './backend-call.ts';
-import type { BackendOptions } from './backend-connector.ts';
-import { BackendPool } from './backend-pool.ts';
-import { cors } from './cors.ts';
-import { DedicatedConnections } from './dedicated-connections.ts';
-import { deny } from './deny.ts';
 import { Exchange, type Step } from './exchange.ts';
-import { forward } from './forward.ts';
-import { record } from './record.ts';
-import { type ExchangeSummary, summaryOf } from './summary.ts';
+import { summaryOf } from './exchange-summary.ts';
+import { ProxyCounters } from './proxy-counters.ts';
+import {
+  connectionOptions,
+  leastRates,
+  type ProxyOptions,
+  poolSize,
+  upgradeLimits,
+} from './proxy-options.ts';
+import type { RateWatch } from './rate-watch.ts';
+import { authenticate } from './steps/authenticate.ts';
+import { cors } from './steps/cors.ts';
+import { type ForwardOptions, forward } from './steps/forward.ts';
+import { limit } from './steps/limit.ts';
+import { record } from './steps/record.ts';
+import { reject } from './steps/reject.ts';
+import { reserve } from './steps/reserve.ts';
+import { settle } from './steps/settle.ts';
+import { forwardUpgrade, responseOn } from './steps/upgrade.ts';
 import { Tunnels } from './tunnels.ts';
-import { forwardUpgrade, responseOn } from './upgrade.ts';
-
-/** All that proxying needs. */
-export interface ProxyOptions {
-  readonly backendUrl: URL;
-  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
-  readonly backendCa?: string;
-  /** For the head of an answer, counted from the request's start. Milliseconds. */
-  readonly backendTimeoutMs: number;
-  /** Most requests that are with the backend at a time. */
-  readonly backendConnections: number;
-  /** Most requests that wait for a connection; four for each connection, but at least 64, unless told: what waits is served soon. */
-  readonly backendWaiting?: number;
-  /** How long the backend may be silent within a body; 30 000 unless told. Milliseconds. */
-  readonly bodyIdleMs?: number;
-  /** Ends a switched connection that carried no byte for so long; 120 000 unless told. Milliseconds. */
-  readonly upgradeIdleMs?: number;
-  /** Most switched connections, those being made included; 4096 unless told. */
-  readonly maxUpgrades?: number;
-  readonly keys: KeySource;
-  /** Bounds how often an address is told that its key is wrong; undefined = not at all. */
-  readonly failedCredentials?: FailedCredentials;
-  readonly limiter: RateLimiter;
-  readonly usage: UsageRecorder;
-  readonly clock: Clock;
-  readonly requestIds: Pick<RequestIds, 'idOf'>;
-  /** Undefined: requests are not traced, and a client's `traceparent` is passed on as it is. */
-  readonly tracing?: RequestTracing | undefined;
-  /** Lower case. */
-  readonly customerIdHeader: string;
-  readonly forwardAuthorization: boolean;
-  readonly trustedProxies: BlockList;
-  /** Origins whose pages may call; `*` = any. */
-  readonly corsAllowedOrigins: readonly string[];
-  /** Told of every request once, when its answer is over. Must not throw. */
-  readonly observe?: (summary: ExchangeSummary) => void;
-}
 
 /** The proxied side of the gateway. */
-export interface Proxy extends ProxiedTraffic {
+export interface Proxy {
+  /** Owns the response; never throws. */
+  handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
+  /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. Owns the socket; never throws. */
+  upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
+  /** Ends every upgraded connection. */
+  closeUpgrades(): void;
   /** Requests that have a backend connection, and that wait for one, and switched connections, now. */
   readonly backendLoad: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
-  /** Requests whose answer is not over. */
+  /** Places with the backend that are taken now: by those above, and by requests that are still being decided. */
+  readonly backendPlaces: number;
+  /** Requests whose response is not over. */
   readonly inFlight: number;
   /** Connections to the backend that were made since the start, those of upgrades included. */
   readonly backendConnects: number;
+  readonly counters: ProxyCounters;
   /** To be called for each key that changed: closes its switched connections, within a second, if it may not be used any more. */
   recheckUpgradesOf(keyId: string): void;
+  /** The copies of keys that have switched connections. */
+  readonly upgradedKeys: readonly RecordVersion[];
   /** To be called when changes may have been missed: the same for every key that has switched connections. */
   recheckUpgrades(): void;
   /** Closes the connections to the backend; what is in progress fails. */
   destroy(): void;
 }
 
-const CONNECT_TIMEOUT_MS = 10_000;
-const BODY_IDLE_MS = 30_000;
 const UPGRADE_IDLE_MS = 120_000;
-const WAITING_PER_CONNECTION = 4;
-const LEAST_WAITING = 64;
-const UPGRADES = 4096;
 
-/** Builds the pipeline of a proxied request, and the one of an upgrade, which differs in its last step. */
-export function createProxy(options: ProxyOptions): Proxy {
-  const { backendUrl, backendTimeoutMs, clock, requestIds, tracing, observe = () => {} } = options;
-  const backend: BackendOptions = {
-    url: backendUrl,
-    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
-    bodyIdleMs: options.bodyIdleMs ?? BODY_IDLE_MS,
-    ...(options.backendCa === undefined ? {} : { ca: options.backendCa }),
-  };
-  const pool = new BackendPool({
-    ...backend,
-    clock,
-    connections: options.backendConnections,
-    waiting:
-      options.backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * options.backendConnections),
-  });
-  const tunnels = new Tunnels(options.keys, clock);
-  const dedicated = new DedicatedConnections(
-    backend,
-    (pending) => pending + tunnels.size >= (options.maxUpgrades ?? UPGRADES),
-  );
-  const upgrading = new Set<Socket>();
-  const firstBytes = new WeakMap<IncomingMessage, Buffer>();
-  let inFlight = 0;
-  const call = {
-    ...options,
-    deadlines: new Deadlines<BackendCall>(clock, (late) => late.checkDeadline()),
-    host: backendUrl.host,
-    basePath: backendUrl.pathname.replace(/\/+$/, ''),
-    timeoutMs: backendTimeoutMs,
-  };
+/** What the steps share. */
+interface Parts {
+  readonly pool: BackendPool;
+  readonly dedicated: DedicatedConnections;
+  readonly tunnels: Tunnels;
+  readonly counters: ProxyCounters;
+  /** What clients of upgrades sent after their heads. */
+  readonly firstBytes: WeakMap<IncomingMessage, Buffer>;
+}
 
-  const judged: readonly Step[] = [
+/** The steps of a request, in their order. Each passes the exchange on or gives it a response. */
+function requestSteps(
+  options: ProxyOptions,
+  { pool, counters }: Parts,
+  call: ForwardOptions,
+): readonly Step[] {
+  const { onOverloaded } = counters;
+  return [
     cors(options.corsAllowedOrigins),
     authenticate(options),
-    admit(options),
+    reserve({ ...options, connections: pool, kind: 'request', onOverloaded }),
+    limit(options),
     record(options),
-    deny(),
+    settle(options.costSettler),
+    reject(),
+    forward(call),
   ];
-  const requestSteps: readonly Step[] = [...judged, forward({ ...call, connections: pool })];
-  const upgradeSteps: readonly Step[] = [
-    ...judged,
-    forwardUpgrade({
-      ...call,
-      connections: dedicated,
-      tunnels,
-      idleMs: options.upgradeIdleMs ?? UPGRADE_IDLE_MS,
-      firstBytesOf: ({ req }) => firstBytes.get(req) ?? Buffer.alloc(0),
-    }),
+}
+
+/** The steps of an upgrade: another kind of place, and another last step. */
+function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
+  const { dedicated, tunnels, counters, firstBytes } = parts;
+  const { upgradeIdleMs: idleMs = UPGRADE_IDLE_MS } = options;
+  const firstBytesOf = ({ req }: Exchange): Buffer => firstBytes.get(req) ?? Buffer.alloc(0);
+  return [
+    cors(options.corsAllowedOrigins),
+    authenticate(options),
+    reserve({ ...options, connections: dedicated, kind: 'upgrade', onOverloaded: counters.onOverloaded }),
+    limit(options),
+    record(options),
+    settle(options.costSettler),
+    reject(),
+    forwardUpgrade({ ...call, tunnels, idleMs, firstBytesOf }),
   ];
+}
 
-  function run(steps: readonly Step[], req: IncomingMessage, res: LineResponse, head: RequestHead): void {
-    const startedAtMs = clock.monotonicMs();
-    const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
-    res.owner = exchange;
-    if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);
-    inFlight += 1;
-    res.on('close', () => {
-      inFlight -= 1;
-      exchange.isClosed = true;
-      exchange.closedAtMs = clock.monotonicMs();
-      exchange.backend?.abandon();
-      exchange.onClosed?.(exchange);
-      const summary = summaryOf(exchange);
-      exchange.trace?.end(summary);
-      observe(summary);
-    });
-    exchange.next();
-  }
-
+/** Builds the pipeline of a proxied request, and that of an upgrade. */
+export function createProxy(options: ProxyOptions): Proxy {
+  const { clock } = options;
+  const backend = connectionOptions(options);
+  const parts: Parts = {
+    pool: new BackendPool({ ...backend, ...poolSize(options), clock }),
+    dedicated: new DedicatedConnections({ ...backend, ...upgradeLimits(options) }),
+    tunnels: new Tunnels(options.keys, clock),
+    counters: new ProxyCounters(),
+    firstBytes: new WeakMap(),
+  };
+  const call = callOptions(options, parts.counters);
+  const steps = requestSteps(options, parts, call);
+  const stepsOfUpgrades = upgradeSteps(options, parts, call);
+  const run = exchangeRunner(options, parts.counters);
+  const upgrading = new Set<Socket>();
+  const { pool, dedicated, tunnels, counters } = parts;
   return {
-    handle: (req, res, head) => run(requestSteps, req, res, head),
+    handle: (req, res, head) => run(steps, req, res, head),
     upgrade(req, socket, bytes, head) {
       upgrading.add(socket);
       socket.once('close', () => upgrading.delete(socket));
-      firstBytes.set(req, bytes);
-      run(upgradeSteps, req, responseOn(socket, req), head);
+      parts.firstBytes.set(req, bytes);
+      run(stepsOfUpgrades, req, responseOn(socket, req), head);
     },
     closeUpgrades() {
       for (const socket of upgrading) socket.destroy();
     },
     recheckUpgradesOf: (keyId) => tunnels.recheck(keyId),
     recheckUpgrades: () => tunnels.recheckAll(),
+    get upgradedKeys() {
+      return tunnels.entries.map(({ snapshot }) => snapshot);
+    },
     get backendLoad() {
       return { busy: pool.busyCount, waiting: pool.waitingCount, tunnels: tunnels.size };
     },
+    get backendPlaces() {
+      return pool.takenCount + dedicated.takenCount;
+    },
     get inFlight() {
-      return inFlight;
+      return counters.inFlight;
     },
     get backendConnects() {
       return pool.connects + dedicated.connects;
     },
+    counters,
     destroy() {
       pool.destroy();
       dedicated.destroy();
     },
+  };
+}
+
+function callOptions(options: ProxyOptions, { onTooSlow }: ProxyCounters): ForwardOptions {
+  const { backendUrl, backendTimeoutMs, clock } = options;
+  const rateWatches: DeadlineQueue<RateWatch> = new DeadlineQueue(clock, (watch) =>
+    watch.judge(rateWatches, clock.monotonicMs()),
+  );
+  return {
+    ...options,
+    ...leastRates(options),
+    deadlines: new DeadlineQueue<BackendCall>(clock, (late) => late.checkDeadline()),
+    rateWatches,
+    onTooSlow,
+    host: backendUrl.host,
+    basePath: backendUrl.pathname.replace(/\/+$/, ''),
+    timeoutMs: backendTimeoutMs,
+  };
+}
+
+type Run = (steps: readonly Step[], req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest) => void;
+
+/** Takes requests through the steps, and reports each once, when its response is over. */
+function exchangeRunner(options: ProxyOptions, counters: ProxyCounters): Run {
+  const { clock, requestIds, tracing, observe = () => {}, onFault } = options;
+  return (steps, req, res, head) => {
+    const startedAtMs = clock.monotonicMs();
+    const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
+    res.owner = exchange;
+    if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);
+    counters.inFlight += 1;
+    res.on('close', () => {
+      counters.inFlight -= 1;
+      exchange.isClosed = true;
+      exchange.closedAtMs = clock.monotonicMs();
+      try {
+        exchange.withdraw();
+        exchange.onClosed?.(exchange);
+        const summary = summaryOf(exchange);
+        exchange.trace?.end(summary);
+        observe(summary);
+      } catch (fault) {
+        onFault?.(fault);
+      }
+    });
+    exchange.next();
   };
 }

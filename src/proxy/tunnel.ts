@@ -1,34 +1,44 @@
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
-import type { KeyEntry } from '../keys/key-directory.ts';
+import type { KeyEntry } from '../keys/cache/key-cache.ts';
 
 /** The two ends of a switched connection, and the key that it was opened with. */
 export interface TunnelOptions {
   readonly client: Socket;
-  readonly backend: Duplex;
-  /** What the client sent behind its head. */
+  readonly backend: Socket;
+  /** What the client sent after its head. */
   readonly firstBytes: Buffer;
   readonly entry: KeyEntry;
-  /** Ends the tunnel when no byte has passed for so long, in either direction. Milliseconds. */
+  /** Ends the tunnel when no byte has passed for this long, in either direction. Milliseconds. */
   readonly idleMs: number;
   /** Called once, when both ends are closed or about to be. */
   readonly onClosed: (tunnel: Tunnel) => void;
 }
 
-/** A switched connection: bytes go both ways, with back-pressure, until one side ends; then what it sent last still arrives. */
+/** How much more is read of a client whose backend takes nothing, only to notice that it leaves. Bytes. */
+const PROBED_BYTES = 1024 * 1024;
+/** Seconds within which a backend must take a byte of what the client has sent. */
+const MAX_STALLED_PROBES = 30;
+
+/**
+ * A switched connection: bytes go both ways, with backpressure. A backend that ends still gets its last bytes to the client. A client
+ * that ends or resets is gone: its backend side is closed at once, with all that the backend has not taken.
+ */
 export class Tunnel {
   /** The key as it was known last. */
   entry: KeyEntry;
   readonly #client: Socket;
-  readonly #backend: Duplex;
+  readonly #backend: Socket;
+  #taken = 0;
+  #stalledProbes = 0;
 
   constructor({ client, backend, firstBytes, entry, idleMs, onClosed }: TunnelOptions) {
     this.entry = entry;
     this.#client = client;
     this.#backend = backend;
     if (firstBytes.length > 0) client.unshift(firstBytes);
+    client.once('end', () => this.#closeBackend());
     client.once('close', () => {
-      finish(backend);
+      backend.destroy();
       onClosed(this);
     });
     backend.once('close', () => finish(client));
@@ -45,10 +55,30 @@ export class Tunnel {
     this.#client.destroy();
     this.#backend.destroy();
   }
+
+  /**
+   * To be called every second: a client whose bytes the backend does not take is not read, and a client that is not read can leave
+   * unnoticed. So a little more is read of it, and a tunnel whose backend takes nothing for long is closed.
+   */
+  probe(): void {
+    const backend = this.#backend;
+    const taken = backend.bytesWritten - backend.writableLength;
+    this.#stalledProbes = backend.writableNeedDrain && taken === this.#taken ? this.#stalledProbes + 1 : 0;
+    this.#taken = taken;
+    if (this.#stalledProbes >= MAX_STALLED_PROBES) this.close();
+    else if (this.#stalledProbes > 0 && backend.writableLength < PROBED_BYTES) this.#client.resume();
+  }
+
+  /** What the client sent last still goes out, unless the backend does not take it. */
+  #closeBackend(): void {
+    if (this.#backend.writableLength > 0) this.#backend.destroy();
+    else this.#backend.destroySoon();
+    this.#client.destroy();
+  }
 }
 
-/** Ends a side whose other side is gone, once what was written to it is sent. */
-function finish(side: Duplex): void {
-  if (side.writableFinished || side.destroyed) side.destroy();
-  else side.end(() => side.destroy());
+/** Ends the client's side when the backend's is gone, once what was written to it is sent. */
+function finish(client: Socket): void {
+  if (client.writableFinished || client.destroyed) client.destroy();
+  else client.end(() => client.destroy());
 }

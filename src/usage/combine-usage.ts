@@ -1,27 +1,27 @@
-import { byRequests, placeNames } from './capped-list.ts';
 import type { UsageBatch } from './live-usage.ts';
+import { byRequests, placeNames } from './place-names.ts';
 import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from './usage.ts';
 import type { KeyHistory } from './usage-history.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
-import { addCounts, addUnder, type Counts, noCounts } from './usage-sums.ts';
+import { addCounts, addUnder, type Counts, noCounts, totalsOf, type UsageSlice } from './usage-slice.ts';
 
 /**
- * A key's usage, from its live counts as they were at one instant and its history as it was at a later one. What the history
- * had taken in by then is not added again: counts have one id from the first of them on, and the history knows the last id it has.
+ * A key's usage, from its pending batches as they were at one instant and its history as it was at a later one. What the history
+ * had taken in by then is not added again: it knows the last id that it has of each source.
  */
-export function combineUsage(live: readonly UsageBatch[], history: KeyHistory): KeyUsage {
-  const added = notYetIn(live, history.lastId);
+export function combineUsage(pending: readonly UsageBatch[], history: KeyHistory): KeyUsage {
+  const slices = slicesNotIn(pending, history.lastIds);
   const totals = noCounts();
-  addCounts(totals, history.sums.totals);
-  for (const { sums } of added) addCounts(totals, sums.totals);
+  addCounts(totals, history.totals);
+  for (const slice of slices) addCounts(totals, totalsOf(slice));
   const endpoints = merge(
-    history.sums.endpoints,
-    added.map(({ sums }) => sums.endpoints),
+    history.endpoints,
+    slices.map((slice) => slice.endpoints),
     MAX_ENDPOINTS,
   );
   const customers = merge(
-    history.sums.customers,
-    added.map(({ sums }) => sums.customers),
+    history.customers,
+    slices.map((slice) => slice.customers),
     MAX_CUSTOMERS,
   );
   return {
@@ -31,9 +31,15 @@ export function combineUsage(live: readonly UsageBatch[], history: KeyHistory): 
   };
 }
 
-/** Those of the live counts that a history with this last id does not have. */
-export function notYetIn(live: readonly UsageBatch[], lastId: number): readonly UsageBatch[] {
-  return live.filter(({ id }) => id > lastId);
+/** The slices of those batches that a history with these last ids does not have, in the order in which they will be moved. */
+function slicesNotIn(
+  pending: readonly UsageBatch[],
+  lastIds: ReadonlyMap<string, number>,
+): readonly UsageSlice[] {
+  return pending
+    .filter(({ source, id }) => id > (lastIds.get(source) ?? 0))
+    .toSorted((a, b) => a.id - b.id)
+    .flatMap(({ slices }) => slices);
 }
 
 /** Gives new names the places that they will have in the history. */
@@ -42,27 +48,27 @@ function merge(
   added: readonly ReadonlyMap<string, Counts>[],
   cap: number,
 ): ReadonlyMap<string, Counts> {
+  const room = cap - history.size + (history.has(OTHER) ? 1 : 0);
+  const names = new Set(added.flatMap((list) => [...list.keys()]));
+  const places = placeNames(names, (name) => history.has(name), room);
   const merged = new Map<string, Counts>();
-  for (const [name, counts] of history) addUnder(merged, name, counts);
-  for (const list of added) {
-    const isNew = ([name]: readonly [string, Counts]) => !merged.has(name);
-    const room = cap - merged.size + (merged.has(OTHER) ? 1 : 0);
-    const placed = placeNames([...list].filter(isNew), Math.max(room, 0));
-    for (const [name, counts] of list) {
-      if (merged.has(name)) addUnder(merged, name, counts);
-    }
-    for (const [name, counts] of placed) addUnder(merged, name, counts);
+  for (const list of [history, ...added]) {
+    for (const [name, counts] of list) addUnder(merged, places.get(name) ?? name, counts);
   }
   return merged;
 }
 
-export function outcomes({ requests, successful }: Readonly<Counts>): UsageCounts {
+function outcomes({ requests, successful }: Readonly<Counts>): UsageCounts {
   return { requests, successful, failed: requests - successful };
 }
 
 function endpointUsage([endpoint, counts]: readonly [string, Counts]): EndpointUsage {
-  const meanUs = counts.forwarded === 0 ? 0 : counts.forwardedUs / counts.forwarded;
-  return { endpoint, ...outcomes(counts), averageResponseTimeMs: Math.round(meanUs / 10) / 100 };
+  return { endpoint, ...outcomes(counts), averageResponseTimeMs: averageMs(counts) };
+}
+
+/** The mean over forwarded requests, two decimals; 0 when none was forwarded. */
+function averageMs({ forwarded, forwardedUs }: Pick<Counts, 'forwarded' | 'forwardedUs'>): number {
+  return forwarded === 0 ? 0 : Math.round(forwardedUs / forwarded / 10) / 100;
 }
 
 function customerUsage([customerId, counts]: readonly [string, Counts]): CustomerUsage {

@@ -4,11 +4,11 @@ import type { Random } from '../platform/random.ts';
 import type { LiveUsage } from './live-usage.ts';
 import { Repeater } from './repeater.ts';
 import { StoredUsage } from './stored-usage.ts';
-import { Tally } from './tally.ts';
-import { TallyWriter, type WriterStats } from './tally-writer.ts';
-import type { UsageEraser, UsageReader, UsageRecorder, UsageTimeline } from './usage.ts';
+import type { UsageReader, UsageRecorder } from './usage.ts';
+import { UsageBuffer } from './usage-buffer.ts';
 import { type FlusherStats, UsageFlusher } from './usage-flusher.ts';
 import type { UsageHistory } from './usage-history.ts';
+import { UsageWriter, type WriterStats } from './usage-writer.ts';
 
 /** What the usage statistics are made of. */
 export interface UsageOptions {
@@ -19,14 +19,13 @@ export interface UsageOptions {
   readonly log: Logger;
   /** Takes out of a path or a customer's id what must not be stored. */
   readonly mask: (name: string) => string;
-  /** Days for which the counts by hour are kept. */
+  /** Days for which counts by hour are kept, and counts by day of endpoints and customers. */
   readonly retentionDays: number;
-  /** Milliseconds that a record stays in this process at most, when the store answers. 250 unless told. */
+  readonly dailyRetentionDays: number;
+  /** Milliseconds that a record stays in this process at most, when the store responds. 250 by default. */
   readonly writeEveryMs?: number;
-  /**
-   * Milliseconds between two rounds of the flusher. Unless told 2000, or 250 where live counts end with the process and only the history is safe.
-   */
-  readonly flushEveryMs?: number;
+  /** Milliseconds between two moves of a shard to the history. Where live counts end with the process it is 250 at most. */
+  readonly flushEveryMs: number;
 }
 
 /** Numbers for metrics, all since the process started unless they say "now". */
@@ -34,18 +33,18 @@ interface UsageStats {
   readonly writer: WriterStats;
   readonly flusher: FlusherStats;
   /** Keys with records in this process now. */
-  readonly keysTallied: number;
+  readonly keysBuffered: number;
 }
 
 /** The usage statistics of one replica. */
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
-  readonly timeline: UsageTimeline;
-  readonly eraser: UsageEraser;
+  /** What is not in the history yet; what this replica holds itself is written first. */
+  readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
   readonly stats: UsageStats;
   start(): void;
-  /** Removes hours that are no longer kept, now and every hour. To be called once the history has its tables. */
+  /** Removes what is no longer kept, now and every hour. To be called once the history has its tables. */
   startPruning(): void;
   /**
    * Writes what was recorded, within `deadlineMs`; without a shared store also moves it to the history. Call it when nothing records any
@@ -55,50 +54,46 @@ export interface Usage {
 }
 
 const HOUR_MS = 3_600_000;
-const HOURS_A_DAY = 24;
-const ROWS_PRUNED_AT_ONCE = 5000;
+const DAY_MS = 24 * HOUR_MS;
+/** Where only the history is safe. */
+const UNSHARED_FLUSH_MS = 250;
 
 export function createUsage(options: UsageOptions): Usage {
-  const { live, history, clock, random, log, mask } = options;
-  const tally = new Tally({ clock, mask });
-  const writer = new TallyWriter({ tally, live, log, random });
-  const flusher = new UsageFlusher({ live, history, log });
+  const { live, history, clock, random, log, mask, flushEveryMs } = options;
+  const intervalMs = live.isShared ? flushEveryMs : Math.min(flushEveryMs, UNSHARED_FLUSH_MS);
+  const buffer = new UsageBuffer({ clock, mask });
+  const writer = new UsageWriter({ buffer, live, history, log, random });
+  const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
   const writing = new Repeater(() => writer.write(), random, options.writeEveryMs ?? 250, 2000);
-  const flushing = new Repeater(
-    () => flusher.flush(),
-    random,
-    options.flushEveryMs ?? (live.isShared ? 2000 : 250),
-    30_000,
-  );
-  const prune = () =>
-    pruneHours(history, Math.floor(clock.nowMs() / HOUR_MS) - options.retentionDays * HOURS_A_DAY, log);
-  const pruning = new Repeater(prune, random, HOUR_MS, HOUR_MS);
-  /** So that whoever asks right after an answer finds it counted. Of other replicas, what they have not written yet is missing. */
+  // Not less often after a failure: what waits is then held within its bounds.
+  const flushing = new Repeater(() => flusher.flush(), random, intervalMs, intervalMs);
+  const pruning = new Repeater(() => prune(options), random, HOUR_MS, HOUR_MS);
+  /** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */
   const writeOwn = async (): Promise<void> => {
     // A store that did not take the last write will not be there for the reading either.
-    if (writer.stats.keysUnsettled > 0) return;
+    if (writer.stats.shardsUnsettled > 0) return;
     await writer.write();
     // That write may have been under way before the last record.
-    if (tally.size > 0 && writer.stats.keysUnsettled === 0) await writer.write();
+    if (buffer.size > 0 && writer.stats.shardsUnsettled === 0) await writer.write();
   };
   return {
-    recorder: tally,
+    recorder: buffer,
     reader: {
       read: async (keyId) => {
         await writeOwn();
         return stored.read(keyId);
       },
     },
-    timeline: {
-      readHours: async (keyId, sinceMs) => {
+    pending: {
+      read: async (keyIds) => {
         await writeOwn();
-        return stored.readHours(keyId, sinceMs);
+        return live.read(keyIds);
       },
+      oldestAtMs: () => live.oldestAtMs(),
     },
-    eraser: stored,
     get stats() {
-      return { writer: writer.stats, flusher: flusher.stats, keysTallied: tally.size };
+      return { writer: writer.stats, flusher: flusher.stats, keysBuffered: buffer.size };
     },
     start: () => {
       writing.start();
@@ -113,7 +108,8 @@ export function createUsage(options: UsageOptions): Usage {
       await Promise.race([rounds, aborted(deadline)]);
       // Shared counts are safe where they are, and other replicas or the next start will move them.
       const isSafe = isWritten && (live.isShared || (await flusher.flush()));
-      if (!isSafe) log.error({ keys: tally.size + writer.stats.keysUnsettled }, 'usage was lost at the stop');
+      if (!isSafe)
+        log.error({ keys: buffer.size, requests: writer.requestsUnsettled }, 'usage was lost at the stop');
       return isSafe;
     },
   };
@@ -126,10 +122,21 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Removes hours that are no longer kept, a few at a time, so that it never holds many rows. Resolves with whether it could. */
-async function pruneHours(history: UsageHistory, beforeHour: number, log: Logger): Promise<boolean> {
+/** Resolves with whether it could. */
+async function prune({
+  history,
+  clock,
+  log,
+  retentionDays,
+  dailyRetentionDays,
+}: UsageOptions): Promise<boolean> {
+  const nowMs = clock.nowMs();
   try {
-    while ((await history.prune(beforeHour, ROWS_PRUNED_AT_ONCE)) === ROWS_PRUNED_AT_ONCE);
+    await history.prune({
+      nowMs,
+      hoursSinceMs: nowMs - retentionDays * DAY_MS,
+      daysSinceMs: nowMs - dailyRetentionDays * DAY_MS,
+    });
     return true;
   } catch (error) {
     log.warn({ err: error }, 'old usage could not be removed; it is tried again');

@@ -1,76 +1,79 @@
-import type { UsageSums } from './usage-sums.ts';
+import type { UsageSlice } from './usage-slice.ts';
 
-/** What one replica adds to the live counts of a key. */
+/** Number of shards that keys are spread over; the counts of a shard are written, moved and dropped together. */
+export const SHARDS = 64;
+
+/** The shard of a key, the same on every replica (FNV-1a). */
+export function shardOf(keyId: string): number {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < keyId.length; index += 1) {
+    hash = Math.imul(hash ^ keyId.charCodeAt(index), 0x01000193);
+  }
+  return (hash >>> 0) % SHARDS;
+}
+
+/** What one replica adds to the live counts of a shard. */
 export interface UsageWrite {
-  readonly keyId: string;
-  /** Who writes: a name that nobody else has or had, not even an earlier run of the same replica. */
+  readonly shard: number;
+  /** The writer's id, unique over all replicas and over all runs of the same replica. */
   readonly writer: string;
   /**
-   * Grows with every write of this writer to the key. A write whose outcome is unknown is made again with the number that it had and the
-   * same sums: the store takes it once.
+   * Grows with every write of this writer to the shard. A write whose outcome is unknown is made again with the number that it had and
+   * the same slices: the store takes it once.
    */
   readonly sequence: number;
-  readonly sums: UsageSums;
+  /** The number of the writer's last write that the store has acknowledged, 0 = none yet; undefined = accept the write without this check. */
+  readonly previous: number | undefined;
+  readonly slices: readonly UsageSlice[];
 }
 
 /**
  * - `written`: now or by an earlier attempt.
- * - `dropped`: the key is deleted; nothing is kept.
- * - `unknown`: the store did not answer. Make the very same write again.
+ * - `unknown`: the store did not respond. Make the very same write again.
+ * - `forgotten`: nothing was added, because the store has lost the writer's previous write or is another one than at an earlier attempt.
  */
-export type WriteOutcome = 'written' | 'dropped' | 'unknown';
+export type WriteOutcome = 'written' | 'unknown' | 'forgotten';
 
-/** A key whose counts are due to be moved to the history, lent to one flusher for a while. */
-export interface UsageClaim {
-  readonly keyId: string;
-  /** Means something to the store that lent it. */
-  readonly lease: string;
-  /** Milliseconds by which the flusher is late. */
-  readonly overdueMs: number;
-}
-
-/**
- * - `moved`: its counts are in the history now.
- * - `idle`: there were none.
- * - `failed`: try again soon.
- */
-export type ClaimOutcome = 'moved' | 'idle' | 'failed';
-
-/** Counts of a key that stand still or will, under an id that grows from one batch of the key to the next. */
+/** Counts that are not in the history yet. Those that are taken never change any more; those that are read may still grow. */
 export interface UsageBatch {
-  readonly keyId: string;
+  readonly shard: number;
+  /** The data set that they are in: another one when the store behind the port was restored, promoted or lost its data. */
+  readonly source: string;
+  /** Grows from one batch of a source to the next. The microsecond of its first count, unless clocks went back. */
   readonly id: number;
-  readonly sums: UsageSums;
+  readonly slices: readonly UsageSlice[];
+  /** The last write of each writer that is in this batch or an earlier one. */
+  readonly writers: ReadonlyMap<string, number>;
 }
 
+/** The source of batches of single keys, which the layout of version 0.1 left behind: their ids grow by key. */
+export const KEY_LAYOUT = 'key';
+
 /**
- * The counts that are not in the history yet, shared by all replicas. For each key there are live counts, which are added to, and at
- * most one batch, which waits to be moved to the history and never changes. A key's counts have their id from the moment that the
- * first of them was written, and keep it when they become a batch.
+ * The counts that are not in the history yet, shared by all replicas. Each shard has live counts, which are added to, and at most one
+ * batch a source, which waits to be moved to the history and never changes. Counts have their id from the moment that the first of
+ * them was written, and keep it when they become a batch.
  *
- * Whatever clients send, the counts of one key are bounded: 500 endpoints and 1000 customers, the rest under `__other__`.
  * All but `write` reject with `StoreUnavailable`; any of them may then have been carried out, and may be made again.
  */
 export interface LiveUsage {
   /** Whether what is written outlives this process. If not, the history is the only safe place. */
   readonly isShared: boolean;
-  /** Adds to the live counts, in the order given, each key at most once. Never rejects. */
+  /** Adds to the live counts, each shard at most once. Never rejects. */
   write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]>;
   /**
-   * About `limit` keys that have been written to, and not to be had by another flusher until they are settled or
-   * half a minute has passed. Empty when none is due.
+   * The batches of a shard: those that wait, else the live counts turned into one. The shard is then locked until it is
+   * released, or half a minute has passed. Undefined while another replica holds the lock.
    */
-  claim(limit: number): Promise<readonly UsageClaim[]>;
-  /** For each key its batch: the one that waits, else the live counts turned into one, else undefined. */
-  takeBatches(keyIds: readonly string[]): Promise<readonly (UsageBatch | undefined)[]>;
-  /** Removes batches that the history has. One that is no longer the key's is left alone. */
-  dropBatches(batches: readonly UsageBatch[]): Promise<void>;
-  /** Gives a waiting batch, and the live counts after it, ids above `id`; see `UsageHistory.apply`. */
-  renumber(batch: UsageBatch, id: number): Promise<void>;
-  /** Gives claimed keys back. */
-  settle(outcomes: readonly (readonly [claim: UsageClaim, outcome: ClaimOutcome])[]): Promise<void>;
-  /** The key's batch and its live counts, those that there are, as they were at one instant. */
-  read(keyId: string): Promise<readonly UsageBatch[]>;
-  /** Removes all counts of a deleted key and drops what replicas write late. */
-  erase(keyId: string): Promise<void>;
+  take(shard: number): Promise<readonly UsageBatch[] | undefined>;
+  /** Removes a batch that the history has. One that is no longer there is no error. */
+  drop(batch: UsageBatch): Promise<void>;
+  /** Unlocks the shard after `afterMs` milliseconds. */
+  release(shard: number, afterMs: number): Promise<void>;
+  /** Holds a shard's live counts within the caps. To be called while the history is away; otherwise they are moved soon. */
+  compact(shard: number): Promise<void>;
+  /** The counts of these keys, as they were at one instant for each shard. */
+  read(keyIds: readonly string[]): Promise<readonly UsageBatch[]>;
+  /** When the oldest counts that wait were begun; undefined when none wait. Milliseconds since 1970. */
+  oldestAtMs(): Promise<number | undefined>;
 }

@@ -11,7 +11,8 @@ export class Repeater {
   readonly #longestPauseMs: number;
   #timer: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
-  #isStopped = true;
+  #isStarted = false;
+  #isStopped = false;
 
   /** The task resolves with whether it succeeded, and never rejects. */
   constructor(task: () => Promise<boolean>, random: Random, pauseMs: number, longestPauseMs: number) {
@@ -23,19 +24,19 @@ export class Repeater {
 
   /** The first run comes after a pause. */
   start(): void {
-    if (!this.#isStopped) return;
-    this.#isStopped = false;
+    if (this.#isStarted || this.#isStopped) return;
+    this.#isStarted = true;
     this.#schedule(this.#pauseMs);
   }
 
   /** The first run comes now. */
   startAtOnce(): void {
-    if (!this.#isStopped) return;
-    this.#isStopped = false;
+    if (this.#isStarted || this.#isStopped) return;
+    this.#isStarted = true;
     this.#running = this.#run(this.#pauseMs);
   }
 
-  /** Resolves when the run under way has ended; none begins after. */
+  /** Resolves when the run under way has ended; none begins after, even if `start` is called only then. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);

@@ -1,12 +1,10 @@
 import { StoreUnavailable } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { OnFlushStep } from './flush-steps.ts';
-import type { ClaimOutcome, LiveUsage, UsageBatch, UsageClaim } from './live-usage.ts';
-import type { ApplyOutcome, UsageHistory } from './usage-history.ts';
+import { KEY_LAYOUT, type LiveUsage, SHARDS, type UsageBatch } from './live-usage.ts';
+import type { UsageHistory } from './usage-history.ts';
 
-/** Keys whose batches share a transaction. */
-const KEYS_AT_ONCE = 128;
-/** Transactions of one replica at a time. */
+/** Shards that one replica moves at a time. */
 const LANES = 2;
 
 /** What the flusher did, since the process started. Plain numbers, for metrics. */
@@ -15,11 +13,13 @@ export interface FlusherStats {
   readonly batchesApplied: number;
   /** Batches that it has taken and not yet removed. */
   readonly batchesPending: number;
+  /** Batches that the history had already, because the store of the live counts went back. */
+  readonly batchesOutdated: number;
   /** Requests of deleted keys, which were dropped. */
   readonly recordsDropped: number;
-  /** Rounds that ended early because a store did not answer or refused. */
+  /** Rounds that ended early because a store did not respond or rejected a batch. */
   readonly failures: number;
-  /** By how many milliseconds the most overdue key of the last round was late. */
+  /** By how many milliseconds the most overdue batch of the last round was late. */
   readonly lagMs: number;
 }
 
@@ -27,29 +27,31 @@ export interface FlusherStats {
 export interface FlusherOptions {
   readonly live: LiveUsage;
   readonly history: UsageHistory;
+  readonly clock: Clock;
   readonly log: Logger;
-  /** For tests. */
-  readonly onStep?: OnFlushStep;
+  /** How often a shard is moved. Milliseconds. */
+  readonly intervalMs: number;
 }
 
 /**
- * Moves counts from the live usage to the history. Every replica runs one and none leads: what one of them leaves undone, whichever step
- * it died at, another does when the lease has run out.
+ * Moves counts from the live usage to the history, shard by shard. Every replica runs one and there is no leader: when one dies at
+ * any step, another one finishes the shard once its lock has expired.
  */
 export class UsageFlusher {
-  readonly #live: LiveUsage;
-  readonly #history: UsageHistory;
-  readonly #log: Logger;
-  readonly #onStep: OnFlushStep;
-  #stats = { batchesApplied: 0, batchesPending: 0, recordsDropped: 0, failures: 0, lagMs: 0 };
+  readonly #options: FlusherOptions;
+  #stats = {
+    batchesApplied: 0,
+    batchesPending: 0,
+    batchesOutdated: 0,
+    recordsDropped: 0,
+    failures: 0,
+    lagMs: 0,
+  };
   #isStopping = false;
   #flushing: Promise<boolean> | undefined;
 
-  constructor({ live, history, log, onStep = () => {} }: FlusherOptions) {
-    this.#live = live;
-    this.#history = history;
-    this.#log = log;
-    this.#onStep = onStep;
+  constructor(options: FlusherOptions) {
+    this.#options = options;
   }
 
   get stats(): FlusherStats {
@@ -64,7 +66,7 @@ export class UsageFlusher {
     return this.#flushing;
   }
 
-  /** Ends a round under way after the batches that it has in hand. Resolves when it has ended. */
+  /** Ends a round under way after the shards that it has in hand. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     await this.#flushing;
@@ -73,92 +75,71 @@ export class UsageFlusher {
   async #flushAll(): Promise<boolean> {
     this.#isStopping = false;
     this.#stats.lagMs = 0;
-    const lanes = await Promise.all(Array.from({ length: LANES }, () => this.#flushLane()));
-    return lanes.every((isDone) => isDone);
-  }
-
-  async #flushLane(): Promise<boolean> {
-    while (!this.#isStopping) {
-      let claims: readonly UsageClaim[] = [];
-      try {
-        claims = await this.#live.claim(KEYS_AT_ONCE);
-        if (claims.length === 0) return true;
-        this.#onStep('claimed');
-        await this.#move(claims);
-      } catch (error) {
-        await this.#giveUp(claims, error);
-        return false;
+    const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
+    const round = { isStoreAway: false, isDone: true };
+    const lane = async () => {
+      for (const shard of shards) {
+        if (this.#isStopping) return;
+        try {
+          // While a store is unavailable, the other shards need not wait for it as well.
+          if (round.isStoreAway) await this.#options.live.compact(shard);
+          else await this.#flushShard(shard);
+        } catch (error) {
+          this.#note(error, round.isDone);
+          round.isDone = false;
+          round.isStoreAway ||= error instanceof StoreUnavailable;
+        }
       }
-    }
-    return true;
+    };
+    await Promise.all(Array.from({ length: LANES }, lane));
+    return round.isDone;
   }
 
-  async #move(claims: readonly UsageClaim[]): Promise<void> {
-    this.#stats.lagMs = Math.max(this.#stats.lagMs, ...claims.map((claim) => claim.overdueMs));
-    const taken = await this.#live.takeBatches(claims.map((claim) => claim.keyId));
-    const batches = taken.filter((batch) => batch !== undefined);
-    this.#onStep('taken');
-    const moved = new Set(batches.length > 0 ? await this.#moveBatches(batches) : []);
-    await this.#live.settle(claims.map((claim, index) => [claim, outcomeOf(taken[index], moved)] as const));
-    this.#onStep('settled');
+  #note(error: unknown, isFirst: boolean): void {
+    this.#stats.failures += 1;
+    if (!(error instanceof StoreUnavailable))
+      this.#options.log.error({ err: error }, 'usage was rejected by its store; it is kept');
+    else if (isFirst)
+      this.#options.log.warn({ err: error }, 'usage could not be moved; it is kept and tried again');
   }
 
-  /** Resolves with the batches that are in the history, or whose key is gone. */
-  async #moveBatches(batches: readonly UsageBatch[]): Promise<readonly UsageBatch[]> {
+  async #flushShard(shard: number): Promise<void> {
+    const { live, intervalMs } = this.#options;
+    const batches = await live.take(shard);
+    if (batches === undefined) return;
     this.#stats.batchesPending += batches.length;
+    let isMoved = false;
     try {
-      const moved: UsageBatch[] = [];
-      for (const [batch, outcome] of await this.#apply(batches)) {
-        this.#count(batch, outcome);
-        // Still waiting under an id that is too low, it was never added; gone, somebody else had it added.
-        if (outcome.kind === 'overtaken') await this.#live.renumber(batch, outcome.lastId);
-        else moved.push(batch);
-      }
-      await this.#live.dropBatches(moved);
-      this.#onStep('dropped');
-      return moved;
+      for (const batch of batches) await this.#move(batch);
+      isMoved = true;
     } finally {
       this.#stats.batchesPending -= batches.length;
+      if (!isMoved) await live.compact(shard);
+      // A little early, so that the round after the next pause finds it.
+      await live.release(shard, isMoved ? Math.floor(intervalMs * 0.7) : 0);
     }
   }
 
-  /** All at once; where the history refuses that, one by one, so that a batch that it can't take does not hold up the others. */
-  async #apply(batches: readonly UsageBatch[]): Promise<readonly (readonly [UsageBatch, ApplyOutcome])[]> {
-    try {
-      const outcomes = await this.#history.apply(batches);
-      return batches.flatMap((batch, index) => {
-        const outcome = outcomes[index];
-        return outcome === undefined ? [] : [[batch, outcome] as const];
-      });
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      if (batches.length > 1) return (await Promise.all(batches.map((batch) => this.#apply([batch])))).flat();
-      this.#stats.failures += 1;
-      this.#log.error({ err: error, keyId: batches[0]?.keyId }, 'a batch of usage was refused; it is kept');
-      return [];
+  async #move(batch: UsageBatch): Promise<void> {
+    const { live, history, clock, intervalMs } = this.#options;
+    const lateMs = clock.nowMs() - batch.id / 1000 - intervalMs;
+    this.#stats.lagMs = Math.max(this.#stats.lagMs, Math.round(lateMs));
+    const outcome = await history.apply(batch);
+    if (outcome.kind === 'applied') {
+      this.#stats.batchesApplied += 1;
+      this.#stats.recordsDropped += outcome.requestsDropped;
     }
+    if (outcome.kind === 'outdated') this.#noteOutdated(batch);
+    await live.drop(batch);
   }
 
-  #count(batch: UsageBatch, outcome: ApplyOutcome): void {
-    if (outcome.kind === 'applied') this.#stats.batchesApplied += 1;
-    if (outcome.kind === 'key_gone') this.#stats.recordsDropped += batch.sums.totals.requests;
-  }
-
-  async #giveUp(claims: readonly UsageClaim[], error: unknown): Promise<void> {
-    this.#stats.failures += 1;
-    this.#log.warn(
-      { err: error, keys: claims.length },
-      'usage could not be moved; it is kept and tried again',
+  #noteOutdated({ shard, source }: UsageBatch): void {
+    // In the old layout, another replica had moved this batch and a later one.
+    if (source === KEY_LAYOUT) return;
+    this.#stats.batchesOutdated += 1;
+    this.#options.log.warn(
+      { shard },
+      'Redis went back: it had usage that was moved already, which is not counted again',
     );
-    try {
-      await this.#live.settle(claims.map((claim) => [claim, 'failed']));
-    } catch {
-      // Then the leases run out by themselves.
-    }
   }
-}
-
-function outcomeOf(batch: UsageBatch | undefined, moved: ReadonlySet<UsageBatch>): ClaimOutcome {
-  if (batch === undefined) return 'idle';
-  return moved.has(batch) ? 'moved' : 'failed';
 }

@@ -1,37 +1,41 @@
 import type { UsageBatch } from './live-usage.ts';
-import type { Counts, UsageSums } from './usage-sums.ts';
+import type { Counts } from './usage-slice.ts';
 
 /**
- * - `applied`: its counts were added, in the transaction that made its id the key's last.
- * - `applied_before`: its id is the key's last.
- * - `overtaken`: the key has a higher one, `lastId`. Either somebody else applied this batch and a later one, or the clock that ids are
- *   made from went back; the store of the live counts can tell, because in the first case the batch is no longer there.
- * - `key_gone`: the key is deleted; nothing was kept.
+ * - `applied`: its counts were added, in the transaction that made its id the last one of its source. Counts of
+ *   deleted keys were dropped; `requestsDropped` is the number of their requests.
+ * - `applied_before`: its id is the last one of its source.
+ * - `outdated`: a later one of its source was applied: the store of the live counts went back in time, and what is in this batch is in
+ *   the history already.
  */
 export type ApplyOutcome =
-  | { readonly kind: 'applied' }
+  | { readonly kind: 'applied'; readonly requestsDropped: number }
   | { readonly kind: 'applied_before' }
-  | { readonly kind: 'overtaken'; readonly lastId: number }
-  | { readonly kind: 'key_gone' };
+  | { readonly kind: 'outdated' };
 
-/** What is kept of a key, as it was at one instant. The hours are not read. */
+/** What is kept of a key, as it was at one instant. */
 export interface KeyHistory {
-  /** Id of the batch that was applied last; every batch with a lower one has been applied too. 0 when there was none. */
-  readonly lastId: number;
-  readonly sums: UsageSums;
+  /** Id of the batch that was applied last, by its source; every batch of it with a lower one has been applied too. */
+  readonly lastIds: ReadonlyMap<string, number>;
+  readonly totals: Readonly<Counts>;
+  readonly endpoints: ReadonlyMap<string, Counts>;
+  readonly customers: ReadonlyMap<string, Counts>;
 }
 
-/** Where usage is kept for good. Every method rejects with `StoreUnavailable` when the store does not answer. */
+/** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
+export interface UsageRetention {
+  readonly nowMs: number;
+  readonly hoursSinceMs: number;
+  readonly daysSinceMs: number;
+}
+
+/** Where usage is kept for good. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface UsageHistory {
-  /**
-   * Adds batches of different keys, all or none. Applying a batch again changes nothing, so that one whose outcome is unknown is
-   * simply applied again, by anybody.
-   */
-  apply(batches: readonly UsageBatch[]): Promise<readonly ApplyOutcome[]>;
+  /** Adds a batch, all of it or nothing. Applying it again changes nothing, so that one whose outcome is unknown is applied again, by anybody. */
+  apply(batch: UsageBatch): Promise<ApplyOutcome>;
+  /** Whether a write is in a batch that was applied. Known for a day at least. */
+  hasWrite(shard: number, writer: string, sequence: number): Promise<boolean>;
   read(keyId: string): Promise<KeyHistory>;
-  /** The key's counts by hour since 1970, from `sinceHour` on, in order. */
-  readHours(keyId: string, sinceHour: number): Promise<{ lastId: number; hours: Map<number, Counts> }>;
-  erase(keyId: string): Promise<void>;
-  /** Removes at most `limit` of the hours before `hour`, of any key. Resolves with how many. */
-  prune(hour: number, limit: number): Promise<number>;
+  /** Removes the months of which nothing is to be kept, and makes ready for the next. */
+  prune(retention: UsageRetention): Promise<void>;
 }

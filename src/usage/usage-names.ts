@@ -1,4 +1,4 @@
-/** Names of one key that get a row of their own: so many endpoints, and so many customers. */
+/** Most endpoints and most customers of one key that are counted by name. */
 export const MAX_ENDPOINTS = 500;
 export const MAX_CUSTOMERS = 1000;
 
@@ -19,7 +19,7 @@ const PLAIN = /^[\x21-\x7e]{1,128}$/;
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
 const REPLACEMENT = '\ufffd';
 
-/** The endpoint under which a path is counted: without query, printable, cut to 256 bytes. The same again when given its own answer. */
+/** The endpoint under which a path is counted: without query, printable, cut to 256 bytes. Idempotent. */
 export function endpointName(path: string): string {
   const query = path.indexOf('?');
   const bare = query === -1 ? path : path.slice(0, query);
@@ -28,7 +28,7 @@ export function endpointName(path: string): string {
 
 /**
  * The customer under which a request is counted: trimmed, printable, cut to 128 characters and 192 bytes; `anonymous` when nothing is
- * left. The same again when given its own answer.
+ * left. Idempotent.
  */
 export function customerName(id: string): string {
   if (PLAIN.test(id)) return id;

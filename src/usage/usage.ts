@@ -1,14 +1,25 @@
 /** One authenticated request whose response has closed. */
 export interface CompletedRequest {
   readonly keyId: string;
+  /** The plan that applied; empty when none did. */
+  readonly planId: string;
   /** Path without query; the recorder cuts it to 256 bytes. */
   readonly endpoint: string;
   /** Value of the customer header, at most 128 printable characters, or `anonymous`. */
   readonly customerId: string;
+  /** As sent to the client; 0 when the client left before there was one. */
+  readonly status: number;
   /** Final status below 400 and fully sent. */
   readonly successful: boolean;
+  /** Rejected by a limit of the gateway. */
+  readonly rateLimited: boolean;
+  /** Windows in shadow mode that would have rejected it. */
+  readonly shadowLimited: number;
   /** Milliseconds from the request's start to the response's close; null when it was not forwarded. */
   readonly forwardedMs: number | null;
+  /** Bytes of the request's body that went to the backend, and of the response's body that came from it. */
+  readonly bytesIn: number;
+  readonly bytesOut: number;
 }
 
 /** Takes note of a completed request. Never throws, never waits, writes nothing per request. */
@@ -42,21 +53,4 @@ export interface KeyUsage extends UsageCounts {
 /** Reads a key's usage: what is stored, what waits in batches, what is live. Rejects with `StoreUnavailable`. */
 export interface UsageReader {
   read(keyId: string): Promise<KeyUsage>;
-}
-
-/** A key's requests in one hour. */
-export interface HourUsage extends UsageCounts {
-  /** The hour's first instant, in milliseconds since 1970. */
-  readonly startsAtMs: number;
-}
-
-/** Reads a key's usage over time. Rejects with `StoreUnavailable`. */
-export interface UsageTimeline {
-  /** The hours with requests from `sinceMs` (milliseconds since 1970) on, oldest first, as far as they are kept. */
-  readHours(keyId: string, sinceMs: number): Promise<readonly HourUsage[]>;
-}
-
-/** Forgets a deleted key: its live counts and its history. Late records of it are dropped. Rejects with `StoreUnavailable`. */
-export interface UsageEraser {
-  erase(keyId: string): Promise<void>;
 }

@@ -1,5 +1,5 @@
 /** Which keys a case's requests present. */
-export type KeySet = 'hundred' | 'one' | 'spent' | 'ten_thousand';
+export type KeySet = 'hundred' | 'three_limits' | 'eight_limits' | 'one' | 'spent' | 'ten_thousand';
 
 /** What the clients of a case send. */
 export interface BenchCase {
@@ -8,36 +8,38 @@ export interface BenchCase {
   readonly title: string;
   readonly keys: KeySet;
   readonly method: 'GET' | 'POST';
-  /** The backend answers 932 bytes everywhere but below `/large`, where it answers 64 kB. */
+  /** The backend responds with 932 bytes everywhere but below `/large`, where it responds with 64 kB. */
   readonly path: string;
   readonly body: 'none' | 'length' | 'chunked';
   /** Of 100 requests, so many say `Connection: close`. */
   readonly closePercent: number;
   /** Every request is over its key's limit. */
-  readonly isDenied: boolean;
+  readonly isLimited: boolean;
 }
 
-const ADMITTED = {
+const ALLOWED = {
   keys: 'hundred',
   method: 'GET',
   path: '/v1/items',
   body: 'none',
   closePercent: 0,
-  isDenied: false,
+  isLimited: false,
 } as const;
 
 /** The case that the budget is about. */
-export const MAIN_CASE: BenchCase = { ...ADMITTED, id: 'admitted', title: '100 keys, admitted' };
+export const MAIN_CASE: BenchCase = { ...ALLOWED, id: 'allowed', title: '100 keys, allowed' };
 
 /** All cases, in the order of the table. */
 export const CASES: readonly BenchCase[] = [
   MAIN_CASE,
-  { ...ADMITTED, id: 'hot-key', title: 'one hot key', keys: 'one' },
-  { ...ADMITTED, id: 'over-limit', title: 'a key over its limit (429)', keys: 'spent', isDenied: true },
-  { ...ADMITTED, id: 'many-keys', title: '10 000 keys', keys: 'ten_thousand' },
-  { ...ADMITTED, id: 'post-length', title: 'POST of 10 kB, Content-Length', method: 'POST', body: 'length' },
-  { ...ADMITTED, id: 'large-answers', title: 'answers of 64 kB', path: '/large/items' },
-  { ...ADMITTED, id: 'closing', title: '2 % of requests with Connection: close', closePercent: 2 },
-  // The last, because the Express build loses backend connections to clients that leave in mid-body, until it answers no more.
-  { ...ADMITTED, id: 'post-chunked', title: 'POST of 10 kB, chunked', method: 'POST', body: 'chunked' },
+  { ...ALLOWED, id: 'three-limits', title: '100 keys, three limits', keys: 'three_limits' },
+  { ...ALLOWED, id: 'eight-limits', title: '100 keys, eight limits', keys: 'eight_limits' },
+  { ...ALLOWED, id: 'hot-key', title: 'one hot key', keys: 'one' },
+  { ...ALLOWED, id: 'over-limit', title: 'a key over its limit (429)', keys: 'spent', isLimited: true },
+  { ...ALLOWED, id: 'many-keys', title: '10 000 keys', keys: 'ten_thousand' },
+  { ...ALLOWED, id: 'post-length', title: 'POST of 10 kB, Content-Length', method: 'POST', body: 'length' },
+  { ...ALLOWED, id: 'large-responses', title: 'responses of 64 kB', path: '/large/items' },
+  { ...ALLOWED, id: 'closing', title: '2 % of requests with Connection: close', closePercent: 2 },
+  // The last, because the Express build loses backend connections to clients that leave in mid-body, until it responds with no more.
+  { ...ALLOWED, id: 'post-chunked', title: 'POST of 10 kB, chunked', method: 'POST', body: 'chunked' },
 ];

@@ -1,16 +1,18 @@
 import { createWriteStream } from 'node:fs';
+import { sql } from 'kysely';
 import { pino } from 'pino';
+import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
 import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
-import { RedisLiveUsage } from '../../src/storage/redis/redis-live-usage.ts';
+import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
-import { Tally } from '../../src/usage/tally.ts';
-import { TallyWriter } from '../../src/usage/tally-writer.ts';
 import type { CompletedRequest } from '../../src/usage/usage.ts';
+import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
+import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { sampleKey } from '../support/sample-records.ts';
 import { createTestDatabase } from '../support/stores.ts';
@@ -34,10 +36,16 @@ const say = (name: string, value: number, unit: string) =>
 function completed(number: number, keyIds: readonly string[]): CompletedRequest {
   return {
     keyId: keyIds[number % keyIds.length] ?? '',
+    planId: 'default',
     endpoint: `/v1/resources/${number % ENDPOINTS}`,
     customerId: `customer-${number % CUSTOMERS}`,
+    status: number % 10 === 0 ? 500 : 200,
     successful: number % 10 !== 0,
+    rateLimited: false,
+    shadowLimited: 0,
     forwardedMs: 12.5,
+    bytesIn: 0,
+    bytesOut: 932,
   };
 }
 
@@ -63,7 +71,7 @@ const database = await createTestDatabase();
 const log = pino({ level: 'silent' });
 const redis = connectRedis(
   'usage',
-  { url: redisServer.url, mode: 'single', timeoutMs: 5000 },
+  { address: redisUrl(redisServer.url), mode: 'single', timeoutMs: 5000 },
   { log, random: systemRandom },
 );
 const records = openRecords({
@@ -89,11 +97,11 @@ try {
 }
 
 async function measure(keyIds: readonly string[]): Promise<void> {
-  const live = new RedisLiveUsage({ redis, clock: systemClock, flushDelayMs: 0 });
+  const live = new RedisLiveUsage(redis, systemClock);
   const history = new PostgresUsageHistory(records.db);
-  const flusher = new UsageFlusher({ live, history, log });
+  const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
 
-  const hot = new Tally({ clock: systemClock, mask: (name) => name });
+  const hot = new UsageBuffer({ clock: systemClock, mask: (name) => name });
   const requests = Array.from({ length: 30_000 }, (_, number) => completed(number, keyIds));
   const recording = await timed(async () => {
     for (let number = 0; number < RECORDED; number += 1) {
@@ -104,19 +112,19 @@ async function measure(keyIds: readonly string[]): Promise<void> {
   say('record() in the process, per request', (recording / RECORDED) * 1e9, 'ns');
 
   const heapBefore = heapBytes();
-  const tally = new Tally({ clock: systemClock, mask: (name) => name });
-  const writer = new TallyWriter({ tally, live, log, random: systemRandom });
+  const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+  const writer = new UsageWriter({ buffer, live, history, log, random: systemRandom });
   const fill = () => {
     for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {
       // Not in step with the number of keys, so that each key gets several names.
-      tally.record({
+      buffer.record({
         ...completed(number + Math.floor(number / KEYS), keyIds),
         keyId: keyIds[number % KEYS] ?? '',
       });
     }
   };
   fill();
-  say('tally of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
+  say('buffer of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
 
   const redisBefore = await bytesInRedis(redis);
   let written = 0;
@@ -131,8 +139,6 @@ async function measure(keyIds: readonly string[]): Promise<void> {
       say('Redis, per key with counts', ((await bytesInRedis(redis)) - redisBefore) / KEYS, 'bytes');
     flushSeconds += await timed(() => flusher.flush());
     moved += KEYS;
-    // As the real flusher finds them: marked again by the next write.
-    await redis.del(...Array.from({ length: 16 }, (_, set) => `tg:usage:marks:${set}`));
   }
   const requestsMade = KEYS * REQUESTS_A_KEY * ROUNDS;
   say('into Redis, keys a second', written / writeSeconds, 'keys/s');
@@ -143,23 +149,24 @@ async function measure(keyIds: readonly string[]): Promise<void> {
   );
   say('into Postgres, keys a second', moved / flushSeconds, 'keys/s');
   say('into Postgres, requests a second', requestsMade / flushSeconds, 'requests/s');
-  if (flusher.stats.batchesApplied !== KEYS * ROUNDS)
-    throw new Error('not every batch was applied: figures void');
+  const { rows } = await sql<{ requests: number }>`
+    SELECT sum(requests)::bigint AS requests FROM usage_totals`.execute(records.db);
+  if (rows[0]?.requests !== requestsMade) throw new Error('not every request was moved: figures void');
 
   const reader = new StoredUsage(live, history);
   const readings = 500;
   const reading = await timed(async () => {
     for (let number = 0; number < readings; number += 1) await reader.read(keyIds[number] ?? '');
   });
-  say('detail answer, one after another, each', (reading / readings) * 1e6, 'µs');
+  say('detail response, one after another, each', (reading / readings) * 1e6, 'µs');
   const heavy = keyIds[0] ?? '';
   for (let number = 0; number < 1500; number += 1) {
-    tally.record({ ...completed(number, [heavy]), endpoint: `/${number}`, customerId: `${number}` });
+    buffer.record({ ...completed(number, [heavy]), endpoint: `/${number}`, customerId: `${number}` });
   }
   await writer.write();
   await flusher.flush();
   const heavyReading = await timed(async () => {
     for (let number = 0; number < 100; number += 1) await reader.read(heavy);
   });
-  say('detail answer with 500 endpoints and 1000 customers, each', (heavyReading / 100) * 1e6, 'µs');
+  say('detail response with 500 endpoints and 1000 customers, each', (heavyReading / 100) * 1e6, 'µs');
 }

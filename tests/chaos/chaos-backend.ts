@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 
 /** How a backend treats its requests. */
-export type BackendMood = 'well' | 'refusing' | 'hanging' | 'truncating';
+export type BackendMood = 'well' | 'rejecting' | 'hanging' | 'truncating';
 
 /** A backend that can be made to fail. */
 export interface ChaosBackend {
@@ -13,7 +13,7 @@ export interface ChaosBackend {
   stop(): Promise<void>;
 }
 
-/** Answers each request after a few milliseconds, as long as it is well. */
+/** Responds to each request after a few milliseconds, as long as it is well. */
 export async function startChaosBackend(): Promise<ChaosBackend> {
   let mood: BackendMood = 'well';
   const sockets = new Set<Socket>();
@@ -31,7 +31,7 @@ export async function startChaosBackend(): Promise<ChaosBackend> {
     }
   });
   server.on('connection', (socket) => {
-    if (mood === 'refusing') {
+    if (mood === 'rejecting') {
       socket.resetAndDestroy();
       return;
     }
@@ -44,7 +44,7 @@ export async function startChaosBackend(): Promise<ChaosBackend> {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     setMood: (next) => {
       mood = next;
-      if (mood === 'refusing') for (const socket of sockets) socket.destroy();
+      if (mood === 'rejecting') for (const socket of sockets) socket.destroy();
       for (const res of hanging) res.end('at last');
     },
     stop: async () => {

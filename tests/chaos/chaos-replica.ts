@@ -93,6 +93,22 @@ export class ChaosReplica {
     });
   }
 
+  /** Stops all of its processes where they are, as a paused machine does. */
+  freeze(): void {
+    this.#signal('SIGSTOP');
+  }
+
+  /** Lets them go on. */
+  thaw(): void {
+    this.#signal('SIGCONT');
+  }
+
+  #signal(signal: NodeJS.Signals): void {
+    for (const pid of [this.#process?.pid ?? 0, ...(this.#process?.workerPids() ?? [])]) {
+      if (pid !== 0 && isAlive(pid)) process.kill(pid, signal);
+    }
+  }
+
   /** Asks it to end, and notes when it does not end cleanly. */
   async terminate(): Promise<void> {
     this.absences.begin();

@@ -15,7 +15,13 @@ export interface Fault {
   mend(world: World): Promise<void>;
 }
 
-type Blow = Pick<Fault, 'name' | 'strike' | 'mend'>;
+interface Blow extends Pick<Fault, 'name' | 'strike' | 'mend'> {
+  /** How long it may last at most. Milliseconds. */
+  readonly longestMs?: number;
+}
+
+const LONGEST_MS = 4000;
+const LONGEST_STALL_MS = 1500;
 
 /** What happens to the stores: one blow after the other. */
 const STORE_BLOWS: readonly Blow[] = [
@@ -47,7 +53,7 @@ const STORE_BLOWS: readonly Blow[] = [
 ];
 
 /** What happens to the backend at the same time. */
-const BACKEND_BLOWS: readonly Blow[] = (['refusing', 'hanging', 'truncating'] as const).map(onBackend);
+const BACKEND_BLOWS: readonly Blow[] = (['rejecting', 'hanging', 'truncating'] as const).map(onBackend);
 
 /** The faults of one lane, without end: the same for the same seed. */
 export function* storeFaults(random: SeededRandom): Generator<Fault> {
@@ -61,6 +67,7 @@ export function* trafficFaults(random: SeededRandom, workers: readonly number[])
     const onReplica = [
       onOneReplica(`kill replica ${index}`, index, (replica) => replica.kill()),
       onOneReplica(`terminate replica ${index}`, index, (replica) => replica.terminate()),
+      stallOf(index),
     ];
     if ((workers[index] ?? 1) > 1) {
       const victim = random.between(0, (workers[index] ?? 1) - 1);
@@ -94,7 +101,8 @@ export async function runLane(
 }
 
 function fault(random: SeededRandom, blow: Blow): Fault {
-  return { ...blow, lastsMs: random.between(200, 4000), pauseMs: random.between(500, 6000) };
+  const { longestMs = LONGEST_MS } = blow;
+  return { ...blow, lastsMs: random.between(200, longestMs), pauseMs: random.between(500, 6000) };
 }
 
 function onRedis(
@@ -155,6 +163,16 @@ function onOneReplica(name: string, index: number, strike: (replica: ChaosReplic
       if (replica !== undefined) await strike(replica);
     },
     mend: async ({ replicas }) => void (await replicas[index]?.start()),
+  };
+}
+
+/** Shorter than the time-outs: nobody but the clients who wait may notice. */
+function stallOf(index: number): Blow {
+  return {
+    name: `stall replica ${index}`,
+    longestMs: LONGEST_STALL_MS,
+    strike: async ({ replicas }) => replicas[index]?.freeze(),
+    mend: async ({ replicas }) => replicas[index]?.thaw(),
   };
 }
 

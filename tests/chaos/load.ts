@@ -9,12 +9,16 @@ export interface Attempt {
   readonly replica: ChaosReplica;
   readonly startedAt: number;
   readonly endedAt: number;
-  /** `cut`: the answer began and did not end. `none`: the connection ended first. `late`: nothing for a minute. */
+  /** `cut`: the response began and did not end. `none`: the connection ended first. `late`: nothing for a minute. */
   readonly end: 'answered' | 'cut' | 'none' | 'late';
-  /** Of an answer that began; otherwise 0. */
+  /** Of a response that began; otherwise 0. */
   readonly status: number;
   /** The window that Redis counted it in, by its end in epoch seconds; undefined when Redis was not asked. */
   readonly window: number | undefined;
+  /** The code of an error; empty where there was none. */
+  readonly code: string;
+  /** The limit that it was told; undefined when Redis was not asked. */
+  readonly limit: number | undefined;
 }
 
 /** Requests under way and over. */
@@ -30,7 +34,7 @@ const PAUSE_MS = 10;
 const LATE_MS = 60_000;
 
 /** Clients that go round the replicas and the keys. */
-export function startLoad({ replicas }: World, keys: readonly ChaosKey[]): Load {
+export function startLoad({ replicas }: Pick<World, 'replicas'>, keys: readonly ChaosKey[]): Load {
   const attempts: Attempt[] = [];
   let isStopped = false;
   const client = async (number: number): Promise<void> => {
@@ -65,8 +69,20 @@ export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: W
   return new Promise((resolve) => {
     let status = 0;
     let window: number | undefined;
+    let limit: number | undefined;
+    let body = '';
     const over = (end: Attempt['end']) =>
-      resolve({ key, replica, startedAt, endedAt: performance.now(), end, status, window });
+      resolve({
+        key,
+        replica,
+        startedAt,
+        endedAt: performance.now(),
+        end,
+        status,
+        window,
+        limit,
+        code: codeIn(status, body),
+      });
     const req = request(`${replica.url}${path}`, {
       agent,
       headers: { authorization: `Bearer ${key.secret}` },
@@ -81,10 +97,18 @@ export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: W
       status = res.statusCode ?? 0;
       const reset = res.headers['x-ratelimit-reset'];
       window = reset === undefined ? undefined : Number(reset);
+      const told = res.headers['x-ratelimit-limit'];
+      limit = told === undefined ? undefined : Number(told);
       res.once('error', () => over('cut'));
       res.once('end', () => over('answered'));
-      res.resume();
+      res.setEncoding('utf8').on('data', (text: string) => {
+        if (status >= 400) body += text;
+      });
     });
     req.end();
   });
+}
+
+function codeIn(status: number, body: string): string {
+  return status < 400 ? '' : (/"code":"(\w+)"/.exec(body)?.[1] ?? '');
 }

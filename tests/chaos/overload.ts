@@ -8,8 +8,8 @@ import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '.
 import { startPostgresServer } from '../support/postgres-server.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 
-// node tests/chaos/overload.ts [seconds] [times]: as many times what a backend takes is asked of a gateway, whether it answers or not, and what
-// clients and process feel is told. Nothing is judged here: tests/reliability/overload holds the guarantee, in answers instead of seconds.
+// node tests/chaos/overload.ts [seconds] [times]: as many times what a backend takes is asked of a gateway, whether it responds or not, and what
+// clients and process feel is told. Nothing is judged here: tests/reliability/overload holds the guarantee, in responses instead of seconds.
 
 const seconds = Number(process.argv[2] ?? '30');
 const times = Number(process.argv[3] ?? '10');
@@ -30,6 +30,7 @@ try {
   const gateway = await startGateway({
     BACKEND_URL: await startBackend(),
     BACKEND_CONNECTIONS: String(CONNECTIONS),
+    BACKEND_CONNECTIONS_PER_KEY: String(CONNECTIONS),
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,
     ROOT_TOKEN,
@@ -77,15 +78,15 @@ async function measure(gateway: GatewayProcess, phase: Phase): Promise<void> {
   const tookMs: Record<string, number[]> = {};
   const ask = async (): Promise<void> => {
     const startedAt = performance.now();
-    const answer = await clients
+    const response = await clients
       .request({ method: 'GET', path: '/', headers: { authorization: `Bearer ${secret}` } })
       .then(async ({ statusCode, body }) => {
         await body.dump();
         return String(statusCode);
       })
       .catch((error: Error) => error.message);
-    const times = tookMs[answer] ?? [];
-    tookMs[answer] = times;
+    const times = tookMs[response] ?? [];
+    tookMs[response] = times;
     times.push(performance.now() - startedAt);
   };
   const startedAt = performance.now();
@@ -100,11 +101,11 @@ async function measure(gateway: GatewayProcess, phase: Phase): Promise<void> {
   const lasted = (performance.now() - startedAt) / 1000;
   await clients.destroy();
   print(`${name}: ${(asked.length / lasted).toFixed(0)} requests a second for ${phase.seconds} s`);
-  for (const [answer, list] of Object.entries(tookMs)) {
+  for (const [response, list] of Object.entries(tookMs)) {
     const sorted = list.toSorted((one, other) => one - other);
     const at = (part: number): string => (sorted[Math.ceil(part * sorted.length) - 1] ?? 0).toFixed(0);
     print(
-      `  ${answer}: ${(list.length / lasted).toFixed(0)}/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`,
+      `  ${response}: ${(list.length / lasted).toFixed(0)}/s, p50 ${at(0.5)} ms, p99 ${at(0.99)} ms, longest ${at(1)} ms`,
     );
   }
   const scraped = await scrape(gateway.opsUrl);

@@ -1,19 +1,26 @@
 import { Agent } from 'node:http';
 import { until } from '../support/until.ts';
+import { runFairness } from './attacks/fairness.ts';
 import { type Fault, runLane, storeFaults, trafficFaults } from './faults.ts';
 import { type Attempt, attempt, startLoad } from './load.ts';
+import { startPair } from './lost-writes/pair.ts';
+import { runLostWrites } from './lost-writes/round.ts';
+import { startCluster, startSentinels } from './lost-writes/watched.ts';
 import { SeededRandom } from './seeded-random.ts';
 import { verdict } from './verdict.ts';
 import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './world.ts';
 
-// npm run chaos -- [minutes] [seed] [workers]: faults from a seeded list under load. Every few minutes all is mended, and what was promised and not
-// held is told. Ends with 0 when everything held.
+// npm run chaos -- [minutes] [seed] [workers]: first half a minute of attacks on a replica that others use, then faults from a seeded list under load.
+// Every few minutes all is mended, and what was promised and not held is reported. In the first half of the time Redis keeps what it has acknowledged; in the second it loses writes, while keys are changed.
+// Ends with 0 when everything held.
 
 /** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
 const ROUND_MINUTES = 5;
 const REPLICAS = 3;
 /** Milliseconds. */
 const STALL_MS = 1000;
+/** Of each of the two phases, without and with attack. Milliseconds. */
+const FAIRNESS_MS = 8000;
 
 const minutes = Number(process.argv[2] ?? '2');
 const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000));
@@ -28,23 +35,48 @@ if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isInteger(seed) || !areWorke
 
 const random = new SeededRandom(seed);
 // A generator of its own for each lane: their choices must not depend on which is faster.
-const [storeSeed, trafficSeed] = [random.between(0, 2 ** 31), random.between(0, 2 ** 31)];
+const [storeSeed, trafficSeed, fragileSeed] = [1, 2, 3].map(() => random.between(0, 2 ** 31)) as [
+  number,
+  number,
+  number,
+];
 const workers = Array.from({ length: REPLICAS }, () => workersOfAll ?? random.between(1, 2));
-const world = await startWorld(workers);
+/** What has been started and not stopped. */
+const running: (() => Promise<unknown>)[] = [];
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void world.stop().finally(() => process.exit(1)));
+  process.once(signal, () => void stopAll().finally(() => process.exit(1)));
 }
-let hasHeld = false;
+const faults: string[] = [];
 try {
   report(`${minutes} minutes, seed ${seed}, replicas with ${workers.join(', ')} workers`);
-  watchOwnStalls(world);
-  hasHeld = await run(world);
+  faults.push(
+    ...(await runAttacked()),
+    ...(await runDurable(minutes / 2)),
+    ...(await runFragile(minutes / 2)),
+  );
 } finally {
-  await world.stop();
+  await stopAll();
 }
-process.exit(hasHeld ? 0 : 1);
+report(faults.length === 0 ? 'all promises held' : `${faults.length} promises not held, seed ${seed}`);
+process.exit(faults.length === 0 ? 0 : 1);
 
-async function run(world: World): Promise<boolean> {
+async function stopAll(): Promise<void> {
+  for (const stop of running.splice(0).reverse()) await stop();
+}
+
+/** Everything that one client, address or key can do to the others, at once. */
+async function runAttacked(): Promise<readonly string[]> {
+  const faults = await runFairness({ lastsMs: FAIRNESS_MS, report, running });
+  for (const fault of faults) report(`NOT HELD: ${fault}`);
+  await stopAll();
+  return faults;
+}
+
+/** Every fault but those that make Redis lose what it has acknowledged: limits and statistics are exact. */
+async function runDurable(minutes: number): Promise<readonly string[]> {
+  const world = await startWorld(workers);
+  running.push(() => world.stop());
+  watchOwnStalls(world);
   const lanes = [
     storeFaults(new SeededRandom(storeSeed)),
     trafficFaults(new SeededRandom(trafficSeed), workers),
@@ -53,8 +85,27 @@ async function run(world: World): Promise<boolean> {
   for (let left = minutes; left > 0; left -= ROUND_MINUTES) {
     faults.push(...(await runRound(world, lanes, Math.min(left, ROUND_MINUTES))));
   }
-  report(faults.length === 0 ? 'all promises held' : `${faults.length} promises not held, seed ${seed}`);
-  return faults.length === 0;
+  await stopAll();
+  return faults;
+}
+
+/** Redis loses writes, in each form that it can be run in, while keys are changed: the changes hold all the same. */
+async function runFragile(minutes: number): Promise<readonly string[]> {
+  const forms = [startPair, startSentinels, startCluster];
+  const faults: string[] = [];
+  for (const start of forms) {
+    const lastsMs = (minutes * 60_000) / forms.length;
+    const found = await runLostWrites(start, {
+      random: new SeededRandom(fragileSeed),
+      lastsMs,
+      report,
+      running,
+    });
+    for (const fault of found) report(`NOT HELD: ${fault}`);
+    faults.push(...found);
+    await stopAll();
+  }
+  return faults;
 }
 
 async function runRound(

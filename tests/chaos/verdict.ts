@@ -45,17 +45,17 @@ export async function verdict(round: Round): Promise<readonly string[]> {
   ];
 }
 
-/** Every request has an answer, unless its replica was ended meanwhile. */
+/** Every request has a response, unless its replica was ended meanwhile. */
 function unanswered(attempts: readonly Attempt[]): readonly string[] {
   return some(
     attempts.filter(({ end, replica: { absences }, startedAt, endedAt }) =>
       end === 'late' ? true : end === 'none' && !absences.touch(startedAt, endedAt),
     ),
-    'without an answer although their replica lived',
+    'without a response although their replica lived',
   );
 }
 
-/** Every answer but 200 and 429 has a cause among the faults. */
+/** Every response but 200 and 429 has a cause among the faults. */
 function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonly string[] {
   const isExplained = ({ end, status, startedAt, endedAt, replica }: Attempt): boolean => {
     const backendFailed = troubles.backend.touch(startedAt - BACKEND_TIMEOUT_MS, endedAt);
@@ -71,32 +71,32 @@ function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonl
   };
   return some(
     attempts.filter((attempt) => attempt.end !== 'none' && attempt.end !== 'late' && !isExplained(attempt)),
-    'with an answer that no fault explains',
+    'with a response that no fault explains',
   );
 }
 
-/** Redis admits the limit and no more, in every window; and nobody else admits anything while Redis is well. */
+/** Redis allows the limit and no more, in every window; and nobody else allows anything while Redis is well. */
 function overLimit({ world: { troubles }, keys, attempts }: Round): readonly string[] {
   const faults: string[] = [];
   for (const key of keys) {
-    const admitted = attempts.filter(
+    const allowed = attempts.filter(
       ({ key: { id }, status }) => id === key.id && status !== 0 && status !== 429 && status !== 503,
     );
-    for (const [window, counted] of Map.groupBy(admitted, ({ window }) => window)) {
+    for (const [window, counted] of Map.groupBy(allowed, ({ window }) => window)) {
       if (window !== undefined && counted.length > key.limit) {
-        faults.push(`${counted.length} requests were admitted in a window of ${key.limit}`);
+        faults.push(`${counted.length} requests were allowed in a window of ${key.limit}`);
       }
     }
-    const uncounted = admitted.filter(
+    const uncounted = allowed.filter(
       ({ window, startedAt, endedAt }) =>
         window === undefined && !troubles.redis.touch(startedAt - AFTERMATH_MS, endedAt),
     );
-    faults.push(...some(uncounted, 'admitted without Redis although it was well'));
+    faults.push(...some(uncounted, 'allowed without Redis although it was well'));
   }
   return faults;
 }
 
-/** The sums are those of the answers, but for what was unclear to the client and what killed replicas took with them. */
+/** The sums are those of the responses, but for what was unclear to the client and what killed replicas took with them. */
 async function wrongUsage(key: ChaosKey, round: Round): Promise<readonly string[]> {
   const { world, report } = round;
   const attempts = round.attempts.filter(({ key: { id } }) => id === key.id);

@@ -68,7 +68,7 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
   const url = (path: string): string => stage.gateway.url + path;
 
   it('posts JSON and reads JSON', async () => {
-    stage.answer(async (req, res) => {
+    stage.respond(async (req, res) => {
       res.writeHead(200, { 'content-type': 'application/json' });
       res.end(JSON.stringify({ path: req.url, got: await json(req) }));
     });
@@ -79,7 +79,7 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
   });
 
   it('uploads a stream of unknown length, whole', async () => {
-    stage.answer(async (req, res) => {
+    stage.respond(async (req, res) => {
       const body = await buffer(req);
       res.writeHead(200, { 'content-type': 'application/json' });
       res.end(
@@ -96,7 +96,7 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
 
   it('downloads a compressed body as the backend compressed it', async () => {
     const body = Buffer.from('compress me '.repeat(500_000));
-    stage.answer((req, res) => {
+    stage.respond((req, res) => {
       expect(req.headers['accept-encoding']).toContain('gzip');
       res.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(body));
     });
@@ -104,16 +104,16 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
   });
 
   it('follows a redirect of the backend itself', async () => {
-    stage.answer((req, res) => {
+    stage.respond((req, res) => {
       if (req.url === '/old') res.writeHead(302, { location: '/new' }).end();
       else res.end('here');
     });
     expect((await client.download(url('/old'))).toString()).toBe('here');
   });
 
-  it('keeps its connection over answers without a body, errors and refusals', async () => {
+  it('keeps its connection over responses without a body, errors and rejections', async () => {
     for (const status of [204, 304, 404, 500, 200]) {
-      stage.answer((_req, res) => void res.writeHead(status).end());
+      stage.respond((_req, res) => void res.writeHead(status).end());
       expect(await client.status(url('/'))).toBe(status);
     }
     expect(await client.status(url('/%'))).toBe(400);
@@ -123,7 +123,7 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
   it('ends the request at the backend when it aborts', async () => {
     const aborting = new AbortController();
     const ended = new Promise<void>((resolve) => {
-      stage.answer((_req, res) => {
+      stage.respond((_req, res) => {
         res.on('close', resolve);
         aborting.abort();
       });
@@ -134,10 +134,10 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
 });
 
 describe('a stream of events, or a long poll', () => {
-  it('gets its head and each event as soon as the backend writes it, on one of many connections', async () => {
+  it('gets its head and each event as soon as the backend writes it', async () => {
     const pool = new Pool(stage.gateway.url, { connections: 20 });
     const writers: ((event: number) => void)[] = [];
-    stage.answer((_req, res) => {
+    stage.respond((_req, res) => {
       res.writeHead(200, { 'content-type': 'text/event-stream' });
       res.flushHeaders();
       writers.push((event) => res.write(`data: ${event}\n\n`));
@@ -154,9 +154,9 @@ describe('a stream of events, or a long poll', () => {
     await pool.destroy();
   });
 
-  it('waits for its first byte, and the backend is told when the client gives up', async () => {
+  it('waits for its first byte, and the backend sees when the client gives up', async () => {
     const gone = new Promise<void>((resolve) => {
-      stage.answer((_req, res) => {
+      stage.respond((_req, res) => {
         res.on('close', resolve);
       });
     });

@@ -18,7 +18,7 @@ function piece(content: string): string {
   return `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'small', choices })}\n\n`;
 }
 
-/** Begins an answer as OpenAI's interface streams it. */
+/** Begins a response as OpenAI's interface streams it. */
 function begin(res: ServerResponse): void {
   res.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-cache' });
 }
@@ -28,7 +28,7 @@ describe("OpenAI's client, through the gateway", () => {
     let asked:
       | { readonly path: string | undefined; readonly key: unknown; readonly body: unknown }
       | undefined;
-    stage.answer(async (req: IncomingMessage, res: ServerResponse) => {
+    stage.respond(async (req: IncomingMessage, res: ServerResponse) => {
       asked = { path: req.url, key: req.headers['x-api-key'], body: JSON.parse(await text(req)) };
       const message = { role: 'assistant', content: 'hello' };
       res.writeHead(200, { 'content-type': 'application/json' });
@@ -46,28 +46,28 @@ describe("OpenAI's client, through the gateway", () => {
     expect(Number(response.headers.get('x-ratelimit-remaining'))).toBeGreaterThan(0);
   });
 
-  it('gets each piece of a stream as soon as the backend writes it', async () => {
-    let answer: ServerResponse | undefined;
-    stage.answer((req, res) => {
+  it('gets each chunk of a stream as soon as the backend writes it', async () => {
+    let response: ServerResponse | undefined;
+    stage.respond((req, res) => {
       req.resume();
       begin(res);
       res.write(piece('0'));
-      answer = res;
+      response = res;
     });
     const stream = await client().chat.completions.create({ ...QUESTION, stream: true });
     let content = '';
     for await (const { choices } of stream) {
       content += choices[0]?.delta.content;
       // Nothing is written before what came before it has arrived here.
-      if (content.length < 20) answer?.write(piece(String(content.length % 10)));
-      else answer?.end('data: [DONE]\n\n');
+      if (content.length < 20) response?.write(piece(String(content.length % 10)));
+      else response?.end('data: [DONE]\n\n');
     }
     expect(content).toBe('01234567890123456789');
   });
 
   it('ends the request at the backend when it aborts a stream', async () => {
     let backendEnded: Promise<unknown> | undefined;
-    stage.answer((_req, res) => {
+    stage.respond((_req, res) => {
       begin(res);
       res.write(piece('a'));
       backendEnded = once(res, 'close');
@@ -81,7 +81,7 @@ describe("OpenAI's client, through the gateway", () => {
   });
 
   it('fails when a stream is cut, and does not take what came for all', async () => {
-    stage.answer((_req, res) => {
+    stage.respond((_req, res) => {
       begin(res);
       res.write(piece('a'), () => res.destroy());
     });
@@ -92,19 +92,19 @@ describe("OpenAI's client, through the gateway", () => {
   });
 
   it('knows a wrong key, an exhausted limit and an absent backend by their status', async () => {
-    stage.answer((_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+    stage.respond((_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
     const ask = (openai: OpenAI) => openai.chat.completions.create(QUESTION);
     await expect(ask(client('tg_wrong'))).rejects.toThrow(OpenAI.AuthenticationError);
     await stage.admin.makePlan('one-question', 1, 'hour');
     const { secret } = await stage.admin.makeKey('asks once', 'one-question');
     await ask(client(secret));
     await expect(ask(client(secret))).rejects.toThrow(OpenAI.RateLimitError);
-    stage.answer((req) => req.socket.destroy());
+    stage.respond((req) => req.socket.destroy());
     await expect(ask(client())).rejects.toMatchObject({ status: 502, error: expect.any(String) });
   });
 
   it('waits as long as Retry-After says, and is served then', async () => {
-    stage.answer((_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
+    stage.respond((_req, res) => void res.writeHead(200, { 'content-type': 'application/json' }).end('{}'));
     await stage.admin.makePlan('a-second', 1, 'second');
     const { id, secret } = await stage.admin.makeKey('patient', 'a-second');
     const patient = client(secret, 5);

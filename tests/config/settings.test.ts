@@ -2,7 +2,7 @@ import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { InvalidSettings, maskedSettings, readSettings, SETTINGS } from '../../src/config.ts';
+import { InvalidSettings, maskedSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
 
 const ROOT_TOKEN = 'root-token-of-at-least-32-characters';
 const ENCRYPTION_KEY = Buffer.alloc(32, 7).toString('base64');
@@ -29,9 +29,10 @@ function faultsOf(environment: Record<string, string>): readonly string[] {
 describe('settings', () => {
   it('need nothing but a backend on one machine', () => {
     expect(readSettings(minimal)).toMatchObject({
-      host: '0.0.0.0',
+      host: '127.0.0.1',
       port: 8080,
       adminPort: null,
+      opsHost: '127.0.0.1',
       opsPort: 9090,
       dataDir: './data',
       autoMigrate: true,
@@ -42,6 +43,10 @@ describe('settings', () => {
       redisTimeoutMs: 200,
       backendTimeoutMs: 30_000,
       backendConnections: 256,
+      backendConnectionsPerKey: 128,
+      upgradesPerKey: 1024,
+      requestBodyMinBytesPerSecond: 256,
+      responseBodyMinBytesPerSecond: 256,
       usageRetentionDays: 90,
       shutdownDelayMs: 0,
       shutdownDrainMs: 25_000,
@@ -66,6 +71,8 @@ describe('settings', () => {
     ['ROOT_TOKEN', `${ROOT_TOKEN},short`],
     ['ROOT_TOKEN', 'a token with blanks that is long enough'],
     ['ROOT_TOKEN', ','],
+    ['ROOT_TOKEN', 'x'.repeat(40)],
+    ['ROOT_TOKEN', `${ROOT_TOKEN},${'abcdefg'.repeat(6)}`],
     ['ENCRYPTION_KEY', ' , '],
     ['TRUSTED_PROXIES', ',,'],
     ['CORS_ALLOWED_ORIGINS', ' ,'],
@@ -94,6 +101,11 @@ describe('settings', () => {
     ['REDIS_TIMEOUT_MS', '0'],
     ['BACKEND_TIMEOUT_MS', '1.5'],
     ['BACKEND_CONNECTIONS', '0'],
+    ['BACKEND_CONNECTIONS_PER_KEY', '0'],
+    ['UPGRADES_PER_KEY', 'none'],
+    ['REQUEST_BODY_MIN_BYTES_PER_SECOND', '-1'],
+    ['RESPONSE_BODY_MIN_BYTES_PER_SECOND', 'slow'],
+    ['ENDPOINT_PATTERNS', 'users/{id}'],
     ['USAGE_RETENTION_DAYS', 'ninety'],
     ['SHUTDOWN_DELAY_MS', '-5'],
     ['SHUTDOWN_DRAIN_MS', '1e3'],
@@ -103,7 +115,7 @@ describe('settings', () => {
     ['METRICS_PER_KEY', 'top:0'],
     ['METRICS_PER_KEY', 'all keys'],
     ['LOG_LEVEL', 'verbose'],
-  ])('refuse %s=%s with one sentence that names the variable and not the value', (variable, value) => {
+  ])('reject %s=%s with one sentence that names the variable and not the value', (variable, value) => {
     const faults = faultsOf({ ...minimal, [variable]: value });
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${variable}: `));
@@ -140,7 +152,7 @@ describe('settings', () => {
   });
 
   it.each(['redis://a:7000,http://b:7000', 'a:7000,b:7000', 'redis://a:7000,'])(
-    'refuse the nodes %s',
+    'reject the nodes %s',
     (url) => {
       expect(faultsOf({ ...complete, REDIS_MODE: 'cluster', REDIS_URL: url })).toHaveLength(1);
     },
@@ -156,7 +168,7 @@ describe('settings', () => {
     'redis://cache:6379/1/2',
     'redis://cache:6379/123456',
     'redis://cache:6379?db=first',
-  ])('refuse as the one server of Redis %s', (REDIS_URL) => {
+  ])('reject as the one server of Redis %s', (REDIS_URL) => {
     const faults = faultsOf({ ...complete, REDIS_URL });
     expect(faults).toEqual([expect.stringMatching(/^REDIS_URL: must /)]);
     expect(faults.join()).not.toContain(REDIS_URL.slice('redis://'.length));
@@ -172,7 +184,7 @@ describe('settings', () => {
     expect(faultsOf({ ...complete, REDIS_URL })).toEqual([]);
   });
 
-  it('refuse the name of a master where there are no sentinels', () => {
+  it('reject the name of a master where there are no sentinels', () => {
     const REDIS_URL = 'redis://a:7000,b:7000/mymaster';
     expect(faultsOf({ ...complete, REDIS_MODE: 'cluster', REDIS_URL })).toEqual([
       'REDIS_URL: must end with the port or the number of a database with REDIS_MODE=cluster',
@@ -184,7 +196,7 @@ describe('settings', () => {
     'postgres://u:p@a,b/x',
     'postgres://u:p@a/x?host=a,b',
     'postgres://u:p%ff@a/x',
-  ])('refuse as the one server of Postgres %s', (DATABASE_URL) => {
+  ])('reject as the one server of Postgres %s', (DATABASE_URL) => {
     const faults = faultsOf({ ...complete, DATABASE_URL });
     expect(faults).toEqual([expect.stringMatching(/^DATABASE_URL: must /)]);
     expect(faults.join()).not.toContain(DATABASE_URL.slice('postgres://'.length));
@@ -204,12 +216,60 @@ describe('settings', () => {
     ]);
   });
 
+  it('without DATABASE_URL listen for this machine only, unless HOST says otherwise', () => {
+    expect(readSettings({ ...minimal, HOST: '0.0.0.0' })).toMatchObject({
+      host: '0.0.0.0',
+      opsHost: '0.0.0.0',
+    });
+    expect(readSettings(complete)).toMatchObject({ host: '0.0.0.0', opsHost: '0.0.0.0' });
+    expect(readSettings({ ...complete, HOST: '10.0.0.1', OPS_HOST: '::1' })).toMatchObject({
+      host: '10.0.0.1',
+      opsHost: '::1',
+    });
+  });
+
+  it('in production give load balancers three seconds to notice a shutdown', () => {
+    expect(readSettings(complete).shutdownDelayMs).toBe(3000);
+    expect(readSettings({ ...complete, SHUTDOWN_DELAY_MS: '0' }).shutdownDelayMs).toBe(0);
+  });
+
+  it.each([
+    ['DATABSE_URL', 'DATABASE_URL'],
+    ['DATABASE_URI', 'DATABASE_URL'],
+    ['BACKND_URL_', 'BACKEND_URL'],
+    ['ROOT_TOKENS', 'ROOT_TOKEN'],
+    ['ROOT_TOKN_FILE', 'ROOT_TOKEN_FILE'],
+    ['root_token', 'ROOT_TOKEN'],
+    ['LOGLEVEL', 'LOG_LEVEL'],
+    ['WOKRERS', 'WORKERS'],
+    ['BACKEND_TIMEOUT', 'BACKEND_TIMEOUT_MS'],
+    ['USAGE_RETENTION', 'USAGE_RETENTION_DAYS'],
+  ])('take %s for a misspelt %s', (variable, meant) => {
+    const { BACKEND_URL } = minimal;
+    const backend = meant === 'BACKEND_URL' ? {} : { BACKEND_URL };
+    expect(faultsOf({ ...backend, [variable]: 'value' })).toContain(
+      `${variable}: is no setting; did you mean ${meant}?`,
+    );
+  });
+
+  it('leave the variables of other programs alone', () => {
+    const others =
+      'HOSTNAME PATH PWD HOME SHOST PORTS SPORT TZ LANG USER NODE_ENV NODE_OPTIONS WORKER_ID REDIS_HOST DATABASE_NAME'
+        .split(' ')
+        .concat('TOLLGATE_PORT', 'KUBERNETES_PORT', 'npm_config_prefix', 'LOG_FORMAT', 'DATA_HOME');
+    expect(faultsOf({ ...minimal, ...Object.fromEntries(others.map((name) => [name, 'value'])) })).toEqual(
+      [],
+    );
+    // Near a setting that is set: somebody else's, or a leftover.
+    expect(faultsOf({ ...complete, DATABASE_URI: 'value', REDIS_URI: 'value' })).toEqual([]);
+  });
+
   it('do not migrate by themselves in production', () => {
     expect(readSettings(complete).autoMigrate).toBe(false);
     expect(readSettings({ ...complete, AUTO_MIGRATE: 'true' }).autoMigrate).toBe(true);
   });
 
-  it('refuse ports that collide', () => {
+  it('reject ports that collide', () => {
     expect(faultsOf({ ...minimal, PORT: '8080', ADMIN_PORT: '8080' })).toEqual([
       'PORT, ADMIN_PORT, OPS_PORT: must differ from each other',
     ]);
@@ -261,7 +321,7 @@ describe('settings', () => {
     ['OTEL_TRACES_SAMPLER', 'jaeger_remote'],
     ['OTEL_TRACES_SAMPLER_ARG', '2.5'],
     ['OTEL_BSP_MAX_QUEUE_SIZE', 'many'],
-  ])('refuse %s=%s only while traces are on', (variable, value) => {
+  ])('reject %s=%s only while traces are on', (variable, value) => {
     const traced = { ...minimal, OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', [variable]: value };
     expect(faultsOf(traced)).toEqual([expect.stringMatching(new RegExp(`^${variable}: must be `))]);
     expect(faultsOf({ ...traced, OTEL_SDK_DISABLED: 'true' })).toEqual([]);
@@ -271,7 +331,11 @@ describe('settings', () => {
     const file = join(mkdtempSync(join(tmpdir(), 'settings-')), 'root-token');
     writeFileSync(file, `${ROOT_TOKEN}\n`);
     expect(readSettings({ ...minimal, ROOT_TOKEN_FILE: file }).rootTokens).toEqual([ROOT_TOKEN]);
-    expect(faultsOf({ ...minimal, ROOT_TOKEN, ROOT_TOKEN_FILE: file })).toHaveLength(1);
+    expect(faultsOf({ ...minimal, ROOT_TOKEN, ROOT_TOKEN_FILE: file })).toEqual([
+      'ROOT_TOKEN: is set both directly and by ROOT_TOKEN_FILE; keep one',
+    ]);
+    const { ROOT_TOKEN: _, ...rest } = complete;
+    expect(faultsOf({ ...rest, ROOT_TOKEN, ROOT_TOKEN_FILE: file })).toHaveLength(1);
     expect(faultsOf({ ...minimal, ROOT_TOKEN_FILE: `${file}-missing` })).toEqual([
       'ROOT_TOKEN_FILE: the file can not be read (ENOENT)',
     ]);

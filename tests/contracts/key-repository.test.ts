@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../src/errors.ts';
-import type { NewConsumerKey } from '../../src/keys/key-repository.ts';
+import type { KeyChanges, KeyFilter, NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
+import { limitsOfPlan } from '../../src/plans/limits-of-plan.ts';
 import { PostgresKeyRepository } from '../../src/storage/postgres/postgres-key-repository.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleKey, samplePlan } from '../support/sample-records.ts';
@@ -23,6 +24,12 @@ describe.each([
     return key;
   }
 
+  async function updated(id: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey> {
+    const key = await store.records.keys.update(id, changes, updatedAtMs);
+    if (typeof key === 'string') throw new Error(key);
+    return key;
+  }
+
   async function insertedPlan(fields = {}) {
     const plan = samplePlan(fields);
     expect(await store.records.plans.insert(plan)).toBe(true);
@@ -35,19 +42,76 @@ describe.each([
     expect(await store.records.keys.find(stored.id)).toEqual({
       key,
       sealedSecret,
-      grant: {
+      snapshot: {
         keyId: stored.id,
         version: '1.1',
         enabled: false,
         expiresAtMs: LATER_MS,
         plan: {
           id: 'default',
-          limit: 1000,
-          periodText: 'hour',
-          period: { kind: 'fixed', token: expect.any(String), lengthMs: 3_600_000 },
+          limits: limitsOfPlan({ limit: 1000, period: 'hour', additionalLimits: [], costs: [] }, {}),
         },
       },
     });
+  });
+
+  it("gives a key its overrides, and every other key of the plan the plan's limits", async () => {
+    const additionalLimits = [{ limitId: 'burst', limit: 5, period: 'second' }];
+    const plan = await insertedPlan({ limit: 100, period: 'hour', additionalLimits });
+    const untilMs = Date.UTC(2100, 0);
+    const overrides = { main: { limit: 500, untilMs }, burst: { limit: 50, untilMs: null } };
+    const [raised, plain] = [sampleKey({ planId: plan.id, overrides }), sampleKey({ planId: plan.id })];
+    await store.records.keys.insert(raised);
+    await store.records.keys.insert(plain);
+    const limitsOf = async (id: string) => (await store.records.keys.findSnapshotById(id))?.plan?.limits.all;
+    expect(await limitsOf(raised.id)).toMatchObject([
+      { id: 'main', limit: 500, baseLimit: 100, endsAtMs: untilMs },
+      { id: 'burst', limit: 50, baseLimit: 5, endsAtMs: null },
+    ]);
+    expect(await limitsOf(plain.id)).toMatchObject([{ limit: 100 }, { limit: 5 }]);
+    await store.records.keys.update(raised.id, { overrides: {} }, LATER_MS);
+    expect(await limitsOf(raised.id)).toMatchObject([{ limit: 100 }, { limit: 5 }]);
+    expect((await store.records.keys.find(raised.id))?.key.overrides).toEqual({});
+  });
+
+  it('finds the copies that it contradicts, and no others', async () => {
+    const { keys, plans } = store.records;
+    const [current, disabled, replanned, gone, unplanned] = [
+      await inserted(),
+      await inserted(),
+      await inserted(),
+      await inserted(),
+      await inserted(),
+    ];
+    const plan = await insertedPlan();
+    await keys.bind(replanned.id, plan.id, LATER_MS);
+    const copies = await Promise.all(
+      [current, disabled, replanned, gone, unplanned].map(async ({ id }) => {
+        const { version = '' } = (await keys.findSnapshotById(id)) ?? {};
+        return { keyId: id, version };
+      }),
+    );
+    expect(await keys.findOutdated(copies)).toEqual([]);
+    await keys.update(disabled.id, { enabled: false }, LATER_MS);
+    await plans.update(plan.id, { limit: 7 }, LATER_MS);
+    await keys.delete(gone.id);
+    const outdated = await keys.findOutdated(copies);
+    expect(outdated).toHaveLength(3);
+    expect(new Set(outdated)).toEqual(
+      new Set([
+        { keyId: disabled.id, version: '1.1', isGone: false },
+        { keyId: replanned.id, version: '2.1', isGone: false },
+        { keyId: gone.id, version: '1.1', isGone: true },
+      ]),
+    );
+    expect(await keys.findOutdated([])).toEqual([]);
+  });
+
+  it('compares copies of keys without any plan', async () => {
+    const { id } = await inserted();
+    const unlimited = new PostgresKeyRepository(store.records.db, { defaultPlanId: null });
+    expect(await unlimited.findOutdated([{ keyId: id, version: '1.0' }])).toEqual([]);
+    expect(await unlimited.findOutdated([{ keyId: id, version: '1.1' }])).toHaveLength(1);
   });
 
   it('keeps a key without a sealed secret', async () => {
@@ -60,63 +124,63 @@ describe.each([
     for (let count = 0; count < 5; count += 1) {
       ids.unshift((await inserted()).id);
     }
-    const first = await store.records.keys.list(2);
-    const second = await store.records.keys.list(3, first.at(-1)?.id);
+    const first = await store.records.keys.list({}, 2);
+    const second = await store.records.keys.list({}, 3, first.at(-1)?.id);
     expect([...first, ...second].map(({ id }) => id)).toEqual(ids);
   });
 
-  it('finds the grants that have one of the look-up values, each with its value', async () => {
+  it('finds the snapshots that have one of the look-up values, each with its value', async () => {
     const { id, lookup } = await inserted();
     const other = sampleKey().lookup;
     const second = await inserted();
-    const grants = await store.records.keys.findGrantsByLookup([other, second.lookup, lookup]);
-    expect(new Map(grants.map((found) => [found.lookup.toString('hex'), found.grant]))).toEqual(
+    const snapshots = await store.records.keys.findSnapshotsByLookup([other, second.lookup, lookup]);
+    expect(new Map(snapshots.map((found) => [found.lookup.toString('hex'), found.snapshot]))).toEqual(
       new Map([
-        [lookup.toString('hex'), await store.records.keys.findGrantById(id)],
-        [second.lookup.toString('hex'), await store.records.keys.findGrantById(second.id)],
+        [lookup.toString('hex'), await store.records.keys.findSnapshotById(id)],
+        [second.lookup.toString('hex'), await store.records.keys.findSnapshotById(second.id)],
       ]),
     );
-    expect(await store.records.keys.findGrantsByLookup([other])).toEqual([]);
-    expect(await store.records.keys.findGrantsByLookup([])).toEqual([]);
+    expect(await store.records.keys.findSnapshotsByLookup([other])).toEqual([]);
+    expect(await store.records.keys.findSnapshotsByLookup([])).toEqual([]);
   });
 
-  it('refuses a second key with the same look-up value', async () => {
+  it('rejects a second key with the same look-up value', async () => {
     const { lookup } = await inserted();
     await expect(store.records.keys.insert(sampleKey({ lookup }))).rejects.toThrow('unique');
   });
 
   it('changes only the fields that an edit names, and raises the version', async () => {
     const { id, name } = await inserted();
-    const disabled = await store.records.keys.update(id, { enabled: false, expiresAtMs: LATER_MS }, LATER_MS);
-    expect(disabled?.key).toMatchObject({
+    const disabled = await updated(id, { enabled: false, expiresAtMs: LATER_MS }, LATER_MS);
+    expect(disabled.key).toMatchObject({
       name,
       enabled: false,
       expiresAtMs: LATER_MS,
       updatedAtMs: LATER_MS,
     });
-    expect(disabled?.version).toBe('2.1');
-    const renamed = await store.records.keys.update(id, { name: 'renamed', expiresAtMs: null }, LATER_MS + 1);
-    expect(renamed?.key).toMatchObject({ name: 'renamed', enabled: false, expiresAtMs: null });
-    expect(renamed?.version).toBe('3.1');
-    expect(await store.records.keys.findGrantById(id)).toMatchObject({ version: '3.1', enabled: false });
+    expect(disabled.version).toBe('2.1');
+    const renamed = await updated(id, { name: 'renamed', expiresAtMs: null }, LATER_MS + 1);
+    expect(renamed.key).toMatchObject({ name: 'renamed', enabled: false, expiresAtMs: null });
+    expect(renamed.version).toBe('3.1');
+    expect(await store.records.keys.findSnapshotById(id)).toMatchObject({ version: '3.1', enabled: false });
   });
 
   it('binds a plan, which then applies instead of the default', async () => {
     const { id } = await inserted();
     const plan = await insertedPlan({ limit: 999_999_999_999_999, period: 'P1M' });
-    const grant = await store.records.keys.bind(id, plan.id, LATER_MS);
-    expect(grant).toMatchObject({
+    const snapshot = await store.records.keys.bind(id, plan.id, LATER_MS);
+    expect(snapshot).toMatchObject({
       version: '2.1',
       plan: {
         id: plan.id,
-        limit: 999_999_999_999_999,
-        periodText: 'P1M',
-        period: { kind: 'calendar', months: 1 },
+        limits: {
+          main: { limit: 999_999_999_999_999, periodText: 'P1M', period: { kind: 'calendar', months: 1 } },
+        },
       },
     });
     expect(await store.records.keys.find(id)).toMatchObject({
       key: { planId: plan.id, updatedAtMs: LATER_MS },
-      grant,
+      snapshot,
     });
   });
 
@@ -126,7 +190,7 @@ describe.each([
     expect(await store.records.keys.bind('key_none', plan.id, LATER_MS)).toBe('key_not_found');
     expect(await store.records.keys.bind('key_none', 'none', LATER_MS)).toBe('key_not_found');
     expect(await store.records.keys.bind(id, 'none', LATER_MS)).toBe('plan_not_found');
-    expect((await store.records.keys.find(id))?.grant.version).toBe('1.1');
+    expect((await store.records.keys.find(id))?.snapshot.version).toBe('1.1');
   });
 
   it('knows which keys and plans exist', async () => {
@@ -141,28 +205,73 @@ describe.each([
     expect(await store.records.keys.delete(id)).toBe(true);
     expect(await store.records.keys.delete(id)).toBe(false);
     expect(await store.records.keys.find(id)).toBeUndefined();
-    expect(await store.records.keys.findGrantById(id)).toBeUndefined();
-    expect(await store.records.keys.findGrantsByLookup([lookup])).toEqual([]);
-    expect(await store.records.keys.update(id, { name: 'gone' }, LATER_MS)).toBeUndefined();
+    expect(await store.records.keys.findSnapshotById(id)).toBeUndefined();
+    expect(await store.records.keys.findSnapshotsByLookup([lookup])).toEqual([]);
+    expect(await store.records.keys.update(id, { name: 'gone' }, LATER_MS)).toBe('key_not_found');
+  });
+
+  it('leaves a key alone that is as the edit wants it already', async () => {
+    const { id, name } = await inserted({ tags: ['a', 'b'], metadata: { note: [1] } });
+    const same = { name, tags: ['a', 'b'], addTags: ['b'], removeTags: ['c'], metadata: { note: [1] } };
+    const { key, version } = await updated(id, same, LATER_MS);
+    expect([key.updatedAtMs, version]).toEqual([key.createdAtMs, '1.1']);
+  });
+
+  it('changes the plan, the owner, the metadata and the tags of a key', async () => {
+    const { id } = await inserted({ tags: ['a', 'b'] });
+    const plan = await insertedPlan();
+    const changes = {
+      planId: plan.id,
+      externalId: 'acme',
+      metadata: { n: 1 },
+      addTags: ['c'],
+      removeTags: ['a'],
+    };
+    expect((await updated(id, changes, LATER_MS)).key).toMatchObject({
+      planId: plan.id,
+      externalId: 'acme',
+      metadata: { n: 1 },
+      tags: ['b', 'c'],
+    });
+    expect((await store.records.keys.findSnapshotById(id))?.plan?.id).toBe(plan.id);
+    const cleared = { planId: null, externalId: null, metadata: null, tags: [] };
+    expect((await updated(id, cleared, LATER_MS)).key).toMatchObject(cleared);
+    expect(await store.records.keys.update(id, { planId: 'none' }, LATER_MS)).toBe('plan_not_found');
+    const many = Array.from({ length: 21 }, (_, n) => `t${n}`);
+    expect(await store.records.keys.update(id, { addTags: many }, LATER_MS)).toBe('too_many_tags');
+  });
+
+  it('lists only the keys that meet every condition of a filter', async () => {
+    const plan = await insertedPlan();
+    const first = await inserted({ planId: plan.id, tags: ['x', 'y'], externalId: `owner of ${plan.id}` });
+    const second = await inserted({ planId: plan.id, tags: ['y'] });
+    const idsOf = async (filter: KeyFilter) =>
+      (await store.records.keys.list({ planId: plan.id, ...filter }, 10)).map(({ id }) => id);
+    expect(await idsOf({})).toEqual([second.id, first.id]);
+    expect(await idsOf({ tags: ['y'] })).toEqual([second.id, first.id]);
+    expect(await idsOf({ tags: ['y', 'x'] })).toEqual([first.id]);
+    expect(await idsOf({ externalId: `owner of ${plan.id}` })).toEqual([first.id]);
+    expect(await idsOf({ externalId: "'; --" })).toEqual([]);
+    expect(await idsOf({ planId: null, externalId: `owner of ${plan.id}` })).toEqual([]);
   });
 
   it('raises the version by one for each of many changes at the same time', async () => {
     const { id } = await inserted();
     const plan = await insertedPlan();
     await Promise.all([
-      ...Array.from({ length: 5 }, () => store.records.keys.update(id, { name: 'busy' }, LATER_MS)),
+      ...Array.from({ length: 5 }, (_, n) => store.records.keys.update(id, { name: `busy ${n}` }, LATER_MS)),
       ...Array.from({ length: 5 }, () => store.records.keys.bind(id, plan.id, LATER_MS)),
     ]);
-    expect((await store.records.keys.findGrantById(id))?.version).toBe('11.1');
+    expect((await store.records.keys.findSnapshotById(id))?.version).toBe('11.1');
   });
 
   it('leaves keys without a plan unlimited when no default plan is named', async () => {
     const { id } = await inserted();
     const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: null });
-    expect(await keys.findGrantById(id)).toMatchObject({ version: '1.0', plan: null });
+    expect(await keys.findSnapshotById(id)).toMatchObject({ version: '1.0', plan: null });
   });
 
-  it('gives no grant when the named default plan does not exist, instead of leaving keys unlimited', async () => {
+  it('gives no snapshot when the default plan is missing, so that no key is unlimited', async () => {
     const { id, lookup } = await inserted();
     const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
     const failure = {
@@ -171,11 +280,11 @@ describe.each([
         'The default plan "gone" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.',
       ),
     };
-    await expect(keys.findGrantById(id)).rejects.toMatchObject(failure);
+    await expect(keys.findSnapshotById(id)).rejects.toMatchObject(failure);
     await expect(keys.find(id)).rejects.toMatchObject(failure);
-    const [found] = await keys.findGrantsByLookup([lookup]);
-    expect(found?.grant).toBeInstanceOf(StoreUnavailable);
-    expect(found?.grant).toMatchObject(failure);
+    const [found] = await keys.findSnapshotsByLookup([lookup]);
+    expect(found?.snapshot).toBeInstanceOf(StoreUnavailable);
+    expect(found?.snapshot).toMatchObject(failure);
   });
 
   it('changes, binds and deletes a key whose default plan does not exist', async () => {
@@ -196,7 +305,7 @@ describe.each([
     const reopened = await store.reopen('default');
     expect(await reopened.pendingMigrations()).toEqual([]);
     expect(await reopened.migrate()).toEqual([]);
-    expect(await reopened.keys.findGrantById(id)).toMatchObject({ plan: { id: 'default' } });
+    expect(await reopened.keys.findSnapshotById(id)).toMatchObject({ plan: { id: 'default' } });
     await reopened.close();
   });
 });

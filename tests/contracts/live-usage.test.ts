@@ -1,11 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { LiveUsage, UsageBatch } from '../../src/usage/live-usage.ts';
+import { type LiveUsage, SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
 import { OTHER } from '../../src/usage/usage-names.ts';
-import type { UsageSums } from '../../src/usage/usage-sums.ts';
-import { addedUp, HOUR, manyNames, requestsIn, usageOf } from '../usage/support/sample-usage.ts';
-import { LIVE_STORES, type LiveStore, newKeyId } from '../usage/support/usage-stores.ts';
+import type { UsageSlice } from '../../src/usage/usage-slice.ts';
+import { addedUp, HOUR, manyNames, requestsIn, requestsOf, sliceOf } from '../usage/support/sample-usage.ts';
+import {
+  LIVE_STORES,
+  type LiveStore,
+  newKeyId,
+  takeAll,
+  writeSlices,
+} from '../usage/support/usage-stores.ts';
 
-const HOSTILE = ['__proto__', 'constructor', 'toString', 'id', 't', '#e', '', ' ', '*', '{}', '🚀', OTHER];
+const HOSTILE = ['__proto__', 'constructor', 'toString', '-1 0', 'k', '#e', '', ' ', '*', '{}', '🚀', OTHER];
 
 describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
   let store: LiveStore;
@@ -14,160 +20,172 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
   });
   afterAll(() => store.close());
 
-  const write = (live: LiveUsage, keyId: string, sequence: number, sums: UsageSums) =>
-    live.write([{ keyId, writer: 'test', sequence, sums }]);
+  async function write(live: LiveUsage, sequence: number, slice: UsageSlice, previous = sequence - 1) {
+    const shard = shardOf(slice.keyId);
+    const [outcome] = await live.write([
+      { shard, writer: `test-of-${slice.keyId}`, sequence, previous, slices: [slice] },
+    ]);
+    return outcome;
+  }
 
-  async function take(keyId: string): Promise<UsageBatch> {
-    const [batch] = await store.second.takeBatches([keyId]);
-    if (batch === undefined) throw new Error('no batch');
-    return batch;
+  /** The batch of a key's shard without what it has of other keys. Batches that keys of earlier tests left in the shard are dropped. */
+  async function take(keyId: string): Promise<UsageBatch | undefined> {
+    for (;;) {
+      const batches = await takeAll(store.second, keyId);
+      if (batches.length === 0) return undefined;
+      for (const batch of batches) {
+        const slices = batch.slices.filter((slice) => slice.keyId === keyId);
+        if (slices.length > 0) return { ...batch, slices };
+        await store.second.drop(batch);
+      }
+    }
   }
 
   it('adds up the writes to a key, by endpoint, customer and hour', async () => {
     const keyId = newKeyId();
     const writes = [
-      usageOf({ endpoint: '/a', customer: 'one', forwardedUs: 1234 }),
-      usageOf(
+      sliceOf(keyId, { endpoint: '/a', customer: 'one', forwardedUs: 1234 }),
+      sliceOf(
+        keyId,
         { endpoint: '/a', customer: 'two', successful: false, times: 3 },
         { endpoint: '/b', hour: HOUR + 1, forwardedUs: 9_000_000_000, times: 1000 },
       ),
-      usageOf({ endpoint: '/b', customer: 'one' }),
+      sliceOf(keyId, { endpoint: '/b', customer: 'one' }),
     ];
-    for (const [index, sums] of writes.entries()) {
-      expect(await write(store.first, keyId, index + 1, sums)).toEqual(['written']);
+    for (const [index, slice] of writes.entries()) {
+      expect(await write(store.first, index + 1, slice)).toBe('written');
     }
-    expect(await store.second.read(keyId)).toEqual([
-      { keyId, id: expect.any(Number), sums: addedUp(writes) },
-    ]);
+    const [live, ...others] = await store.second.read([keyId]);
+    expect(live?.slices).toEqual(addedUp(writes));
+    expect(others).toEqual([]);
+  });
+
+  it('reads several keys at once, and nothing of the others', async () => {
+    const [one, two, other] = [newKeyId(), newKeyId(), newKeyId()];
+    for (const keyId of [one, two, other]) await writeSlices(store.first, sliceOf(keyId, {}));
+    const found = (await store.second.read([one, two])).flatMap(({ slices }) => slices);
+    expect(found.map(({ keyId }) => keyId).toSorted()).toEqual([one, two].toSorted());
   });
 
   it('takes a write once, however often it is made, also when its counts have moved on since', async () => {
     const keyId = newKeyId();
-    await write(store.first, keyId, 7, usageOf({ times: 2 }));
-    expect(await write(store.first, keyId, 7, usageOf({ times: 2 }))).toEqual(['written']);
+    const once = () => write(store.first, 7, sliceOf(keyId, { times: 2 }), 0);
+    await once();
+    expect(await once()).toBe('written');
     const batch = await take(keyId);
-    expect(await write(store.first, keyId, 7, usageOf({ times: 2 }))).toEqual(['written']);
-    await store.first.dropBatches([batch]);
-    expect(await write(store.first, keyId, 7, usageOf({ times: 2 }))).toEqual(['written']);
-    expect(batch.sums.totals.requests).toBe(2);
-    expect(await store.first.read(keyId)).toEqual([]);
-    await write(store.first, keyId, 8, usageOf({ times: 5 }));
-    expect((await store.first.read(keyId))[0]?.sums.totals.requests).toBe(5);
+    expect(await once()).toBe('written');
+    if (batch !== undefined) await store.first.drop(batch);
+    expect(await once()).toBe('written');
+    expect(requestsOf(batch?.slices ?? [])).toBe(2);
+    expect(await store.first.read([keyId])).toEqual([]);
+    await write(store.first, 8, sliceOf(keyId, { times: 5 }));
+    expect(requestsOf(await store.first.read([keyId]))).toBe(5);
   });
 
   it('tells writers apart, whose numbers mean nothing to each other', async () => {
     const keyId = newKeyId();
-    for (const writer of ['one', 'two']) {
-      await store.first.write([{ keyId, writer, sequence: 5, sums: usageOf({}) }]);
-      await store.second.write([{ keyId, writer, sequence: 4, sums: usageOf({}) }]);
+    const shard = shardOf(keyId);
+    const slices = [sliceOf(keyId, {})];
+    for (const writer of ['one', 'two'].map((name) => `${name}-${keyId}`)) {
+      await store.first.write([{ shard, writer, sequence: 5, previous: 0, slices }]);
+      await store.second.write([{ shard, writer, sequence: 4, previous: 0, slices }]);
     }
-    expect((await store.first.read(keyId))[0]?.sums.totals.requests).toBe(2);
+    expect(requestsOf(await store.first.read([keyId]))).toBe(2);
   });
 
-  it('holds 500 endpoints and 1000 customers of a key and sums the rest, so that lists and totals agree', async () => {
+  it('names in a batch the last write of each writer', async () => {
     const keyId = newKeyId();
-    await write(store.first, keyId, 1, manyNames(400, 'x'));
-    await write(store.first, keyId, 2, manyNames(700, 'y'));
-    await write(store.first, keyId, 3, manyNames(700, 'y'));
-    const [{ sums } = { sums: usageOf() }] = await store.first.read(keyId);
-    expect(sums.totals.requests).toBe(1800);
-    expect(sums.endpoints.size).toBe(501);
-    expect(sums.customers.size).toBe(1001);
-    expect(requestsIn(sums.endpoints.values())).toBe(1800);
-    expect(requestsIn(sums.customers.values())).toBe(1800);
-    expect(sums.endpoints.get(OTHER)?.requests).toBe(1200);
-    expect(sums.endpoints.get('/x0')?.requests).toBe(1);
-    expect(sums.customers.get(OTHER)?.requests).toBe(200);
+    await write(store.first, 1, sliceOf(keyId, {}));
+    await write(store.first, 2, sliceOf(keyId, {}));
+    const batch = await take(keyId);
+    await write(store.first, 3, sliceOf(keyId, {}));
+    expect(batch?.writers.get(`test-of-${keyId}`)).toBe(2);
+  });
+
+  it('holds 500 endpoints and 1000 customers of a key, first come, first served, and sums the rest', async () => {
+    const keyId = newKeyId();
+    await write(store.first, 1, manyNames(keyId, 400, 'x'));
+    await write(store.first, 2, manyNames(keyId, 700, 'y'));
+    await write(store.first, 3, manyNames(keyId, 700, 'y'));
+    await store.second.compact(shardOf(keyId));
+    const slice = (await store.first.read([keyId]))[0]?.slices[0] ?? sliceOf(keyId);
+    expect(requestsOf([slice])).toBe(1800);
+    expect([slice.endpoints.size, slice.customers.size]).toEqual([501, 1001]);
+    expect(requestsIn(slice.endpoints.values())).toBe(1800);
+    expect(requestsIn(slice.customers.values())).toBe(1800);
+    expect(slice.endpoints.get(OTHER)?.requests).toBe(1200);
+    expect(slice.endpoints.get('/x0')?.requests).toBe(1);
+    expect(slice.endpoints.get('/y99')?.requests).toBe(2);
+    expect(slice.customers.get(OTHER)?.requests).toBe(200);
+  });
+
+  it('loses nothing when it is compacted while others write', async () => {
+    const keyId = newKeyId();
+    const compacting = async () => {
+      for (let time = 0; time < 20; time += 1) {
+        await Promise.all([store.first, store.second].map((live) => live.compact(shardOf(keyId))));
+      }
+    };
+    const writing = async (live: LiveUsage) => {
+      for (let time = 0; time < 50; time += 1) await writeSlices(live, manyNames(keyId, 3, `${time % 7}`));
+    };
+    await Promise.all([compacting(), writing(store.first), writing(store.second)]);
+    expect(requestsOf(await store.first.read([keyId]))).toBe(300);
+    await store.first.compact(shardOf(keyId));
+    expect(requestsOf(await store.first.read([keyId]))).toBe(300);
   });
 
   it('keeps names apart that mean something to a language or to itself', async () => {
     const keyId = newKeyId();
-    const sums = usageOf(
-      ...HOSTILE.map((name, index) => ({ endpoint: name, customer: name, times: index + 1 })),
-    );
-    await write(store.first, keyId, 1, sums);
-    await write(store.first, keyId, 2, sums);
-    expect((await store.first.read(keyId))[0]?.sums).toEqual(addedUp([sums, sums]));
+    const named = HOSTILE.map((name, index) => ({ endpoint: name, customer: name, times: index + 1 }));
+    const slice = sliceOf(keyId, ...named);
+    await write(store.first, 1, slice);
+    await write(store.first, 2, slice);
+    expect((await store.first.read([keyId]))[0]?.slices).toEqual(addedUp([slice, slice]));
   });
 
   it('has one batch at most, which never changes and comes before the live counts', async () => {
     const keyId = newKeyId();
-    expect(await store.first.takeBatches([keyId])).toEqual([undefined]);
-    await write(store.first, keyId, 1, usageOf({ times: 2 }));
-    const [live] = await store.first.read(keyId);
+    expect(await take(keyId)).toBeUndefined();
+    await write(store.first, 1, sliceOf(keyId, { times: 2 }));
+    const [live] = await store.first.read([keyId]);
     const batch = await take(keyId);
-    expect(batch).toEqual(live);
-    await write(store.first, keyId, 2, usageOf({ times: 3 }));
+    expect([batch?.id, batch?.source, batch?.slices]).toEqual([live?.id, live?.source, live?.slices]);
+    await write(store.first, 2, sliceOf(keyId, { times: 3 }));
+    await store.first.compact(shardOf(keyId));
     expect(await take(keyId)).toEqual(batch);
-    const [waiting, later] = await store.first.read(keyId);
-    expect(waiting).toEqual(batch);
-    expect(later?.sums.totals.requests).toBe(3);
-    expect(later?.id).toBeGreaterThan(batch.id);
+    const [waiting, later] = await store.first.read([keyId]);
+    expect(waiting?.slices).toEqual(batch?.slices);
+    expect(requestsOf(later?.slices ?? [])).toBe(3);
+    expect(later?.id).toBeGreaterThan(batch?.id ?? Number.NaN);
   });
 
   it('removes a batch only while it is the one that waits', async () => {
     const keyId = newKeyId();
-    await write(store.first, keyId, 1, usageOf({}));
+    await write(store.first, 1, sliceOf(keyId, {}));
     const batch = await take(keyId);
-    await store.first.dropBatches([batch]);
-    await write(store.first, keyId, 2, usageOf({}));
+    if (batch === undefined) throw new Error('no batch');
+    await store.first.drop(batch);
+    await write(store.first, 2, sliceOf(keyId, {}));
     const next = await take(keyId);
-    await store.first.dropBatches([batch]);
-    expect(await store.first.read(keyId)).toEqual([next]);
+    await store.first.drop(batch);
+    expect((await store.first.read([keyId]))[0]?.id).toBe(next?.id);
   });
 
-  it('gives a waiting batch and what follows it ids above any that is asked for', async () => {
-    const keyId = newKeyId();
-    await write(store.first, keyId, 1, usageOf({ times: 2 }));
-    const batch = await take(keyId);
-    await write(store.first, keyId, 2, usageOf({ times: 3 }));
-    const above = batch.id + 1_000_000_000_000;
-    await store.first.renumber(batch, above);
-    const [renumbered, live] = await store.first.read(keyId);
-    expect(renumbered?.id).toBeGreaterThan(above);
-    expect(renumbered?.sums).toEqual(batch.sums);
-    expect(live?.id).toBeGreaterThan(renumbered?.id ?? Number.NaN);
-    await store.first.renumber(batch, above + 1_000_000);
-    expect((await store.first.read(keyId))[0]).toEqual(renumbered);
-  });
-
-  it('lends a key that was written to, to one flusher only', async () => {
-    const keyIds = Array.from({ length: 40 }, newKeyId);
-    await store.first.write(
-      keyIds.map((keyId) => ({ keyId, writer: 'test', sequence: 1, sums: usageOf({}) })),
-    );
-    const lent: string[] = [];
-    const borrow = async (live: LiveUsage): Promise<void> => {
-      const claims = await live.claim(10);
-      lent.push(...claims.map(({ keyId }) => keyId));
-      if (claims.length > 0) await borrow(live);
-    };
-    await Promise.all([borrow(store.first), borrow(store.second)]);
-    const ours = lent.filter((keyId) => keyIds.includes(keyId));
-    expect(ours.toSorted()).toEqual(keyIds.toSorted());
-  });
-
-  it('lends a key again when it is written to while it is lent', async () => {
-    const keyId = newKeyId();
-    const claimed = async () => (await store.first.claim(1000)).find((claim) => claim.keyId === keyId);
-    await write(store.first, keyId, 1, usageOf({}));
-    const claim = await claimed();
-    if (claim === undefined) throw new Error('not lent');
-    await store.first.dropBatches([await take(keyId)]);
-    await store.second.write([{ keyId, writer: 'another', sequence: 1, sums: usageOf({}) }]);
-    await store.first.settle([[claim, 'moved']]);
-    expect(await claimed()).toBeDefined();
-  });
-
-  it('forgets an erased key and drops what is written late', async () => {
-    const keyId = newKeyId();
-    await write(store.first, keyId, 1, usageOf({}));
-    await take(keyId);
-    await write(store.first, keyId, 2, usageOf({}));
-    await store.first.erase(keyId);
-    expect(await store.first.read(keyId)).toEqual([]);
-    expect(await write(store.first, keyId, 3, usageOf({}))).toEqual(['dropped']);
-    expect(await store.first.read(keyId)).toEqual([]);
-    expect(await store.first.takeBatches([keyId])).toEqual([undefined]);
+  it('knows since when its oldest counts wait', async () => {
+    for (let shard = 0; shard < SHARDS; shard += 1) {
+      await store.first.release(shard, 0);
+      for (const batch of (await store.first.take(shard)) ?? []) await store.first.drop(batch);
+      await store.first.release(shard, 0);
+      // What a batch of an earlier test kept from becoming one.
+      for (const batch of (await store.first.take(shard)) ?? []) await store.first.drop(batch);
+      await store.first.release(shard, 0);
+    }
+    expect(await store.first.oldestAtMs()).toBeUndefined();
+    const beganAtMs = Date.now();
+    await writeSlices(store.first, sliceOf(newKeyId(), {}));
+    const oldestAtMs = (await store.second.oldestAtMs()) ?? 0;
+    expect(oldestAtMs).toBeGreaterThanOrEqual(beganAtMs - 1);
+    expect(oldestAtMs).toBeLessThanOrEqual(Date.now() + 1);
   });
 });

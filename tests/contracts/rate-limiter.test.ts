@@ -1,32 +1,42 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { DecidedWindow } from '../../src/limiter/decided-window.ts';
 import { windowEndMs } from '../../src/limiter/period.ts';
-import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { CountedDecision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import {
   decide,
+  type FlatDecision,
   LIMITER_STORES,
   type LimiterStore,
   newKeyId,
+  peek,
   quota,
   subject,
 } from '../support/limiter-stores.ts';
 
 const LARGEST_LIMIT = 999_999_999_999_999;
 
-type Admitted = Decision & { kind: 'admitted' };
-type Denied = Decision & { kind: 'denied' };
-
-function admitted(decision: Decision | undefined): Admitted {
-  if (decision?.kind !== 'admitted') throw new Error(`not admitted: ${JSON.stringify(decision)}`);
-  return decision;
+type Allowed = CountedDecision & { readonly remaining: number; readonly resetAtMs: number };
+function allowed(decision: FlatDecision | undefined): Allowed {
+  if (decision?.kind !== 'allowed') throw new Error(`not allowed: ${JSON.stringify(decision)}`);
+  return decision as Allowed;
 }
 
-function denied(decision: Decision | undefined): Denied {
-  if (decision?.kind !== 'denied') throw new Error(`not denied: ${JSON.stringify(decision)}`);
-  return decision;
+function limited(decision: FlatDecision | undefined): Allowed {
+  if (decision?.kind !== 'limited') throw new Error(`not limited: ${JSON.stringify(decision)}`);
+  return decision as Allowed;
 }
 
-async function decideTimes(limiter: RateLimiter, asked: LimitSubject, times: number): Promise<Decision[]> {
-  const decisions: Decision[] = [];
+function windowsOf(decision: FlatDecision | undefined): readonly DecidedWindow[] {
+  if (decision === undefined || !('windows' in decision)) throw new Error('not counted');
+  return decision.windows;
+}
+
+async function decideTimes(
+  limiter: RateLimiter,
+  asked: LimitSubject,
+  times: number,
+): Promise<FlatDecision[]> {
+  const decisions: FlatDecision[] = [];
   for (let time = 0; time < times; time += 1) decisions.push(await decide(limiter, asked));
   return decisions;
 }
@@ -43,29 +53,29 @@ describe.each(Object.entries(LIMITER_STORES))('a rate limiter that counts %s', (
   });
   afterAll(() => store.close());
 
-  it('admits exactly the limit under concurrent requests over several replicas', async () => {
+  it('allows exactly the limit under concurrent requests over several replicas', async () => {
     const asked = subject(newKeyId(), { quota: quota(37, 'hour') });
     const limiterOf = (index: number) => store.limiters[index % store.limiters.length] ?? limiter;
     const decisions = await Promise.all(
       Array.from({ length: 100 }, (_, index) => decide(limiterOf(index), asked)),
     );
     const remaining = decisions.flatMap((decision) =>
-      decision.kind === 'admitted' ? [decision.remaining] : [],
+      decision.kind === 'allowed' ? [decision.remaining ?? Number.NaN] : [],
     );
     expect(remaining.sort((one, other) => one - other)).toEqual(
       Array.from({ length: 37 }, (_, index) => index),
     );
-    expect(decisions.filter(({ kind }) => kind === 'denied')).toHaveLength(63);
+    expect(decisions.filter(({ kind }) => kind === 'limited')).toHaveLength(63);
     expect(
       new Set(decisions.map((decision) => ('resetAtMs' in decision ? decision.resetAtMs : 0))).size,
     ).toBe(1);
   });
 
-  it('opens a window with the first request, ends it one period later, and then opens the next', async () => {
+  it('opens a window with the first request and ends it one period later', async () => {
     const asked = subject(newKeyId(), { quota: quota(3, 'second') });
     let lastResetAtMs = 0;
     for (let window = 0; window < 3; window += 1) {
-      const opening = admitted(await decide(limiter, asked));
+      const opening = allowed(await decide(limiter, asked));
       expect(opening).toMatchObject({ remaining: 2, degraded: false, resetAtMs: opening.nowMs + 1000 });
       expect(opening.nowMs).toBeGreaterThanOrEqual(lastResetAtMs);
       lastResetAtMs = opening.resetAtMs;
@@ -75,88 +85,208 @@ describe.each(Object.entries(LIMITER_STORES))('a rate limiter that counts %s', (
 
   it('opens calendar windows that end in the next month at the same time of day', async () => {
     const monthly = quota(3, 'month');
-    const opening = admitted(await decide(limiter, subject(newKeyId(), { quota: monthly })));
+    const opening = allowed(await decide(limiter, subject(newKeyId(), { quota: monthly })));
     expect(opening.resetAtMs).toBe(windowEndMs(opening.nowMs, monthly.period));
   });
 
-  it('does not count a denied request, so that the window never holds more than the limit', async () => {
+  it('does not count a limited request: a window never holds more than the limit', async () => {
     const asked = subject(newKeyId(), { quota: quota(2, 'hour') });
     const [, second, third, , fifth] = await decideTimes(limiter, asked, 5);
-    expect(admitted(second).remaining).toBe(0);
-    expect(denied(third).resetAtMs).toBe(admitted(second).resetAtMs);
-    expect(denied(fifth).degraded).toBe(false);
-    expect(await limiter.peek(asked.keyId, quota(2, 'hour'))).toMatchObject({ used: 2 });
+    expect(allowed(second).remaining).toBe(0);
+    expect(limited(third).resetAtMs).toBe(allowed(second).resetAtMs);
+    expect(limited(fifth).degraded).toBe(false);
+    expect(await peek(store.counters, asked.keyId, quota(2, 'hour'))).toMatchObject({ used: 2 });
   });
 
-  it('lets a raised limit help at once, and a lowered one hold at once, with count and reset kept', async () => {
+  it('applies a raised or lowered limit at once, with count and reset kept', async () => {
     const keyId = newKeyId();
-    const opening = admitted(await decide(limiter, subject(keyId, { quota: quota(2, 'hour') })));
+    const opening = allowed(await decide(limiter, subject(keyId, { quota: quota(2, 'hour') })));
     await decide(limiter, subject(keyId, { quota: quota(2, 'hour') }));
-    denied(await decide(limiter, subject(keyId, { quota: quota(2, 'hour') })));
-    const raised = admitted(await decide(limiter, subject(keyId, { quota: quota(5, '60 minutes') })));
+    limited(await decide(limiter, subject(keyId, { quota: quota(2, 'hour') })));
+    const raised = allowed(await decide(limiter, subject(keyId, { quota: quota(5, '60 minutes') })));
     expect(raised).toMatchObject({ remaining: 2, resetAtMs: opening.resetAtMs });
-    expect(denied(await decide(limiter, subject(keyId, { quota: quota(1, 'PT1H') }))).resetAtMs).toBe(
+    expect(limited(await decide(limiter, subject(keyId, { quota: quota(1, 'PT1H') }))).resetAtMs).toBe(
       opening.resetAtMs,
     );
-    expect(admitted(await decide(limiter, subject(keyId, { quota: quota(5, 'hour') }))).remaining).toBe(1);
+    expect(allowed(await decide(limiter, subject(keyId, { quota: quota(5, 'hour') }))).remaining).toBe(1);
   });
 
-  it('opens a new window when the period changes, also when it changes back', async () => {
+  it('counts each period in a separate window, which a change back finds again', async () => {
     const keyId = newKeyId();
-    for (const period of ['hour', 'day', 'hour', 'month']) {
-      const asked = subject(keyId, { quota: quota(3, period) });
-      const opening = admitted(await decide(limiter, asked));
+    const opened = new Map<string, number>();
+    for (const period of ['hour', 'day', 'month']) {
+      const opening = allowed(await decide(limiter, subject(keyId, { quota: quota(3, period) })));
       expect(opening.remaining).toBe(2);
       expect(opening.resetAtMs).toBe(windowEndMs(opening.nowMs, quota(3, period).period));
-      expect(admitted(await decide(limiter, asked))).toMatchObject({
-        remaining: 1,
-        resetAtMs: opening.resetAtMs,
-      });
+      opened.set(period, opening.resetAtMs);
     }
+    for (const [period, resetAtMs] of opened) {
+      const again = allowed(await decide(limiter, subject(keyId, { quota: quota(3, period) })));
+      expect(again).toMatchObject({ remaining: 1, resetAtMs });
+    }
+  });
+
+  it('allows a request only if every enforced window has room, and counts a rejected one nowhere', async () => {
+    const keyId = newKeyId();
+    const limits = [
+      quota(100, 'hour'),
+      quota(3, 'day', { id: 'few' }),
+      quota(1, 'week', { id: 'next', mode: 'shadow' }),
+    ];
+    const decisions = await decideTimes(limiter, subject(keyId, { limits }), 5);
+    expect(decisions.map(({ kind }) => kind)).toEqual([
+      'allowed',
+      'allowed',
+      'allowed',
+      'limited',
+      'limited',
+    ]);
+    const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
+    expect(counters.map(({ used }) => used)).toEqual([3, 3, 1]);
+    expect(windowsOf(decisions[4]).map(({ isExceeded }) => isExceeded)).toEqual([false, true, true]);
+    expect(windowsOf(decisions[1]).map(({ isExceeded }) => isExceeded)).toEqual([false, false, true]);
+  });
+
+  it('is exact for three windows of different lengths under concurrent requests of several replicas', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(70, 'hour'), quota(53, 'day', { id: 'day' }), quota(61, 'month', { id: 'month' })];
+    const asked = subject(keyId, { limits });
+    const limiterOf = (index: number) => store.limiters[index % store.limiters.length] ?? limiter;
+    const decisions = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => decide(limiterOf(index), asked)),
+    );
+    expect(decisions.filter(({ kind }) => kind === 'allowed')).toHaveLength(53);
+    const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
+    expect(counters.map(({ used }) => used)).toEqual([53, 53, 53]);
+  });
+
+  it('takes a cost out of every window, and still allows what is cheaper or free', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(10, 'hour'), quota(7, 'day', { id: 'day' })];
+    const ask = (cost: number) => decide(limiter, subject(keyId, { limits, cost }));
+    expect(allowed(await ask(6)).remaining).toBe(1);
+    limited(await ask(2));
+    expect(allowed(await ask(0)).remaining).toBe(1);
+    expect(allowed(await ask(1)).remaining).toBe(0);
+    limited(await ask(1));
+    expect(allowed(await ask(0)).remaining).toBe(0);
+    const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
+    expect(counters.map(({ used }) => used)).toEqual([7, 7]);
+  });
+
+  it('opens no window for a request that is free or limited', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(10, 'hour'), quota(2, 'day', { id: 'day' })];
+    await decide(limiter, subject(keyId, { limits, cost: 0 }));
+    await decide(limiter, subject(keyId, { limits, cost: 3 }));
+    const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
+    expect(counters.map(({ resetAtMs }) => resetAtMs)).toEqual([null, null]);
+  });
+
+  it('gives more room for the present window only, also before it is open', async () => {
+    const keyId = newKeyId();
+    const limit = quota(1, 'second');
+    await store.counters.grant({ keyId, limits: [limit], customerId: '', units: 2 });
+    const [first, second, third, fourth] = await decideTimes(limiter, subject(keyId, { quota: limit }), 4);
+    expect(allowed(first).remaining).toBe(2);
+    expect([allowed(second).remaining, allowed(third).remaining]).toEqual([1, 0]);
+    await store.reach(limited(fourth).resetAtMs);
+    expect(allowed(await decide(limiter, subject(keyId, { quota: limit }))).remaining).toBe(0);
+  });
+
+  it('holds an override until its end, and the limit of the plan from then on', async () => {
+    const keyId = newKeyId();
+    const { nowMs } = await peek(store.counters, keyId, quota(1, 'hour'));
+    const raised = quota(3, 'hour', { baseLimit: 2, endsAtMs: nowMs + 700 });
+    const asked = subject(keyId, { quota: raised });
+    const [, , third] = await decideTimes(limiter, asked, 3);
+    expect(allowed(third)).toMatchObject({ remaining: 0, windows: [{ quota: 3 }] });
+    await store.reach(nowMs + 700);
+    expect(limited(await decide(limiter, asked))).toMatchObject({ windows: [{ quota: 2, used: 3 }] });
+  });
+
+  it('settles a cost in the windows in which it was counted, while they are the same', async () => {
+    const keyId = newKeyId();
+    const short = quota(50, 'second', { id: 'short' });
+    const limits = [quota(100, 'hour'), short, quota(9, 'hour', { id: 'tenant', per: 'customer' })];
+    const asked = subject(keyId, { limits, cost: 2, customerId: 'acme' });
+    const windows = windowsOf(await decide(limiter, asked));
+    const used = async () =>
+      (await store.counters.read({ keyId, limits, customerId: 'acme' })).counters.map(
+        (counter) => counter.used,
+      );
+    await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
+    const settled = await used();
+    expect([settled[0], settled[2]]).toEqual([42, 42]);
+    limited(await decide(limiter, { ...asked, cost: 1 }));
+    await store.reach(windows[1]?.resetAtMs ?? 0);
+    await store.counters.settle({ keyId, customerId: 'acme', windows, units: -41 });
+    expect(await used()).toEqual([1, 0, 1]);
+    await store.counters.reset({ keyId, limits, customerId: null });
+    await store.counters.settle({ keyId, customerId: 'acme', windows, units: 5 });
+    expect(await used()).toEqual([0, 0, 0]);
+  });
+
+  it('bounds the windows of customers: the 10 001st and later ones share one', async () => {
+    const keyId = newKeyId();
+    const tenant = quota(2, 'day', { id: 'tenant', per: 'customer' });
+    const ask = (customerId: string) => decide(limiter, subject(keyId, { limits: [tenant], customerId }));
+    for (let start = 0; start < 10_000; start += 1000) {
+      await Promise.all(Array.from({ length: 1000 }, (_, index) => ask(`customer ${start + index}`)));
+    }
+    expect(windowsOf(await ask('customer 9999'))).toMatchObject([{ used: 2, isShared: false }]);
+    expect(windowsOf(await ask('one more'))).toMatchObject([{ used: 1, isShared: true }]);
+    expect(windowsOf(await ask('and another'))).toMatchObject([{ used: 2, isShared: true }]);
+    expect((await ask('a third')).kind).toBe('limited');
+    expect(windowsOf(await ask('customer 0'))).toMatchObject([{ used: 2, isShared: false }]);
+    const { counters } = await store.counters.read({ keyId, limits: [tenant], customerId: 'a fourth' });
+    expect(counters).toMatchObject([{ used: 2 }]);
+    await store.counters.reset({ keyId, limits: [tenant], customerId: null });
+    expect(windowsOf(await ask('a third'))).toMatchObject([{ used: 1, isShared: false }]);
   });
 
   it('counts each key for itself', async () => {
     const one = subject(newKeyId(), { quota: quota(1, 'hour') });
     const other = subject(newKeyId(), { quota: quota(1, 'hour') });
-    admitted(await decide(limiter, one));
-    admitted(await decide(limiter, other));
-    denied(await decide(limiter, one));
+    allowed(await decide(limiter, one));
+    allowed(await decide(limiter, other));
+    limited(await decide(limiter, one));
   });
 
   it('keeps the largest limit exact', async () => {
     const asked = subject(newKeyId(), { quota: quota(LARGEST_LIMIT, '366 days') });
-    expect(admitted(await decide(limiter, asked)).remaining).toBe(LARGEST_LIMIT - 1);
-    expect(admitted(await decide(limiter, asked)).remaining).toBe(LARGEST_LIMIT - 2);
+    expect(allowed(await decide(limiter, asked)).remaining).toBe(LARGEST_LIMIT - 1);
+    expect(allowed(await decide(limiter, asked)).remaining).toBe(LARGEST_LIMIT - 2);
   });
 
-  it('admits everything without a quota, once the version is current', async () => {
+  it('allows everything without a quota, once the version is current', async () => {
     const keyId = newKeyId();
     expect(await decide(limiter, subject(keyId, { quota: null, fresh: false }))).toEqual({ kind: 'stale' });
     expect(await decide(limiter, subject(keyId, { quota: null }))).toEqual({
       kind: 'unlimited',
       degraded: false,
     });
-    expect(await limiter.peek(keyId, quota(5, 'hour'))).toMatchObject({ used: 0, resetAtMs: null });
+    expect(await peek(store.counters, keyId, quota(5, 'hour'))).toMatchObject({ used: 0, resetAtMs: null });
   });
 
   it('shows an idle key as unused with no reset, and peeks without counting', async () => {
     const keyId = newKeyId();
     const hourly = quota(5, 'hour');
-    const idle = await limiter.peek(keyId, hourly);
+    const idle = await peek(store.counters, keyId, hourly);
     expect(idle).toEqual({ used: 0, resetAtMs: null, nowMs: idle.nowMs });
     expect(idle.nowMs).toBeGreaterThan(Date.UTC(2026, 0));
 
-    const { resetAtMs } = admitted(await decide(limiter, subject(keyId, { quota: hourly })));
+    const { resetAtMs } = allowed(await decide(limiter, subject(keyId, { quota: hourly })));
     for (let time = 0; time < 3; time += 1) {
-      expect(await limiter.peek(keyId, hourly)).toMatchObject({ used: 1, resetAtMs });
+      expect(await peek(store.counters, keyId, hourly)).toMatchObject({ used: 1, resetAtMs });
     }
-    expect(await limiter.peek(keyId, quota(5, 'day'))).toMatchObject({ used: 0, resetAtMs: null });
+    expect(await peek(store.counters, keyId, quota(5, 'day'))).toMatchObject({ used: 0, resetAtMs: null });
   });
 
   it('shows a window that has ended as idle', async () => {
     const keyId = newKeyId();
-    const { resetAtMs } = admitted(await decide(limiter, subject(keyId, { quota: quota(1, 'second') })));
+    const { resetAtMs } = allowed(await decide(limiter, subject(keyId, { quota: quota(1, 'second') })));
     await store.reach(resetAtMs);
-    expect(await limiter.peek(keyId, quota(1, 'second'))).toMatchObject({ used: 0, resetAtMs: null });
+    expect(await peek(store.counters, keyId, quota(1, 'second'))).toMatchObject({ used: 0, resetAtMs: null });
   });
 });

@@ -17,16 +17,13 @@ describe.each([
     ['table', 'select 1 from not_yet'],
     ['column', 'select not_yet from plans'],
     ['schema', 'create table not_yet.plans ()'],
-  ])(
-    'is unavailable for a query that needs a missing %s, in a transaction too, and serves the next',
-    async (_what, text) => {
-      const { db } = store.records;
-      const query = sql.raw(text);
-      await expect(query.execute(db)).rejects.toThrow(StoreUnavailable);
-      await expect(db.transaction().execute((trx) => query.execute(trx))).rejects.toThrow(StoreUnavailable);
-      await store.records.ping();
-    },
-  );
+  ])('is unavailable for a query that needs a missing %s, and serves the next', async (_what, text) => {
+    const { db } = store.records;
+    const query = sql.raw(text);
+    await expect(query.execute(db)).rejects.toThrow(StoreUnavailable);
+    await expect(db.transaction().execute((trx) => query.execute(trx))).rejects.toThrow(StoreUnavailable);
+    await store.records.ping();
+  });
 
   it('leaves an error that is not an outage as it is', async () => {
     const { db } = store.records;

@@ -1,15 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
-import type { UsageBatch } from '../../src/usage/live-usage.ts';
-import type { UsageHistory } from '../../src/usage/usage-history.ts';
+import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
+import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
 import { OTHER } from '../../src/usage/usage-names.ts';
-import type { UsageSums } from '../../src/usage/usage-sums.ts';
+import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleKey } from '../support/sample-records.ts';
-import { addedUp, HOUR, manyNames, requestsIn, usageOf } from '../usage/support/sample-usage.ts';
+import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-usage.ts';
 
-const APPLIED = { kind: 'applied' };
+const APPLIED = { kind: 'applied', requestsDropped: 0 };
+const HOUR_MS = 3_600_000;
 
 describe.each([
   ['Postgres', createPostgresRecords],
@@ -17,6 +18,7 @@ describe.each([
 ])('the usage history in %s', (_name, create) => {
   let store: TestRecords;
   let history: UsageHistory;
+  let lastId = 0;
   beforeAll(async () => {
     store = await create();
     history = new PostgresUsageHistory(store.records.db);
@@ -29,75 +31,181 @@ describe.each([
     return key.id;
   }
 
-  const batch = (keyId: string, id: number, sums: UsageSums): UsageBatch => ({ keyId, id, sums });
-  const withoutHours = (sums: UsageSums) => ({ ...sums, hours: new Map() });
+  /** Batches of different shards have nothing to do with each other: here all are of one. */
+  function batchOf(...slices: readonly UsageSlice[]): UsageBatch {
+    lastId += 1;
+    return { shard: 7, source: 'test', id: lastId, slices, writers: new Map() };
+  }
+
+  const requestsOf = (key: KeyHistory) => [
+    key.totals.requests,
+    requestsIn(key.endpoints.values()),
+    requestsIn(key.customers.values()),
+  ];
+
+  async function rowsOf(table: 'usage_hours' | 'usage_endpoint_days' | 'usage_customer_days', keyId: string) {
+    return store.records.db.selectFrom(table).selectAll().where('key_id', '=', keyId).execute();
+  }
+
+  async function sumOf(table: Parameters<typeof rowsOf>[0], keyId: string): Promise<number> {
+    return requestsIn(await rowsOf(table, keyId));
+  }
 
   it('has nothing of a key that was not used', async () => {
-    expect(await history.read(await newKey())).toEqual({ lastId: 0, sums: usageOf() });
+    const { totals, endpoints, customers } = await history.read(await newKey());
+    expect([totals, endpoints.size, customers.size]).toEqual([noCounts(), 0, 0]);
   });
 
-  it('adds up batches of many keys at once, by endpoint, customer and hour', async () => {
+  it('adds up batches of many keys, by endpoint, customer and hour', async () => {
     const keyIds = await Promise.all(Array.from({ length: 20 }, newKey));
-    const first = usageOf(
-      { endpoint: '/ü\\"{}', customer: 'NULL', forwardedUs: 5_000_000_000, times: 4_000 },
-      { endpoint: '/b', customer: '__proto__', successful: false, hour: HOUR + 1 },
-    );
-    const second = usageOf({ endpoint: '/b', customer: 'x', times: 3 }, { endpoint: '', customer: '' });
-    const shuffled = keyIds.toReversed();
-    expect(await history.apply(shuffled.map((id) => batch(id, 1_790_000_000_000_001, first)))).toEqual(
-      keyIds.map(() => APPLIED),
-    );
-    expect(await history.apply(keyIds.map((id) => batch(id, 1_790_000_000_000_002, second)))).toEqual(
-      keyIds.map(() => APPLIED),
-    );
-    const sum = addedUp([first, second]);
+    const first = (keyId: string) =>
+      sliceOf(
+        keyId,
+        { endpoint: '/ü\\"{}', customer: 'NULL', forwardedUs: 5_000_000_000, times: 4_000 },
+        { endpoint: '/b', customer: '__proto__', successful: false, hour: HOUR + 1 },
+      );
+    const second = (keyId: string) =>
+      sliceOf(keyId, { endpoint: '/b', customer: 'x', times: 3 }, { endpoint: '', customer: '' });
+    expect(await history.apply(batchOf(...keyIds.toReversed().map(first)))).toEqual(APPLIED);
+    const last = batchOf(...keyIds.map(second));
+    expect(await history.apply(last)).toEqual(APPLIED);
     for (const keyId of keyIds) {
-      expect(await history.read(keyId)).toEqual({ lastId: 1_790_000_000_000_002, sums: withoutHours(sum) });
-      expect(await history.readHours(keyId, HOUR)).toEqual({
-        lastId: 1_790_000_000_000_002,
-        hours: sum.hours,
-      });
-      expect((await history.readHours(keyId, HOUR + 1)).hours.size).toBe(1);
+      const { lastIds, totals, endpoints, customers } = await history.read(keyId);
+      if (shardOf(keyId) === 7) expect(lastIds.get('test')).toBe(last.id);
+      expect(totals).toMatchObject({ requests: 4005, successful: 4004, forwarded: 4000 });
+      expect(requestsByName(endpoints)).toEqual({ '/ü\\"{}': 4000, '/b': 4, '': 1 });
+      expect(requestsByName(customers)).toEqual({ NULL: 4000, ['__proto__']: 1, x: 3, '': 1 });
+      expect(await sumOf('usage_hours', keyId)).toBe(4005);
+      expect(await sumOf('usage_endpoint_days', keyId)).toBe(4005);
+      expect(await sumOf('usage_customer_days', keyId)).toBe(4005);
     }
   });
 
-  it('adds a batch once, whoever applies it how often', async () => {
-    const [keyId, other] = [await newKey(), await newKey()];
-    const once = batch(keyId, 7, usageOf({ times: 3 }));
-    expect(await history.apply([once])).toEqual([APPLIED]);
-    expect(await history.apply([batch(other, 1, usageOf({})), once])).toEqual([
-      APPLIED,
-      { kind: 'applied_before' },
-    ]);
-    expect(await history.apply([batch(keyId, 9, usageOf({}))])).toEqual([APPLIED]);
-    expect(await history.apply([once])).toEqual([{ kind: 'overtaken', lastId: 9 }]);
-    const { lastId, sums } = await history.read(keyId);
-    expect({ lastId, ...sums.totals }).toMatchObject({ lastId: 9, requests: 4 });
-    expect(requestsIn((await history.readHours(keyId, 0)).hours.values())).toBe(4);
-  });
-
-  it('gives 500 endpoints and 1000 customers of a key a row, over all batches, and sums the rest', async () => {
+  it('keeps rows by hour and by day with every count, under the plan that applied', async () => {
     const keyId = await newKey();
-    const batches = [manyNames(450, 'a'), manyNames(1100, 'b'), manyNames(10, 'c'), manyNames(450, 'a')];
-    for (const [index, sums] of batches.entries()) await history.apply([batch(keyId, index + 1, sums)]);
-    const { sums } = await history.read(keyId);
-    expect(sums.totals.requests).toBe(2010);
-    expect([sums.endpoints.size, sums.customers.size]).toEqual([501, 1001]);
-    expect(requestsIn(sums.endpoints.values())).toBe(2010);
-    expect(requestsIn(sums.customers.values())).toBe(2010);
-    expect(sums.endpoints.get('/a449')?.requests).toBe(2);
-    expect(sums.endpoints.get(OTHER)?.requests).toBe(1050 + 10);
-    expect(sums.customers.get(OTHER)?.requests).toBe(550 + 10);
+    const counts: Counts = {
+      requests: 10,
+      successful: 5,
+      forwarded: 8,
+      forwardedUs: 7000,
+      bytesIn: 11,
+      bytesOut: 12_000_000_000,
+      rateLimited: 2,
+      clientErrors: 3,
+      serverErrors: 1,
+      shadowLimited: 4,
+    };
+    const slice: UsageSlice = {
+      ...sliceOf(keyId),
+      hours: new Map([[HOUR, counts]]),
+      endpoints: new Map([['/a', counts]]),
+      customers: new Map([['c', counts]]),
+    };
+    await history.apply(batchOf(slice, { ...slice, planId: '' }));
+    await history.apply(batchOf(slice));
+    const twice = {
+      requests: 20,
+      successful: 10,
+      forwarded: 16,
+      forwarded_us: 14_000,
+      rate_limited: 4,
+      client_errors: 6,
+      server_errors: 2,
+      shadow_limited: 8,
+      bytes_in: 22,
+      bytes_out: 24_000_000_000,
+    };
+    const hour = new Date(HOUR * HOUR_MS);
+    const day = hour.toISOString().slice(0, 10);
+    expect(await rowsOf('usage_hours', keyId)).toContainEqual({
+      key_id: keyId,
+      hour,
+      plan_id: 'gold',
+      ...twice,
+    });
+    for (const [table, name] of [
+      ['usage_endpoint_days', '/a'] as const,
+      ['usage_customer_days', 'c'] as const,
+    ]) {
+      const rows = await rowsOf(table, keyId);
+      expect(rows).toContainEqual({ key_id: keyId, day, plan_id: 'gold', name, ...twice });
+      expect(rows.map(({ plan_id, requests }) => [plan_id, requests]).toSorted()).toEqual([
+        ['', 10],
+        ['gold', 20],
+      ]);
+    }
   });
 
-  it('drops batches of keys that do not exist or were deleted, and takes the others', async () => {
+  it('says when a key was last used', async () => {
+    const keyId = await newKey();
+    for (const lastUsedAtS of [1_800_000_000, 1_700_000_000]) {
+      await history.apply(batchOf({ ...sliceOf(keyId, {}), lastUsedAtS }));
+    }
+    const { rows } = await sql<{ at: Date }>`
+      SELECT last_used_at AS at FROM usage_totals WHERE key_id = ${keyId}`.execute(store.records.db);
+    expect(rows).toEqual([{ at: new Date(1_800_000_000_000) }]);
+  });
+
+  it('adds a batch once, however often it is applied', async () => {
+    const keyId = await newKey();
+    const once = batchOf(sliceOf(keyId, { times: 3 }));
+    expect(await history.apply(once)).toEqual(APPLIED);
+    expect(await history.apply(once)).toEqual({ kind: 'applied_before' });
+    expect(await history.apply(batchOf(sliceOf(keyId, {})))).toEqual(APPLIED);
+    expect(await history.apply(once)).toEqual({ kind: 'outdated' });
+    expect(requestsOf(await history.read(keyId))).toEqual([4, 4, 4]);
+    expect(await sumOf('usage_hours', keyId)).toBe(4);
+  });
+
+  it('tells sources apart, whose ids mean nothing to each other', async () => {
+    const keyId = await newKey();
+    const shard = shardOf(keyId);
+    for (const [source, id] of [
+      ['one', 900],
+      ['two', 100],
+      ['two', 100],
+    ] as const) {
+      await history.apply({ shard, source, id, slices: [sliceOf(keyId, {})], writers: new Map() });
+    }
+    const { lastIds, totals } = await history.read(keyId);
+    expect([lastIds.get('one'), lastIds.get('two'), totals.requests]).toEqual([900, 100, 2]);
+  });
+
+  it('knows which writes are in the batches that it has', async () => {
+    const writers = new Map([
+      ['one', 5],
+      ['two', 8],
+    ]);
+    await history.apply({ ...batchOf(), writers });
+    await history.apply({ ...batchOf(), writers: new Map([['one', 4]]) });
+    expect(await history.hasWrite(7, 'one', 5)).toBe(true);
+    expect(await history.hasWrite(7, 'one', 6)).toBe(false);
+    expect(await history.hasWrite(8, 'one', 5)).toBe(false);
+    expect(await history.hasWrite(7, 'three', 1)).toBe(false);
+  });
+
+  it('gives 500 endpoints and 1000 customers of a key a row, first come, first served', async () => {
+    const keyId = await newKey();
+    const batches = [manyNames(keyId, 450, 'a'), manyNames(keyId, 1100, 'b'), manyNames(keyId, 450, 'a')];
+    for (const slice of batches) await history.apply(batchOf(slice));
+    const { totals, endpoints, customers } = await history.read(keyId);
+    expect(totals.requests).toBe(2000);
+    expect([endpoints.size, customers.size]).toEqual([501, 1001]);
+    expect([endpoints.get('/a449')?.requests, endpoints.get('/b49')?.requests]).toEqual([2, 1]);
+    expect([endpoints.get(OTHER)?.requests, customers.get(OTHER)?.requests]).toEqual([1050, 550]);
+    const days = await rowsOf('usage_endpoint_days', keyId);
+    expect(requestsByName(new Map(days.map((row) => [row.name, row])))).toEqual(requestsByName(endpoints));
+  });
+
+  it('drops what belongs to keys that do not exist or were deleted, and takes the rest', async () => {
     const [keyId, deleted] = [await newKey(), await newKey()];
-    await history.apply([batch(deleted, 1, usageOf({}))]);
+    await history.apply(batchOf(sliceOf(deleted, { times: 5 })));
     await store.records.keys.delete(deleted);
-    expect(await history.read(deleted)).toEqual({ lastId: 0, sums: usageOf() });
-    const batches = [deleted, 'key_never_was', keyId].map((id) => batch(id, 2, usageOf({})));
-    expect(await history.apply(batches)).toEqual([{ kind: 'key_gone' }, { kind: 'key_gone' }, APPLIED]);
-    for (const table of ['usage_totals', 'usage_by_endpoint', 'usage_by_customer', 'usage_by_hour']) {
+    const slices = [deleted, 'key_never_was', keyId].map((id) => sliceOf(id, { times: 2 }));
+    expect(await history.apply(batchOf(...slices))).toEqual({ kind: 'applied', requestsDropped: 4 });
+    expect(requestsOf(await history.read(deleted))).toEqual([0, 0, 0]);
+    expect(requestsOf(await history.read(keyId))).toEqual([2, 2, 2]);
+    for (const table of ['usage_totals', 'usage_by_endpoint', 'usage_by_customer']) {
       const { rows } = await sql`SELECT 1 FROM ${sql.table(table)} WHERE key_id = ${deleted}`.execute(
         store.records.db,
       );
@@ -105,52 +213,92 @@ describe.each([
     }
   });
 
-  it('forgets what a key was used for when asked to', async () => {
+  it('keeps the hours and days of a deleted key', async () => {
     const keyId = await newKey();
-    await history.apply([batch(keyId, 1, usageOf({}))]);
-    await history.erase(keyId);
-    expect(await history.read(keyId)).toEqual({ lastId: 0, sums: usageOf() });
-    expect((await history.readHours(keyId, 0)).hours.size).toBe(0);
+    await history.apply(batchOf(sliceOf(keyId, { times: 5 })));
+    await store.records.keys.delete(keyId);
+    expect(await sumOf('usage_hours', keyId)).toBe(5);
+    expect(await sumOf('usage_endpoint_days', keyId)).toBe(5);
+    expect(await sumOf('usage_customer_days', keyId)).toBe(5);
   });
 
-  it('removes hours before a given one, a few at a time, and leaves totals and later hours', async () => {
-    const keyId = await newKey();
-    const hours = Array.from({ length: 10 }, (_, index) => ({ hour: 1000 + index }));
-    await history.apply([batch(keyId, 1, usageOf(...hours))]);
-    expect(await history.prune(1006, 4)).toBe(4);
-    expect(await history.prune(1006, 4)).toBe(2);
-    expect(await history.prune(1006, 4)).toBe(0);
-    expect([...(await history.readHours(keyId, 0)).hours.keys()]).toEqual([1006, 1007, 1008, 1009]);
-    expect((await history.read(keyId)).sums.totals.requests).toBe(10);
+  it('drops the months that are too old, and makes this one and the next', async () => {
+    const own = await create();
+    const { db } = own.records;
+    const months = new PostgresUsageHistory(db);
+    const at = (text: string) => Date.parse(text);
+    await own.records.keys.insert({ ...sampleKey(), id: 'key_of_months' });
+    const pruneAt = (now: string, since: string) =>
+      months.prune({ nowMs: at(now), hoursSinceMs: at(since), daysSinceMs: at(since) });
+    await pruneAt('2026-01-15T00:00:00Z', '2025-10-15T00:00:00Z');
+    const hourOf = (text: string) => at(text) / HOUR_MS;
+    const used = ['2025-09-30T23:00:00Z', '2026-01-31T23:00:00Z', '2026-02-01T00:00:00Z'];
+    const slices = used.map((hour) => ({
+      ...sliceOf('key_of_months', { hour: hourOf(hour) }),
+      day: Math.floor(hourOf(hour) / 24),
+    }));
+    await months.apply(batchOf(...slices));
+    const kept = async () =>
+      (await db.selectFrom('usage_hours').select('hour').orderBy('hour').execute()).map(({ hour }) =>
+        hour.toISOString().slice(0, 13),
+      );
+    expect(await kept()).toEqual(['2025-09-30T23', '2026-01-31T23', '2026-02-01T00']);
+    await pruneAt('2026-02-15T00:00:00Z', '2026-01-15T00:00:00Z');
+    expect(await kept()).toEqual(['2026-01-31T23', '2026-02-01T00']);
+    await pruneAt('2026-03-15T00:00:00Z', '2026-02-01T00:00:00Z');
+    expect(await kept()).toEqual(['2026-02-01T00']);
+    const totals = await sql<{ hour: Date }>`SELECT hour FROM usage_total_hours ORDER BY hour`.execute(db);
+    expect(totals.rows).toEqual([{ hour: new Date('2026-02-01T00:00:00Z') }]);
+    const { rows } = await sql<{ name: string }>`
+      SELECT inhrelid::regclass::text AS name FROM pg_inherits
+      WHERE inhparent = 'usage_customer_days'::regclass ORDER BY 1`.execute(db);
+    expect(rows.map(({ name }) => name)).toEqual([
+      'usage_customer_days_2026_02',
+      'usage_customer_days_2026_03',
+      'usage_customer_days_2026_04',
+      'usage_customer_days_default',
+    ]);
+    await own.remove();
   });
 
-  it('takes the same batches from many at once without a deadlock, and counts them once', async () => {
+  it('takes a batch of one key as version 0.1 left it, and knows the same id', async () => {
+    const keyId = await newKey();
+    const left: UsageBatch = {
+      shard: shardOf(keyId),
+      source: KEY_LAYOUT,
+      id: 1000,
+      slices: [{ ...sliceOf(keyId, { times: 3 }), planId: '' }],
+      writers: new Map(),
+    };
+    expect(await history.apply(left)).toEqual(APPLIED);
+    expect(await history.apply(left)).toEqual({ kind: 'applied_before' });
+    await sql`UPDATE usage_totals SET last_batch = 2000 WHERE key_id = ${keyId}`.execute(store.records.db);
+    expect(await history.apply({ ...left, id: 1500 })).toEqual({ kind: 'outdated' });
+    const key = await history.read(keyId);
+    expect([key.lastIds.get(KEY_LAYOUT), ...requestsOf(key)]).toEqual([2000, 3, 3, 3]);
+    expect((await rowsOf('usage_hours', keyId)).map(({ plan_id }) => plan_id)).toEqual(['default']);
+  });
+
+  it('takes the same batches from many at once, and counts them once', async () => {
     const keyIds = await Promise.all(Array.from({ length: 30 }, newKey));
     const shuffled = () => keyIds.toSorted(() => Math.random() - 0.5);
-    const rounds = [1, 2, 3, 4, 5];
-    for (const id of rounds) {
-      await Promise.all(
-        rounds.map(() =>
-          history.apply(shuffled().map((keyId) => batch(keyId, id, manyNames(5, `${id % 2}`)))),
-        ),
-      );
+    for (const round of [1, 2, 3, 4, 5]) {
+      const batch = batchOf(...keyIds.map((keyId) => manyNames(keyId, 5, `${round % 2}`)));
+      const attempts = [1, 2, 3, 4, 5].map(() => {
+        const slices = shuffled().map((keyId) => manyNames(keyId, 5, `${round % 2}`));
+        return history.apply({ ...batch, slices });
+      });
+      const outcomes = await Promise.all(attempts);
+      expect(outcomes.filter(({ kind }) => kind === 'applied')).toHaveLength(1);
     }
     for (const keyId of keyIds) {
-      const { sums } = await history.read(keyId);
-      expect(sums.totals.requests).toBe(25);
-      expect(sums.endpoints.get('/11')?.requests).toBe(3);
+      const key = await history.read(keyId);
+      expect(requestsOf(key)).toEqual([25, 25, 25]);
+      expect(key.endpoints.get('/11')?.requests).toBe(3);
     }
   });
-
-  it('keeps its promise when keys are deleted while batches are applied', async () => {
-    const keyIds = await Promise.all(Array.from({ length: 20 }, newKey));
-    const apply = (id: number) => history.apply(keyIds.map((keyId) => batch(keyId, id, manyNames(3))));
-    await Promise.all([
-      apply(1),
-      ...keyIds.slice(10).map((keyId) => store.records.keys.delete(keyId)),
-      apply(1),
-    ]);
-    const read = await Promise.all(keyIds.map((keyId) => history.read(keyId)));
-    expect(read.map(({ sums }) => sums.totals.requests)).toEqual(keyIds.map((_, i) => (i < 10 ? 3 : 0)));
-  });
 });
+
+function requestsByName(list: ReadonlyMap<string, { readonly requests: number }>): object {
+  return Object.fromEntries([...list].map(([name, { requests }]) => [name, requests]));
+}

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
@@ -13,8 +14,7 @@ import { expectedUsage, mix } from '../usage/support/expected-usage.ts';
 import { openRedisUsage, silent } from '../usage/support/usage-stores.ts';
 
 const NOW_MS = Date.UTC(2030, 5, 1, 12, 30);
-const HOUR_MS = 3_600_000;
-const DAY_MS = 24 * HOUR_MS;
+const DAY_MS = 86_400_000;
 
 interface Stores {
   readonly records: TestRecords;
@@ -24,7 +24,11 @@ interface Stores {
 
 async function embedded(): Promise<Stores> {
   const records = await createEmbeddedRecords();
-  return { records, live: new InProcessLiveUsage(new ManualClock(NOW_MS)), close: () => records.remove() };
+  return {
+    records,
+    live: new InProcessLiveUsage(new ManualClock(NOW_MS), systemRandom),
+    close: () => records.remove(),
+  };
 }
 
 async function shared(): Promise<Stores> {
@@ -64,6 +68,7 @@ describe.each([
       random: systemRandom,
       log: silent,
       retentionDays: 90,
+      dailyRetentionDays: 400,
       ...pace,
     });
   }
@@ -85,7 +90,7 @@ describe.each([
     for (const keyId of keyIds) {
       expect(await usage.reader.read(keyId)).toEqual(expectedUsage(keyId, requests));
     }
-    expect(usage.stats.keysTallied).toBe(0);
+    expect(usage.stats.keysBuffered).toBe(0);
     expect(await usage.stop(5000)).toBe(true);
   });
 
@@ -95,32 +100,13 @@ describe.each([
     usage.start();
     const requests = mix(0, 500, [keyId]);
     for (const request of requests) usage.recorder.record(request);
-    expect(await stores.live.read(keyId)).toEqual([]);
+    expect(await stores.live.read([keyId])).toEqual([]);
     expect(await usage.stop(5000)).toBe(true);
     expect(await usageEvery(60_000).reader.read(keyId)).toEqual(expectedUsage(keyId, requests));
     if (!stores.live.isShared) {
       const history = new PostgresUsageHistory(stores.records.records.db);
-      expect((await history.read(keyId)).sums.totals.requests).toBe(500);
+      expect((await history.read(keyId)).totals.requests).toBe(500);
     }
-  });
-
-  it('has the hours with requests, whether they are in the history or not', async () => {
-    const keyId = await newKey();
-    const usage = usageEvery(60_000);
-    const [request] = mix(0, 1, [keyId]);
-    if (request === undefined) throw new Error('no request');
-    usage.recorder.record({ ...request, successful: true });
-    await usage.stop(5000);
-    clock.advance(2 * HOUR_MS);
-    usage.recorder.record({ ...request, successful: false });
-    usage.recorder.record({ ...request, successful: true });
-    await usage.stop(5000);
-    const hour = Math.floor(clock.nowMs() / HOUR_MS) * HOUR_MS;
-    expect(await usage.timeline.readHours(keyId, 0)).toEqual([
-      { startsAtMs: hour - 2 * HOUR_MS, requests: 1, successful: 1, failed: 0 },
-      { startsAtMs: hour, requests: 2, successful: 1, failed: 1 },
-    ]);
-    expect(await usage.timeline.readHours(keyId, hour)).toHaveLength(1);
   });
 
   it('has nothing of a deleted key, and drops what is recorded late', async () => {
@@ -129,11 +115,12 @@ describe.each([
     for (const request of mix(0, 100, [keyId])) usage.recorder.record(request);
     await usage.stop(5000);
     await stores.records.records.keys.delete(keyId);
-    await usage.eraser.erase(keyId);
-    for (const request of mix(0, 100, [keyId])) usage.recorder.record(request);
-    expect(await usage.stop(5000)).toBe(true);
-    expect(usage.stats.writer.recordsDropped).toBe(100);
-    expect(await usage.reader.read(keyId)).toEqual(expectedUsage(keyId, []));
+    const after = usageEvery(5);
+    for (const request of mix(0, 100, [keyId])) after.recorder.record(request);
+    after.start();
+    await until(async () => (await stores.live.read([keyId])).length === 0);
+    expect(await after.stop(5000)).toBe(true);
+    expect(await after.reader.read(keyId)).toEqual(expectedUsage(keyId, []));
   });
 
   it('drops at the flush what was recorded for a key that is gone, without holding up others', async () => {
@@ -148,22 +135,37 @@ describe.each([
     expect(await usage.stop(5000)).toBe(true);
   });
 
-  it('removes hours that are no longer kept when it starts', async () => {
+  it('keeps hours and days by month, and drops the months that are no longer kept', async () => {
     const keyId = await newKey();
     const usage = usageEvery(5);
+    usage.startPruning();
+    const { db } = stores.records.records;
     const [request] = mix(0, 1, [keyId]);
     if (request === undefined) throw new Error('no request');
+    const monthsOf = async (table: 'usage_hours' | 'usage_endpoint_days') => {
+      const { rows } = await sql<{ month: string }>`
+        SELECT DISTINCT tableoid::regclass::text AS month FROM ${sql.table(table)}
+        WHERE key_id = ${keyId} ORDER BY 1`.execute(db);
+      return rows.map(({ month }) => month);
+    };
+    await until(
+      async () =>
+        (
+          await sql`SELECT to_regclass('usage_hours_2030_06') AS month
+      WHERE to_regclass('usage_hours_2030_06') IS NOT NULL`.execute(db)
+        ).rows.length === 1,
+    );
     usage.recorder.record(request);
     usage.start();
-    await until(() => usage.stats.flusher.batchesApplied > 0);
-    clock.advance(91 * DAY_MS);
-    usage.recorder.record(request);
-    await until(() => usage.stats.flusher.batchesApplied > 1, { timeoutMs: 15_000 });
+    await until(async () => (await monthsOf('usage_endpoint_days')).length === 1);
+    expect(await monthsOf('usage_hours')).toEqual(['usage_hours_2030_06']);
     expect(await usage.stop(5000)).toBe(true);
+    clock.advance((90 + 31) * DAY_MS);
     const next = usageEvery(60_000);
     next.startPruning();
-    await until(async () => (await next.timeline.readHours(keyId, 0)).length === 1);
-    expect((await next.reader.read(keyId)).requests).toBe(2);
+    await until(async () => (await monthsOf('usage_hours')).length === 0);
+    expect(await monthsOf('usage_endpoint_days')).toEqual(['usage_endpoint_days_2030_06']);
+    expect((await next.reader.read(keyId)).requests).toBe(1);
     await next.stop(5000);
   });
 });

@@ -1,6 +1,8 @@
+import { createServer } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
 import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
@@ -46,27 +48,27 @@ async function lineOf(gateway: GatewayProcess | undefined, requestId: string): P
 
 /** Sends a request with a name. */
 async function send(path: string, requestId: string, credential?: string): Promise<Response> {
-  const answer = await fetch(`${fleet.replicas[0]?.url}${path}`, {
+  const response = await fetch(`${fleet.replicas[0]?.url}${path}`, {
     headers: {
       'x-request-id': requestId,
       ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
     },
   });
-  await answer.arrayBuffer();
-  return answer;
+  await response.arrayBuffer();
+  return response;
 }
 
 describe('the access log', () => {
-  it('has a line for each proxied request: id, key, route, status, bytes, timings, decision', async () => {
+  it('has a line for each proxied request, with key, status, timings and decision', async () => {
     await fleet.admin.makePlan('two', 2, 'hour');
     const { id, secret } = await fleet.admin.makeKey('logged', 'two');
-    const answer = await send('/v1/things?token=private', 'admitted-1', secret);
-    expect(answer.headers.get('x-request-id')).toBe('admitted-1');
+    const response = await send('/v1/things?token=private', 'allowed-1', secret);
+    expect(response.headers.get('x-request-id')).toBe('allowed-1');
     await send('/reset', 'reset-1', secret);
     await send('/v1/things', 'limited-1', secret);
     await send('/v1/things', 'unknown-1');
     const [replica] = fleet.replicas;
-    expect(await lineOf(replica, 'admitted-1')).toMatchObject({
+    expect(await lineOf(replica, 'allowed-1')).toMatchObject({
       level: 30,
       method: 'GET',
       path: '/v1/things',
@@ -74,7 +76,7 @@ describe('the access log', () => {
       keyId: id,
       status: 200,
       outcome: 'forwarded',
-      decision: 'admitted',
+      decision: 'allowed',
       bytes: 4,
       durationMs: expect.any(Number),
       gatewayMs: expect.any(Number),
@@ -82,29 +84,66 @@ describe('the access log', () => {
     expect(await lineOf(replica, 'reset-1')).toMatchObject({
       keyId: id,
       status: 502,
-      outcome: 'bad_gateway',
+      outcome: 'backend_error',
+      errorCode: 'bad_gateway',
+      cause: 'closed before the response',
+      backend: new URL(fleet.environment.BACKEND_URL ?? '').host,
+      attempts: expect.any(Number),
     });
     expect(await lineOf(replica, 'limited-1')).toMatchObject({
       keyId: id,
       status: 429,
-      outcome: 'rate_limited',
-      decision: 'denied',
+      outcome: 'limited',
+      decision: 'limited',
       bytes: 0,
     });
     const unknown = await lineOf(replica, 'unknown-1');
-    expect(unknown).toMatchObject({ status: 401, outcome: 'missing_api_key' });
+    expect(unknown).toMatchObject({ status: 401, outcome: 'unauthenticated', errorCode: 'missing_api_key' });
     expect(unknown).not.toHaveProperty('keyId');
   });
 
-  it('has a line for each management request, whose answer names it too', async () => {
-    const answer = await send('/consumer-api-key/key_unknown?x=private', 'managed-1', ROOT_TOKEN);
-    expect([answer.status, answer.headers.get('x-request-id')]).toEqual([404, 'managed-1']);
+  it('has a line for each management request, whose response names it too', async () => {
+    const response = await send('/consumer-api-key/key_unknown?x=private', 'managed-1', ROOT_TOKEN);
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([404, 'managed-1']);
     expect(await lineOf(fleet.replicas[0], 'managed-1')).toMatchObject({
       route: 'management',
       method: 'GET',
       path: '/consumer-api-key/key_unknown',
       status: 404,
+      operation: 'showConsumerKey',
+      outcome: 'invalid_request',
+      errorCode: 'key_not_found',
+      actor: 'root',
     });
+  });
+
+  it('says why the backend can not be reached, and once when that begins and ends', async () => {
+    const port = await freePort();
+    const gateway = await another({ BACKEND_URL: `http://127.0.0.1:${port}` });
+    const { secret } = await fleet.admin.makeKey('unreachable');
+    const events = (event: string) =>
+      gateway
+        .output()
+        .split('\n')
+        .filter((line) => line.includes(`"event":"${event}"`)).length;
+    const statuses = [await statusOf(gateway.url, secret), await statusOf(gateway.url, secret)];
+    expect(statuses).toEqual([502, 502]);
+    const lines = () => linesOf(gateway).filter(({ cause }) => cause === 'ECONNREFUSED');
+    await until(() => lines().length === 2);
+    expect(lines()[0]).toMatchObject({ status: 502, backend: `127.0.0.1:${port}`, attempts: 1 });
+    expect([events('backend_unreachable'), events('backend_reachable')]).toEqual([1, 0]);
+
+    const backend = createServer((_req, res) => res.end('ok')).listen(port, '127.0.0.1');
+    try {
+      await until(async () => {
+        expect(await statusOf(gateway.url, secret)).toBe(200);
+        return events('backend_reachable') === 1;
+      });
+      expect(events('backend_unreachable')).toBe(1);
+    } finally {
+      backend.closeAllConnections();
+      backend.close();
+    }
   });
 
   it('shows no credential, wherever a client puts one', async () => {
@@ -112,8 +151,8 @@ describe('the access log', () => {
     const encoded = `%${secret.charCodeAt(0).toString(16)}${secret.slice(1)}`;
     for (const path of [`/a/${secret}/b`, `/a/${encoded}/b`, `/x-${secret}`, `/a/${ROOT_TOKEN}/b`]) {
       await send(path, secret, secret);
-      const answer = await send(path, 'the-last-one', secret);
-      expect(answer.status).toBe(200);
+      const response = await send(path, 'the-last-one', secret);
+      expect(response.status).toBe(200);
     }
     await send('/as-an-id', ROOT_TOKEN, secret);
     await send('/after-all', 'careless-1', secret);

@@ -9,14 +9,14 @@ import { spawnNode } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-const DEMO = resolve(import.meta.dirname, '../../src/demo.ts');
+const DEMO = resolve(import.meta.dirname, '../../src/cli/demo.ts');
 
 let demo: ReturnType<typeof spawnNode>;
 
 beforeAll(async () => {
   await requireProgram('curl', 'curl');
   demo = spawnNode(DEMO, { LOG_LEVEL: 'info' });
-  await until(() => demo.child.exitCode !== null || demo.output().includes('Ctrl-C'), { timeoutMs: 25_000 });
+  await until(() => demo.child.exitCode !== null || demo.output().includes('Ctrl-C'), { timeoutMs: 90_000 });
 });
 afterAll(() => void demo.child.kill('SIGKILL'));
 
@@ -28,14 +28,14 @@ async function paste(heading: string): Promise<string> {
 }
 
 describe('the demo', () => {
-  it('answers the curl lines that it printed', async () => {
+  it('responds to the curl lines that it printed', async () => {
     const statuses = (await paste('With the key')).match(/\d{3}$/gm);
     expect(statuses).toEqual(['200', '200', '200', '200', '200', '429']);
     expect(await paste('Without a key')).toMatch(/"missing_api_key".*\n401\n$/);
     expect(JSON.parse(await paste('What the key was used for'))).toMatchObject({
       usage: { rateLimits: { limit: 5, remaining: 0 } },
     });
-    expect(await paste("The limits in the answer's header fields")).toMatch(
+    expect(await paste("The limits in the response's header fields")).toMatch(
       /RateLimit-Policy: "demo";q=5;w=60[\s\S]*tollgate_requests_total/,
     );
   });

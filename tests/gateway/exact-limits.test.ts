@@ -17,7 +17,7 @@ async function remaining(keyId: string): Promise<number> {
 }
 
 describe('three replicas', () => {
-  it('admit exactly the limit under 100 requests in flight, in each of several windows', async () => {
+  it('allow exactly the limit under 100 requests in flight, in each of several windows', async () => {
     await fleet.admin.makePlan('exact', 250, '3 seconds');
     const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
     for (let window = 0; window < 3; window++) {
@@ -28,22 +28,49 @@ describe('three replicas', () => {
     }
   });
 
+  it('are exact in three windows of different lengths, with what each rejects counted in none', async () => {
+    const additionalLimits = [
+      { limitId: 'day', limit: 400, period: 'day' },
+      { limitId: 'short', limit: 150, period: '10 minutes' },
+    ];
+    const plan = { limit: 250, period: 'hour', additionalLimits };
+    expect((await fleet.admin.call('PUT', '/rate-limit/three', plan)).status).toBe(201);
+    const { id, secret } = await fleet.admin.makeKey('three', 'three');
+    const limits = async () => (await fleet.admin.call('GET', `/consumer-api-key/${id}/limits`)).body.limits;
+    const send = () => burst(urls, { secret, requests: 500, inFlight: 100 });
+    const reset = (limitId: string) =>
+      fleet.admin.call('POST', `/consumer-api-key/${id}/limits/reset`, { limitId });
+
+    expect(await send()).toEqual({ 200: 150, 429: 350 });
+    expect(await limits()).toMatchObject([{ used: 150 }, { used: 150 }, { used: 150 }]);
+    await reset('short');
+    expect(await send()).toEqual({ 200: 100, 429: 400 });
+    expect(await limits()).toMatchObject([{ used: 250 }, { used: 250 }, { used: 100 }]);
+    await reset('main');
+    await reset('short');
+    expect(await send()).toEqual({ 200: 150, 429: 350 });
+    expect(await limits()).toMatchObject([{ used: 150 }, { used: 400 }, { used: 150 }]);
+    await reset('short');
+    expect(await send()).toEqual({ 429: 500 });
+    expect(await limits()).toMatchObject([{ used: 150 }, { used: 400 }, { used: 0 }]);
+  });
+
   it('count a window that is open over replicas, and say the same of it everywhere', async () => {
     await fleet.admin.makePlan('shared', 10, 'hour');
     const { id, secret } = await fleet.admin.makeKey('shared', 'shared');
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       urls.map((url) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
     );
-    expect(answers.map((answer) => answer.headers.get('x-ratelimit-remaining')).toSorted()).toEqual([
+    expect(responses.map((response) => response.headers.get('x-ratelimit-remaining')).toSorted()).toEqual([
       '7',
       '8',
       '9',
     ]);
-    expect(new Set(answers.map((answer) => answer.headers.get('x-ratelimit-reset'))).size).toBe(1);
+    expect(new Set(responses.map((response) => response.headers.get('x-ratelimit-reset'))).size).toBe(1);
     const { rateLimits } = (await fleet.admin.detail(id)).usage;
     expect(rateLimits).toMatchObject({ limit: 10, remaining: 7 });
     expect(Date.parse(rateLimits.resetTime) / 1000).toBe(
-      Number(answers[0]?.headers.get('x-ratelimit-reset')),
+      Number(responses[0]?.headers.get('x-ratelimit-reset')),
     );
   });
 

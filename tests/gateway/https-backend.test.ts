@@ -61,10 +61,10 @@ async function ask(
   });
   try {
     const { secret } = await new Admin(gateway.url).makeKey('over TLS');
-    const answer = await fetch(`${gateway.url}/a//b?c=%20d`, {
+    const response = await fetch(`${gateway.url}/a//b?c=%20d`, {
       headers: { authorization: `Bearer ${secret}` },
     });
-    return { status: answer.status, text: await answer.text(), url: gateway.url };
+    return { status: response.status, text: await response.text(), url: gateway.url };
   } finally {
     await gateway.stop();
   }
@@ -72,19 +72,19 @@ async function ask(
 
 describe('an HTTPS backend', () => {
   it('gets its own name in SNI and Host, and the base path before the path as it came', async () => {
-    const answer = await ask({ NODE_EXTRA_CA_CERTS: certificate('ca.pem') });
-    expect(answer).toMatchObject({ status: 200, text: 'over TLS' });
+    const response = await ask({ NODE_EXTRA_CA_CERTS: certificate('ca.pem') });
+    expect(response).toMatchObject({ status: 200, text: 'over TLS' });
     expect(seen).toEqual([
       {
         serverName: 'localhost',
         host: `localhost:${port}`,
-        forwardedHost: new URL(answer.url).host,
+        forwardedHost: new URL(response.url).host,
         url: '/base/a//b?c=%20d',
       },
     ]);
   });
 
-  it('whose certificate nobody vouches for is a 502 that does not tell the URL', async () => {
+  it('whose certificate is not trusted is a 502 that does not show the URL', async () => {
     const before = seen.length;
     const { status, text } = await ask({});
     expect([status, JSON.parse(text).code]).toEqual([502, 'bad_gateway']);

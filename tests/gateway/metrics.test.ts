@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { type IncomingMessage, request } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OUTCOMES } from '../../src/observability/outcomes.ts';
 import { burst, statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { startGateway } from '../support/gateway.ts';
@@ -12,7 +13,7 @@ const SWITCHING = 'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUp
 
 let fleet: Fleet;
 let url: string;
-/** Lets the backend answer /wait. */
+/** Lets the backend response /wait. */
 let release = (): void => {};
 
 beforeAll(async () => {
@@ -49,6 +50,23 @@ async function upgrade(secret: string): Promise<Socket> {
 }
 
 describe('the metrics', () => {
+  it('count management requests by endpoint and outcome', async () => {
+    const before = await scrape();
+    await fleet.admin.makeKey('managed');
+    await fleet.admin.call('GET', '/consumer-api-key/key_unknown');
+    await fleet.admin.call('GET', '/consumer-api-key/no/such/path');
+    const after = await scrape();
+    const added = (operation: string, outcome: string) => {
+      const [now, then] = [after, before].map((text) =>
+        sum(text, 'tollgate_management_requests_total', { operation, outcome }),
+      );
+      return (now ?? 0) - (then ?? 0);
+    };
+    expect(added('createConsumerKey', 'served')).toBe(1);
+    expect(added('showConsumerKey', 'invalid_request')).toBe(1);
+    expect(added('none', 'invalid_request')).toBe(1);
+  });
+
   it('count every request once, in the class that it belongs to', async () => {
     await fleet.admin.makePlan('three', 3, 'hour');
     const { secret } = await fleet.admin.makeKey('counted', 'three');
@@ -59,37 +77,39 @@ describe('the metrics', () => {
     const added = (name: string, labels: Readonly<Record<string, string>>) =>
       sum(after, name, labels) - sum(before, name, labels);
     expect(
-      added('tollgate_requests_total', { outcome: 'admitted', method: 'GET', status_class: '2xx' }),
+      added('tollgate_requests_total', { outcome: 'forwarded', method: 'GET', status_class: '2xx' }),
     ).toBe(3);
     expect(added('tollgate_requests_total', { outcome: 'limited', status_class: '4xx' })).toBe(7);
     expect(added('tollgate_requests_total', { outcome: 'unauthenticated' })).toBe(1);
     expect(added('tollgate_requests_total', {})).toBe(11);
     expect(added('tollgate_request_duration_seconds_count', {})).toBe(11);
-    expect(added('tollgate_limiter_decisions_total', { kind: 'admitted', mode: 'shared' })).toBe(3);
-    expect(added('tollgate_limiter_decisions_total', { kind: 'denied' })).toBe(7);
+    expect(added('tollgate_limiter_decisions_total', { kind: 'allowed', mode: 'shared' })).toBe(3);
+    expect(added('tollgate_limiter_decisions_total', { kind: 'limited' })).toBe(7);
   });
 
-  it('answer a denial that was just given without asking Redis again', async () => {
+  it('count rejections that were repeated from the cache without a call to Redis', async () => {
     await fleet.admin.makePlan('one', 1, 'hour');
-    const { secret } = await fleet.admin.makeKey('denied', 'one');
+    const { secret } = await fleet.admin.makeKey('limited', 'one');
     await burst([url], { secret, requests: 2, inFlight: 1 });
     const before = await scrape();
     await burst([url], { secret, requests: 20, inFlight: 1 });
-    const local = sum(await scrape(), 'tollgate_limiter_decisions_total', { mode: 'local_denial' });
-    expect(local).toBeGreaterThan(sum(before, 'tollgate_limiter_decisions_total', { mode: 'local_denial' }));
+    const local = sum(await scrape(), 'tollgate_limiter_decisions_total', { mode: 'cached_rejection' });
+    expect(local).toBeGreaterThan(
+      sum(before, 'tollgate_limiter_decisions_total', { mode: 'cached_rejection' }),
+    );
   });
 
-  it('count a request that is refused for its head', async () => {
-    const before = sum(await scrape(), 'tollgate_requests_total', { outcome: 'bad_request' });
+  it('count a request that is rejected for its head', async () => {
+    const before = sum(await scrape(), 'tollgate_requests_total', { outcome: 'invalid_request' });
     const { hostname, port } = new URL(url);
     const socket = connect(Number(port), hostname).resume();
     socket.end('GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n');
     await once(socket, 'close');
-    const labels = { outcome: 'bad_request', method: 'other', status_class: '4xx' };
+    const labels = { outcome: 'invalid_request', method: 'other', status_class: '4xx' };
     expect(sum(await scrape(), 'tollgate_requests_total', labels)).toBe(before + 1);
   });
 
-  it('say what is going on now: requests, upgraded connections, connections to the backend', async () => {
+  it('count requests, upgraded connections and backend connections of this moment', async () => {
     const { secret } = await fleet.admin.makeKey('watched');
     await burst([url], { secret, requests: 4, inFlight: 1 });
     const before = await scrape();
@@ -99,8 +119,8 @@ describe('the metrics', () => {
     const socket = await upgrade(secret);
     const during = await scrape();
     expect(sum(during, 'tollgate_upgrades_open')).toBe(1);
-    expect(sum(during, 'tollgate_backend_connects_total')).toBeGreaterThan(
-      sum(before, 'tollgate_backend_connects_total'),
+    expect(sum(during, 'tollgate_backend_connections_opened_total')).toBeGreaterThan(
+      sum(before, 'tollgate_backend_connections_opened_total'),
     );
     release();
     await (await waiting).text();
@@ -109,13 +129,13 @@ describe('the metrics', () => {
     await until(async () => sum(await scrape(), 'tollgate_upgrades_open') === 0);
   });
 
-  it('name keys only when they are told to, and then the busiest alone', async () => {
+  it('name keys only when configured to, and then only the busiest', async () => {
     const quiet = await fleet.admin.makeKey('quiet');
     const busy = await fleet.admin.makeKey('busy');
     await burst([url], { secret: quiet.secret, requests: 1, inFlight: 1 });
     await burst([url], { secret: busy.secret, requests: 40, inFlight: 2 });
     const text = await scrape();
-    expect(sum(text, 'tollgate_key_requests_total', { key_id: busy.id, outcome: 'admitted' })).toBe(40);
+    expect(sum(text, 'tollgate_key_requests_total', { key_id: busy.id, outcome: 'forwarded' })).toBe(40);
     expect(text.match(/key_[0-9A-Z]{26}/g)).toEqual([busy.id]);
   });
 
@@ -144,5 +164,11 @@ describe('the metrics', () => {
       ([, name, type]) => `${name} ${type}`,
     );
     expect(rows.toSorted()).toEqual(exposed.toSorted());
+  });
+
+  it('have outcomes that are each described in docs/metrics.md, and no others are', () => {
+    const documented = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+    const rows = [...documented.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name);
+    expect(rows.filter((name) => !name?.startsWith('tollgate_'))).toEqual([...OUTCOMES]);
   });
 });

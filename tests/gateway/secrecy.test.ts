@@ -21,7 +21,7 @@ beforeAll(async () => {
   const call = (path: string, credential: string) =>
     fetch(`${url}${path}`, {
       headers: { authorization: `Bearer ${credential}`, cookie: 'session=private-cookie' },
-    }).then((answer) => answer.text());
+    }).then((response) => response.text());
   // Every way for a request to end, with credentials of every kind in every place.
   const bodies = await Promise.all([
     call('/fine?token=private-query', secret),

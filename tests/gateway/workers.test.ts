@@ -38,8 +38,8 @@ async function metric(pattern: RegExp): Promise<number> {
   return Number(pattern.exec(text)?.[1]);
 }
 
-const ADMITTED = /^tollgate_requests_total\{[^}]*outcome="admitted"[^}]*\} (\d+)$/m;
-const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="admitted"\} (\d+)$/m;
+const ALLOWED = /^tollgate_requests_total\{[^}]*outcome="forwarded"[^}]*\} (\d+)$/m;
+const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="forwarded"\} (\d+)$/m;
 const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
 
 describe('two workers', () => {
@@ -48,7 +48,7 @@ describe('two workers', () => {
     await admin.makePlan('workers', 60, 'hour');
     const { id, secret } = await admin.makeKey('workers', 'workers');
     expect(await burst([gateway.url], { secret, requests: 100, inFlight: 40 })).toEqual({ 200: 60, 429: 40 });
-    expect(await metric(ADMITTED)).toBe(60);
+    expect(await metric(ALLOWED)).toBe(60);
     expect(await metric(/^tollgate_ready (\d+)$/m)).toBe(2);
     await until(async () => (await admin.detail(id)).usage.totalRequests === 100);
   });
@@ -69,25 +69,25 @@ describe('two workers', () => {
     const { secret } = await admin.makeKey('counting', 'counting');
     // So many connections that the system gives each worker some.
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
-    expect(await metric(ADMITTED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(100);
     const cpuSeconds = await metric(CPU_SECONDS);
     process.kill(gateway.workerPids()[0] ?? Number.NaN, 'SIGKILL');
     await until(() => gateway.output().includes('a worker died'));
-    expect(await metric(ADMITTED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(100);
     expect(await metric(OBSERVED)).toBe(100);
     expect(await metric(CPU_SECONDS)).toBeGreaterThanOrEqual(cpuSeconds);
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
-    expect(await metric(ADMITTED)).toBe(200);
+    expect(await metric(ALLOWED)).toBe(200);
     expect(await metric(OBSERVED)).toBe(200);
   });
 
-  it('are ready within 2 s while one of them is stuck, and do not forget what that one had counted', async () => {
+  it('are ready while one of them is stuck, and keep what that one had counted', async () => {
     const admin = new Admin(gateway.url);
     await admin.makePlan('counting', 1000, 'hour');
     const { secret } = await admin.makeKey('counting', 'counting');
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
-    expect(await metric(ADMITTED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(100);
     const stuck = gateway.workerPids()[0] ?? Number.NaN;
     process.kill(stuck, 'SIGSTOP');
     try {
@@ -96,14 +96,14 @@ describe('two workers', () => {
         const probe = await fetch(`${gateway.opsUrl}/readyz`, { signal: AbortSignal.timeout(2000) });
         return probe.ok && (await probe.text()).includes('1 of 2 ready');
       });
-      expect(await metric(ADMITTED)).toBe(100);
+      expect(await metric(ALLOWED)).toBe(100);
       expect(await metric(OBSERVED)).toBe(100);
       await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 1);
     } finally {
       process.kill(stuck, 'SIGCONT');
     }
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
-    expect(await metric(ADMITTED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(100);
   });
 
   it('name a store that hangs while they start', async () => {
@@ -119,11 +119,11 @@ describe('two workers', () => {
       { isReady: false },
     );
     try {
-      await until(async () => (await readyz(unready.opsUrl)).components.postgres === 'no answer in time');
+      await until(async () => (await readyz(unready.opsUrl)).components.postgres === 'no response in time');
       // This one begins a new check of the store, which takes longer than a worker may.
       expect(await readyz(unready.opsUrl)).toMatchObject({
         status: 503,
-        components: { postgres: 'no answer in time' },
+        components: { postgres: 'no response in time' },
       });
     } finally {
       await unready.stop();
@@ -176,6 +176,7 @@ describe('two workers', () => {
       HOST: '203.0.113.1',
     });
     expect(code).toBe(1);
-    expect(output).toContain('could not start');
+    expect(output).toContain('This machine has no address 203.0.113.1: set HOST');
+    expect(output).toMatch(/^A worker ended with code 1 before it listened/m);
   });
 });

@@ -22,7 +22,7 @@ describe('readBearer', () => {
     'Bearer a\u0000',
     'Bearer a\n',
     'Bearer "abc"',
-  ])('refuses the bearer scheme without a token68: %j', (value) => {
+  ])('rejects the bearer scheme without a token68: %j', (value) => {
     expect(readBearer(value).kind).not.toBe('token');
   });
 
@@ -30,7 +30,7 @@ describe('readBearer', () => {
     expect(readBearer(`${scheme} tg_abc-._~+/==`)).toEqual({ kind: 'token', token: 'tg_abc-._~+/==' });
   });
 
-  it('answers for any value, and gives back exactly the token that was sent', () => {
+  it('accepts any value, and returns exactly the token that was sent', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary' }), (value) => readBearer(value).kind !== undefined));
     const token = fc.stringMatching(/^[A-Za-z0-9\-._~+/]+=*$/);
     fc.assert(

@@ -18,7 +18,7 @@ describe('RootTokens', () => {
   });
 
   it.each(['Bearer', `Bearer ${FIRST}x`, `Bearer ${FIRST.slice(0, -1)}`, `Bearer ${FIRST} ${SECOND}`])(
-    'refuses %j',
+    'rejects %j',
     (line) => {
       expect(() => tokens.authenticate([line])).toThrow(
         expect.objectContaining({ code: 'invalid_root_token' }),
@@ -26,7 +26,7 @@ describe('RootTokens', () => {
     },
   );
 
-  it('refuses two lines, even when both are right', () => {
+  it('rejects two lines, even when both are right', () => {
     const line = `Bearer ${FIRST}`;
     expect(() => tokens.authenticate([line, line])).toThrow(expect.objectContaining({ code: 'bad_request' }));
   });

@@ -17,7 +17,7 @@ describe('the format of secrets', () => {
     expect(createSecret('tg', systemRandom)).not.toBe(createSecret('tg', systemRandom));
   });
 
-  it('stays the same for the same randomness, so that secrets in use stay valid over releases', () => {
+  it('is the same for the same randomness, so that secrets stay valid over releases', () => {
     expect(createSecret('tg', bytes(0))).toBe('tg_0000000000000000000000000000004fdrUr');
   });
 
@@ -52,7 +52,7 @@ describe('the format of secrets', () => {
     );
   });
 
-  it('refuses garbage of any length', () => {
+  it('rejects garbage of any length', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (text) => !isWellFormedSecret(text)),
     );

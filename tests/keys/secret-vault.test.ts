@@ -39,7 +39,7 @@ describe('the vault', () => {
     expect(() => vault.open('key_1', Buffer.concat([sealed, Buffer.of(0)]))).toThrow(UnreadableSecret);
   });
 
-  it('opens and finds what was stored under an older encryption key, and seals under the first', () => {
+  it('opens what older encryption keys sealed, and seals under the first', () => {
     expect(rotated.open('key_1', vault.seal('key_1', 'secret'))).toBe('secret');
     expect(rotated.lookups('secret')).toEqual([rotated.lookup('secret'), vault.lookup('secret')]);
     const onlyNew = new SecretVault([NEW], systemRandom);
@@ -47,7 +47,7 @@ describe('the vault', () => {
     expect(() => vault.open('key_1', rotated.seal('key_1', 'secret'))).toThrow(/not among ENCRYPTION_KEY/);
   });
 
-  it('makes look-up values that are repeatable, differ by secret and by encryption key, and do not show the secret', () => {
+  it('makes repeatable fingerprints that differ by secret and by encryption key', () => {
     expect(vault.lookup('secret')).toEqual(new SecretVault([OLD], systemRandom).lookup('secret'));
     expect(vault.lookup('secret')).toHaveLength(32);
     expect(vault.lookup('secret')).not.toEqual(vault.lookup('secret2'));
@@ -60,7 +60,7 @@ describe('the vault', () => {
     expect(vault.lookup('secret').toString('base64')).toBe(LOOKUP_OF_THE_FIRST_RELEASE);
   });
 
-  it('refuses encryption keys of another length, and none at all', () => {
+  it('rejects encryption keys of another length, and none at all', () => {
     expect(() => new SecretVault([randomBytes(31)], systemRandom)).toThrow('32 bytes');
     expect(() => new SecretVault([], systemRandom)).toThrow('needs an encryption key');
   });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { CircuitBreaker, CircuitOpen, type CircuitState } from '../../src/limiter/circuit-breaker.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import { quota, subject } from '../support/limiter-stores.ts';
+import { subject } from '../support/limiter-stores.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const UNAVAILABLE: Decision = { kind: 'unavailable', cause: new Error('away') };
 const STALE: Decision = { kind: 'stale' };
 
-/** Keeps the questions until the test answers them. */
+/** Keeps the questions until the test responds to them. */
 class WaitingLimiter implements RateLimiter {
   readonly waiting: ((decision: Decision) => void)[] = [];
   asked = 0;
@@ -15,10 +15,7 @@ class WaitingLimiter implements RateLimiter {
     this.asked += 1;
     this.waiting.push(decided);
   }
-  async peek() {
-    return { used: 0, resetAtMs: null, nowMs: 0 };
-  }
-  answer(decision: Decision): void {
+  respond(decision: Decision): void {
     this.waiting.shift()?.(decision);
   }
 }
@@ -36,23 +33,23 @@ function setUp() {
   });
   const decisions: Decision[] = [];
   const ask = () => breaker.decide(subject('key_1'), (decision) => decisions.push(decision));
-  const askAndAnswer = (decision: Decision, times = 1) => {
+  const roundTrip = (decision: Decision, times = 1) => {
     for (let time = 0; time < times; time += 1) {
       ask();
-      inner.answer(decision);
+      inner.respond(decision);
     }
   };
-  return { clock, inner, states, breaker, decisions, ask, askAndAnswer };
+  return { clock, inner, states, breaker, decisions, ask, roundTrip };
 }
 
 describe('the circuit breaker', () => {
-  it('opens after failures in a row, and then answers at once without asking', () => {
-    const { inner, breaker, decisions, ask, askAndAnswer } = setUp();
-    askAndAnswer(UNAVAILABLE, 2);
-    askAndAnswer(STALE);
-    askAndAnswer(UNAVAILABLE, 2);
+  it('opens after failures in a row, and then responds at once without asking', () => {
+    const { inner, breaker, decisions, ask, roundTrip } = setUp();
+    roundTrip(UNAVAILABLE, 2);
+    roundTrip(STALE);
+    roundTrip(UNAVAILABLE, 2);
     expect(breaker.state).toBe('closed');
-    askAndAnswer(UNAVAILABLE);
+    roundTrip(UNAVAILABLE);
     expect(breaker.state).toBe('open');
     ask();
     expect(inner.asked).toBe(6);
@@ -60,30 +57,30 @@ describe('the circuit breaker', () => {
   });
 
   it('opens when half of many calls fail, though never in a row', () => {
-    const { breaker, askAndAnswer } = setUp();
+    const { breaker, roundTrip } = setUp();
     for (let round = 0; round < 9; round += 1) {
-      askAndAnswer(STALE);
-      askAndAnswer(UNAVAILABLE);
+      roundTrip(STALE);
+      roundTrip(UNAVAILABLE);
     }
     expect(breaker.state).toBe('closed');
-    askAndAnswer(STALE);
-    askAndAnswer(UNAVAILABLE);
+    roundTrip(STALE);
+    roundTrip(UNAVAILABLE);
     expect(breaker.state).toBe('open');
   });
 
   it('forgets failures of long ago', () => {
-    const { clock, breaker, askAndAnswer } = setUp();
+    const { clock, breaker, roundTrip } = setUp();
     for (let round = 0; round < 40; round += 1) {
-      askAndAnswer(STALE);
-      askAndAnswer(UNAVAILABLE);
+      roundTrip(STALE);
+      roundTrip(UNAVAILABLE);
       clock.advance(1000);
     }
     expect(breaker.state).toBe('closed');
   });
 
-  it('lets one trial through after the pause, and closes when it is answered', () => {
-    const { clock, inner, states, ask, askAndAnswer } = setUp();
-    askAndAnswer(UNAVAILABLE, 3);
+  it('lets one trial through after the pause, and closes when it succeeds', () => {
+    const { clock, inner, states, ask, roundTrip } = setUp();
+    roundTrip(UNAVAILABLE, 3);
     clock.advance(99);
     ask();
     expect(inner.asked).toBe(3);
@@ -91,57 +88,47 @@ describe('the circuit breaker', () => {
     ask();
     ask();
     expect(inner.asked).toBe(4);
-    inner.answer(STALE);
+    inner.respond(STALE);
     ask();
     expect(inner.asked).toBe(5);
     expect(states).toEqual(['open', 'half-open', 'closed']);
   });
 
-  it('doubles the pause with each trial that fails, up to the longest, and starts over once closed', () => {
-    const { clock, inner, breaker, askAndAnswer, ask } = setUp();
-    askAndAnswer(UNAVAILABLE, 3);
+  it('doubles the pause with each failed trial, up to the longest, until it closes', () => {
+    const { clock, inner, breaker, roundTrip, ask } = setUp();
+    roundTrip(UNAVAILABLE, 3);
     for (const pauseMs of [100, 200, 300, 300]) {
       clock.advance(pauseMs - 1);
       const { asked } = inner;
       ask();
       expect(inner.asked).toBe(asked);
       clock.advance(1);
-      askAndAnswer(UNAVAILABLE);
+      roundTrip(UNAVAILABLE);
       expect(inner.asked).toBe(asked + 1);
       expect(breaker.state).toBe('open');
     }
     expect(breaker.openings).toBe(1);
     clock.advance(300);
-    askAndAnswer(STALE);
-    askAndAnswer(UNAVAILABLE, 3);
+    roundTrip(STALE);
+    roundTrip(UNAVAILABLE, 3);
     expect(breaker.openings).toBe(2);
     clock.advance(100);
     ask();
     expect(breaker.state).toBe('half-open');
   });
 
-  it('learns nothing from answers to calls made before it opened', () => {
+  it('learns nothing from responses to calls made before it opened', () => {
     const { clock, inner, breaker, decisions, ask } = setUp();
     for (let time = 0; time < 5; time += 1) ask();
-    for (let time = 0; time < 3; time += 1) inner.answer(UNAVAILABLE);
+    for (let time = 0; time < 3; time += 1) inner.respond(UNAVAILABLE);
     expect(breaker.state).toBe('open');
     clock.advance(100);
     ask();
-    inner.answer(UNAVAILABLE);
-    inner.answer(STALE);
+    inner.respond(UNAVAILABLE);
+    inner.respond(STALE);
     expect(breaker.state).toBe('half-open');
-    inner.answer(STALE);
+    inner.respond(STALE);
     expect(breaker.state).toBe('closed');
     expect(decisions).toHaveLength(6);
-  });
-
-  it('refuses to peek while open, and not when it could try', async () => {
-    const { clock, breaker, askAndAnswer } = setUp();
-    askAndAnswer(UNAVAILABLE, 3);
-    await expect(breaker.peek('key_1', quota(1, 'hour'))).rejects.toMatchObject({
-      code: 'store_unavailable',
-    });
-    clock.advance(100);
-    await expect(breaker.peek('key_1', quota(1, 'hour'))).resolves.toMatchObject({ used: 0 });
   });
 });

@@ -1,130 +1,205 @@
 import { describe, expect, it } from '@jest/globals';
 import { CircuitOpen } from '../../src/limiter/circuit-breaker.ts';
-import type { UncountedRequests } from '../../src/limiter/count-restorer.ts';
+import type { UncountedUnits } from '../../src/limiter/count-restorer.ts';
+import { DegradedWindows } from '../../src/limiter/degraded-windows.ts';
 import { type FailureMode, FailureModeLimiter } from '../../src/limiter/failure-mode.ts';
-import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { UncountedLedger } from '../../src/limiter/uncounted-ledger.ts';
-import { WindowTable } from '../../src/limiter/window-table.ts';
-import { quota, subject } from '../support/limiter-stores.ts';
+import {
+  counted,
+  type FlatDecision,
+  flat,
+  quota,
+  subject,
+  type TestSubject,
+} from '../support/limiter-stores.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 function setUp(mode: FailureMode, cause: Error = new CircuitOpen()) {
   const clock = new ManualClock(Date.UTC(2026, 0));
-  const answers: { inner: Decision; liveReplicas: number } = {
+  const responses: { inner: Decision; liveReplicas: number } = {
     inner: { kind: 'unavailable', cause },
     liveReplicas: 3,
   };
   const inner: RateLimiter = {
-    decide: (_subject: LimitSubject, decided: (decision: Decision) => void) => decided(answers.inner),
-    peek: async () => ({ used: 7, resetAtMs: null, nowMs: 0 }),
+    decide: (_subject: LimitSubject, decided: (decision: Decision) => void) => decided(responses.inner),
   };
   const uncounted: string[] = [];
   let shared = 0;
   const limiter = new FailureModeLimiter(inner, {
     mode,
     clock,
-    local: new InProcessRateLimiter(new WindowTable(), clock),
-    liveReplicas: () => answers.liveReplicas,
-    onUncounted: (keyId) => uncounted.push(keyId),
+    liveReplicas: () => responses.liveReplicas,
+    onUncounted: ({ keyId }) => uncounted.push(keyId),
     onShared: () => {
       shared += 1;
     },
   });
-  const ask = (fields: Partial<LimitSubject> = {}): Decision => {
-    const decisions: Decision[] = [];
+  const ask = (fields: Partial<TestSubject> = {}): FlatDecision => {
+    const decisions: FlatDecision[] = [];
     limiter.decide(subject('key_1', { fresh: false, quota: quota(10, 'hour'), ...fields }), (decision) =>
-      decisions.push(decision),
+      decisions.push(flat(decision)),
     );
     const [decision] = decisions;
     if (decision === undefined || decisions.length > 1) throw new Error(`decided ${decisions.length} times`);
     return decision;
   };
-  return { clock, answers, limiter, ask, uncounted, sharedCalls: () => shared };
+  return { clock, responses, limiter, ask, uncounted, sharedDecisions: () => shared };
 }
 
 describe('the failure mode', () => {
-  it('local admits the limit divided by the live replicas, rounded up, on the copy at hand', () => {
+  it('local allows the limit divided by the live replicas, rounded up', () => {
     const { ask, limiter, uncounted } = setUp('local');
     const kinds = Array.from({ length: 6 }, () => ask().kind);
-    expect(kinds).toEqual(['admitted', 'admitted', 'admitted', 'admitted', 'denied', 'denied']);
-    expect(ask({ version: '9.9' })).toMatchObject({ kind: 'denied', degraded: true });
-    expect(limiter.degraded).toEqual({ admitted: 4, denied: 3, unlimited: 0, stale: 0, unavailable: 0 });
+    expect(kinds).toEqual(['allowed', 'allowed', 'allowed', 'allowed', 'limited', 'limited']);
+    expect(ask({ version: '9.9' })).toMatchObject({ kind: 'limited', degraded: true });
+    expect(limiter.degraded).toEqual({ allowed: 4, limited: 3, unlimited: 0, stale: 0, unavailable: 0 });
     expect(limiter.shared.unavailable).toBe(7);
     expect(uncounted).toHaveLength(4);
   });
 
-  it('local follows the number of live replicas, and admits one request at least', () => {
-    const { ask, answers } = setUp('local');
-    answers.liveReplicas = 50;
-    expect(ask()).toMatchObject({ kind: 'admitted', remaining: 0, degraded: true });
-    expect(ask().kind).toBe('denied');
-    answers.liveReplicas = 1;
-    expect(ask()).toMatchObject({ kind: 'admitted', remaining: 8 });
+  it('local follows the number of live replicas, and allows one request at least', () => {
+    const { ask, responses } = setUp('local');
+    responses.liveReplicas = 50;
+    expect(ask()).toMatchObject({ kind: 'allowed', remaining: 0, degraded: true });
+    expect(ask().kind).toBe('limited');
+    responses.liveReplicas = 1;
+    expect(ask()).toMatchObject({ kind: 'allowed', remaining: 8 });
   });
 
   it('local opens a new window when the old one ends', () => {
-    const { ask, clock, answers } = setUp('local');
-    answers.liveReplicas = 10;
-    expect(ask().kind).toBe('admitted');
-    expect(ask().kind).toBe('denied');
+    const { ask, clock, responses } = setUp('local');
+    responses.liveReplicas = 10;
+    expect(ask().kind).toBe('allowed');
+    expect(ask().kind).toBe('limited');
     clock.advance(3_600_000);
-    expect(ask().kind).toBe('admitted');
+    expect(ask().kind).toBe('allowed');
   });
 
-  it('notes as uncounted only what the breaker refused: a call that failed may have been counted', () => {
+  describe('local, after a shared decision', () => {
+    const HOUR_MS = 3_600_000;
+    const AHEAD_MS = 12_345_678;
+
+    /** The shared clock is far ahead of ours; the window ends half an hour after the shared count was asked last. */
+    function afterShared(words: readonly { remaining: number | 'none' }[]) {
+      const gateway = setUp('local');
+      const { inner } = gateway.responses;
+      const nowMs = gateway.clock.nowMs() + AHEAD_MS;
+      const times = { nowMs, resetAtMs: nowMs + HOUR_MS / 2, degraded: false };
+      for (const { remaining } of words) {
+        gateway.responses.inner =
+          remaining === 'none'
+            ? counted('limited', { used: 10, ...times })
+            : counted('allowed', { used: 10 - remaining, ...times });
+        gateway.ask();
+      }
+      gateway.responses.inner = inner;
+      return { ...gateway, resetAtMs: times.resetAtMs };
+    }
+
+    it.each([[[{ remaining: 0 }]], [[{ remaining: 3 }, { remaining: 'none' as const }]]])(
+      'allows nothing in a used-up window until its reset by the shared clock: %j',
+      (words) => {
+        const { ask, clock, resetAtMs } = afterShared(words);
+        expect(ask()).toMatchObject({ kind: 'limited', resetAtMs, degraded: true });
+        clock.advance(HOUR_MS / 2 - 1);
+        expect(ask()).toMatchObject({ kind: 'limited', nowMs: resetAtMs - 1 });
+        clock.advance(1);
+        expect(ask()).toMatchObject({ kind: 'allowed', remaining: 3 });
+      },
+    );
+
+    it('allows the share of what was left, until its reset', () => {
+      const { ask, clock } = afterShared([{ remaining: 7 }, { remaining: 4 }]);
+      expect([ask(), ask(), ask()].map(({ kind }) => kind)).toEqual(['allowed', 'allowed', 'limited']);
+      clock.advance(HOUR_MS / 2);
+      expect(ask()).toMatchObject({ kind: 'allowed', remaining: 3 });
+    });
+
+    it('starts again from each reply of the shared limiter', () => {
+      const { ask, responses, clock } = afterShared([{ remaining: 3 }]);
+      expect([ask().kind, ask().kind]).toEqual(['allowed', 'limited']);
+      const away = responses.inner;
+      const nowMs = clock.nowMs() + AHEAD_MS;
+      responses.inner = counted('allowed', { used: 4, nowMs, resetAtMs: nowMs + 1000 });
+      ask();
+      responses.inner = away;
+      expect([ask().kind, ask().kind, ask().kind]).toEqual(['allowed', 'allowed', 'limited']);
+    });
+
+    it('follows a changed limit, and opens another window for another period', () => {
+      const { ask } = afterShared([{ remaining: 0 }]);
+      expect(ask().kind).toBe('limited');
+      expect(ask({ quota: quota(13, 'hour') })).toMatchObject({ kind: 'allowed', remaining: 0 });
+      expect(ask({ quota: quota(9, 'hour') }).kind).toBe('limited');
+      expect(ask({ quota: quota(9, 'day') })).toMatchObject({ kind: 'allowed', remaining: 2 });
+    });
+
+    it('remembers a bounded number of keys', () => {
+      const windows = new DegradedWindows(new ManualClock(0), 2);
+      const word = counted('limited', { used: 10, nowMs: 0, resetAtMs: HOUR_MS });
+      for (const keyId of ['a', 'b', 'c']) windows.learn(subject(keyId), word);
+      expect(['c', 'b', 'a'].map((keyId) => windows.decide(subject(keyId), 1).kind)).toEqual([
+        'limited',
+        'limited',
+        'allowed',
+      ]);
+    });
+  });
+
+  it('notes as uncounted only what was not sent: a failed call may have been counted', () => {
     const { ask, uncounted } = setUp('local', new Error('Command timed out'));
-    expect(ask().kind).toBe('admitted');
+    expect(ask().kind).toBe('allowed');
     expect(uncounted).toEqual([]);
   });
 
-  it('local admits a key without a quota', () => {
+  it('local allows a key without a quota', () => {
     expect(setUp('local').ask({ quota: null })).toEqual({ kind: 'unlimited', degraded: true });
   });
 
-  it('open admits everything, degraded', () => {
+  it('open allows everything, degraded', () => {
     const { ask, limiter } = setUp('open');
     expect(ask()).toEqual({ kind: 'unlimited', degraded: true });
     expect(limiter.degraded.unlimited).toBe(1);
   });
 
-  it('closed passes on that nothing was decided', () => {
+  it('closed passes `unavailable` on', () => {
     const { ask, limiter } = setUp('closed');
     expect(ask()).toEqual({ kind: 'unavailable', cause: expect.any(CircuitOpen) });
     expect(limiter.degraded.unavailable).toBe(1);
   });
 
   it.each<FailureMode>(['local', 'open', 'closed'])(
-    '%s leaves every answer of the shared limiter alone',
+    '%s leaves every response of the shared limiter alone',
     (mode) => {
-      const { ask, answers, limiter, sharedCalls } = setUp(mode);
+      const { ask, responses, limiter, sharedDecisions } = setUp(mode);
       const decisions: Decision[] = [
-        { kind: 'admitted', remaining: 1, resetAtMs: 2, nowMs: 1, degraded: false },
-        { kind: 'denied', resetAtMs: 2, nowMs: 1, degraded: false },
+        counted('allowed'),
+        counted('limited'),
         { kind: 'unlimited', degraded: false },
         { kind: 'stale' },
       ];
       for (const decision of decisions) {
-        answers.inner = decision;
-        expect(ask()).toBe(decision);
+        responses.inner = decision;
+        expect(ask()).toEqual(flat(decision));
       }
-      expect(limiter.shared).toEqual({ admitted: 1, denied: 1, unlimited: 1, stale: 1, unavailable: 0 });
-      expect(sharedCalls()).toBe(4);
+      expect(limiter.shared).toEqual({ allowed: 1, limited: 1, unlimited: 1, stale: 1, unavailable: 0 });
+      expect(sharedDecisions()).toBe(2);
     },
   );
 
   it.each<FailureMode>(['local', 'open', 'closed'])(
     '%s is degraded from its first decision on, until the shared limiter decides again',
     (mode) => {
-      const { ask, answers, limiter } = setUp(mode, new Error('Command timed out'));
+      const { ask, responses, limiter } = setUp(mode, new Error('Command timed out'));
       expect(limiter.isDegraded).toBe(false);
-      const unavailable = answers.inner;
+      const unavailable = responses.inner;
       ask();
       expect(limiter.isDegraded).toBe(true);
-      answers.inner = { kind: 'stale' };
+      responses.inner = { kind: 'stale' };
       ask();
       expect(limiter.isDegraded).toBe(false);
-      answers.inner = unavailable;
+      responses.inner = unavailable;
       ask();
       expect(limiter.isDegraded).toBe(true);
     },
@@ -140,53 +215,48 @@ describe('the failure mode', () => {
     clock.advance(1);
     expect(limiter.isDegraded).toBe(false);
   });
-
-  it('peeks at the shared count', async () => {
-    expect(await setUp('local').limiter.peek('key_1', quota(1, 'hour'))).toMatchObject({ used: 7 });
-  });
 });
 
 describe('the ledger of uncounted requests', () => {
   const hourly = quota(10, 'hour');
 
-  function ledger(capacity = 10, restore: (requests: UncountedRequests) => Promise<void> = async () => {}) {
-    const clock = new ManualClock(1000);
-    const restored: UncountedRequests[] = [];
+  function ledger(capacity = 10, restore: (requests: UncountedUnits) => Promise<void> = async () => {}) {
+    const restored: UncountedUnits[] = [];
     const restorer = {
-      restore: async (requests: UncountedRequests) => {
+      restore: async (requests: UncountedUnits) => {
         restored.push(requests);
         await restore(requests);
       },
     };
-    return { clock, restored, ledger: new UncountedLedger({ restorer, clock, capacity }) };
+    return { restored, ledger: new UncountedLedger({ restorer, capacity }) };
   }
 
-  it('gives back once what was admitted in windows that are still open', async () => {
-    const { clock, restored, ledger: uncounted } = ledger();
-    uncounted.note('ended', hourly, 1500);
-    uncounted.note('open', hourly, 1500);
-    uncounted.note('open', hourly, 9000);
-    uncounted.note('open', hourly, 9000);
-    clock.advance(600);
-    await uncounted.giveBack();
-    await uncounted.giveBack();
-    expect(restored).toEqual([{ keyId: 'open', quota: hourly, count: 2 }]);
+  it('gives back once what was allowed in windows that are still open', async () => {
+    const { restored, ledger: uncounted } = ledger();
+    uncounted.note(subject('ended'), counted('allowed', { limit: hourly, resetAtMs: 1500 }));
+    uncounted.note(subject('open'), counted('allowed', { limit: hourly, resetAtMs: 1500 }));
+    uncounted.note(subject('open'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    uncounted.note(subject('open'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    await uncounted.giveBack(1600);
+    await uncounted.giveBack(1600);
+    expect(restored).toEqual([{ keyId: 'open', limit: hourly, customerId: '', units: 2 }]);
     expect(uncounted.givenBack).toBe(2);
     expect(uncounted.size).toBe(0);
   });
 
   it('does not try again what failed, and never rejects', async () => {
     const { restored, ledger: uncounted } = ledger(10, () => Promise.reject(new Error('away')));
-    uncounted.note('key', hourly, 9000);
-    await uncounted.giveBack();
-    await uncounted.giveBack();
+    uncounted.note(subject('key'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    await uncounted.giveBack(1600);
+    await uncounted.giveBack(1600);
     expect(restored).toHaveLength(1);
     expect(uncounted.givenBack).toBe(0);
   });
 
   it('is bounded', () => {
     const { ledger: uncounted } = ledger(2);
-    for (const keyId of ['a', 'b', 'c', 'a']) uncounted.note(keyId, hourly, 9000);
+    for (const keyId of ['a', 'b', 'c', 'a'])
+      uncounted.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
     expect(uncounted.size).toBe(2);
   });
 });

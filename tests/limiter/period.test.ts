@@ -4,6 +4,7 @@ import {
   PERIOD_RULE,
   type Period,
   parsePeriod,
+  periodFault,
   periodSeconds,
   windowEndMs,
 } from '../../src/limiter/period.ts';
@@ -31,7 +32,7 @@ const anyCase = (text: string) =>
     );
 
 describe('parsePeriod', () => {
-  it('reads a unit in words with a count before it, in any case, exactly when the total is 1 s to 366 d', () => {
+  it('reads a count and a unit in any case exactly when the total is 1 s to 366 d', () => {
     const units = fc.constantFrom(...(Object.keys(SECONDS) as (keyof typeof SECONDS)[]));
     fc.assert(
       fc.property(
@@ -62,6 +63,10 @@ describe('parsePeriod', () => {
     ]) {
       expect(token(text)).toBe('3600000');
     }
+    for (const text of ['1minute', '1min', '60 sec', '60secs', 'min', 'MIN'])
+      expect(token(text)).toBe('60000');
+    expect(token('48hours')).toBe(token('2 days'));
+    expect(token('60 min')).toBe(token('hour'));
     for (const text of ['week', '7 days', '7d', 'P1W', 'P7D']) expect(token(text)).toBe('604800000');
     for (const text of ['month', '1 month', 'P1M', 'p0y1m']) expect(token(text)).toBe('1mo');
     for (const text of ['year', '1 years', '12 months', 'P1Y', 'P12M']) expect(token(text)).toBe('12mo');
@@ -73,11 +78,10 @@ describe('parsePeriod', () => {
     ' ',
     'hour ',
     ' hour',
-    '1hour',
     '1 h',
     '1 m',
-    '15 min',
-    '15mins',
+    '15 mi',
+    '15minuts',
     '1mo',
     '2w',
     '-1 hour',
@@ -121,11 +125,38 @@ describe('parsePeriod', () => {
     '1e3 seconds',
     '0x10 seconds',
     'constructor',
-  ])('refuses %j', (text) => {
+  ])('rejects %j', (text) => {
     expect(parsePeriod(text)).toBeUndefined();
   });
 
-  it('refuses a long text without reading it, and never throws', () => {
+  it.each([
+    ['0 seconds', 'it is shorter than 1 second'],
+    ['367d', 'it is longer than 366 days'],
+    ['9999999999s', 'it is longer than 366 days'],
+    ['13 months', 'it is longer than 12 months'],
+    ['0 months', 'it is shorter than 1 month'],
+    [' hour', 'it has blanks around it'],
+    ['1.5 hours', 'its count is not a whole number'],
+    ['-1 hour', 'its count has a sign'],
+    ['P-1D', 'its count has a sign'],
+    ['P1M1D', 'months, years and weeks do not combine with other units'],
+    ['P1W1D', 'months, years and weeks do not combine with other units'],
+    ['PT', 'it is no ISO 8601 duration'],
+    ['60', 'it has no unit'],
+    ['3 fortnights', 'its unit is not known'],
+    ['1\u00a0hour', 'it has characters that no period has'],
+    ['x'.repeat(49), 'it has more than 48 characters'],
+    ['1 hour 30 minutes', 'it has none of these forms'],
+  ])('says which rule %j breaks', (text, fault) => {
+    expect(periodFault(text)).toBe(fault);
+  });
+
+  it('finds no fault with a period', () => {
+    for (const text of ['hour', '48hours', '1min', '60 min', 'PT15M', 'P1M'])
+      expect(periodFault(text)).toBeUndefined();
+  });
+
+  it('rejects a long text without reading it, and never throws', () => {
     expect(parsePeriod(`${'0'.repeat(1_000_000)}1 hour`)).toBeUndefined();
     expect(parsePeriod(`1${' '.repeat(100_000)}hour`)).toBeUndefined();
     fc.assert(fc.property(fc.string(), (text) => void parsePeriod(text)));
@@ -154,7 +185,7 @@ describe('windowEndMs', () => {
     expect(endOf('2099-12-31T12:00:00.000Z', 2)).toBe('2100-02-28T12:00:00.000Z');
   });
 
-  it('ends in the month asked for, on the same day or the last one, at the same time of day', () => {
+  it('ends in the right month, on the same day or the last, at the same time', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 0, max: Date.UTC(2200, 0) }),

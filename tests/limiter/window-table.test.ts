@@ -34,7 +34,7 @@ describe('the window table', () => {
     const asked = subject('kept', { quota: quota(2, 'hour') });
     await decide(limiter, asked);
     for (let index = 0; index < 1000; index += 1) await decide(limiter, subject(`key_${index}`));
-    expect(await decide(limiter, asked)).toMatchObject({ kind: 'admitted', remaining: 0 });
+    expect(await decide(limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 0 });
     expect(table.size).toBe(1001);
   });
 });
@@ -45,16 +45,16 @@ describe('a version in the process', () => {
     const copy = subject('key', { fresh: false });
     await decide(limiter, subject('key'));
     clock.advance(3_599_999);
-    expect((await decide(limiter, copy)).kind).toBe('admitted');
+    expect((await decide(limiter, copy)).kind).toBe('allowed');
     clock.advance(1);
     expect((await decide(limiter, copy)).kind).toBe('stale');
 
-    await versions.announce(['key']);
+    await versions.markStale(['key']);
     clock.advance(29_999);
     await decide(limiter, subject('key'));
     expect((await decide(limiter, copy)).kind).toBe('stale');
     clock.advance(1);
     await decide(limiter, subject('key'));
-    expect((await decide(limiter, copy)).kind).toBe('admitted');
+    expect((await decide(limiter, copy)).kind).toBe('allowed');
   });
 });

@@ -14,7 +14,7 @@ afterAll(() => management.stop());
 
 /** Bytes as they are, whatever type they claim to have. */
 function sendRaw(
-  method: 'post' | 'patch',
+  method: 'post' | 'put' | 'patch',
   path: string,
   contentType: string | undefined,
   bytes: string | Buffer,
@@ -25,7 +25,7 @@ function sendRaw(
 }
 
 const withBody = ENDPOINTS.filter(({ body }) => body !== undefined).map(({ method, path, body }) => ({
-  method: method as 'post' | 'patch',
+  method: method as 'post' | 'put' | 'patch',
   path: path.replace(/\{\w+\}/, 'default'),
   fields: Object.keys(body?.properties ?? {}),
 }));
@@ -39,13 +39,13 @@ describe.each(withBody)('the body of $method $path', ({ method, path, fields }) 
     'application/json; charset=iso-8859-1',
     'application',
     'multipart/form-data; boundary=x',
-  ])('is refused as %s', async (contentType) => {
+  ])('is rejected as %s', async (contentType) => {
     const { body } = await sendRaw(method, path, contentType, '{"name": "n"}').expect(415);
     expect(body.code).toBe('unsupported_media_type');
   });
 
   it.each(['gzip', 'br', 'deflate', 'gzip, identity', 'x'])(
-    'is refused with the coding %s',
+    'is rejected with the coding %s',
     async (coding) => {
       const request = sendRaw(method, path, JSON_TYPE, '{"name": "n"}').set('Content-Encoding', coding);
       expect((await request.expect(415)).body.code).toBe('unsupported_media_type');
@@ -88,7 +88,7 @@ describe.each(withBody)('the body of $method $path', ({ method, path, fields }) 
     },
   );
 
-  it('is refused above 64 KiB, announced or in chunks', async () => {
+  it('is rejected above 64 KiB, announced or in chunks', async () => {
     const large = JSON.stringify({ name: 'x'.repeat(64 * 1024) });
     expect((await sendRaw(method, path, JSON_TYPE, large).expect(413)).body.code).toBe('body_too_large');
     const chunked = management.send(method, path).type('json');

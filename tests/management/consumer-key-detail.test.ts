@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Quota } from '../../src/limiter/rate-limiter.ts';
+import { subject } from '../support/limiter-stores.ts';
 import { type Replacements, START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const running: TestManagement[] = [];
@@ -27,6 +27,13 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       secret,
       createdAt: '2026-02-03T04:05:06Z',
       lastUpdated: '2026-02-03T04:05:06Z',
+      enabled: true,
+      expiresAt: null,
+      rateLimitId: null,
+      externalId: null,
+      tags: [],
+      metadata: null,
+      overrides: {},
       usage: {
         totalRequests: 0,
         successfulRequests: 0,
@@ -41,10 +48,10 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
   });
 
   it('shows the open window: what remains, and the same reset as long as it is open', async () => {
-    const { id, grant } = await boundKey(3, 'minute');
+    const { id, snapshot } = await boundKey(3, 'minute');
     const path = `/consumer-api-key/${id}`;
     management.limiter.decide(
-      { keyId: id, version: grant.version, fresh: true, quota: grant.plan },
+      subject(id, { version: snapshot.version, limits: snapshot.plan?.limits.all ?? [] }),
       () => {},
     );
     const resetTime = '2026-02-03T04:06:07Z';
@@ -60,10 +67,10 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
   });
 
   it('never shows a negative remainder, even when the limit fell below what was used', async () => {
-    const { id, rateLimitId, grant } = await boundKey(3, 'minute');
+    const { id, rateLimitId, snapshot } = await boundKey(3, 'minute');
     for (let i = 0; i < 3; i += 1) {
       management.limiter.decide(
-        { keyId: id, version: grant.version, fresh: true, quota: grant.plan },
+        subject(id, { version: snapshot.version, limits: snapshot.plan?.limits.all ?? [] }),
         () => {},
       );
     }
@@ -111,14 +118,18 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
   });
 });
 
-/** A key bound to a new plan, and the grant that a replica would decide on. */
+/** A key bound to a new plan, and the snapshot that a replica would decide on. */
 async function boundKey(limit: number, period: string) {
   const { id } = await management.createKey();
   const { rateLimitId } = await management.createPlan({ limit, period });
   await management
     .send('post', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId })
     .expect(200);
-  const grant = await management.records.keys.findGrantById(id);
-  if (grant === undefined) throw new Error('the key that was just made is gone');
-  return { id, rateLimitId, grant: { version: grant.version, plan: grant.plan satisfies Quota | null } };
+  const snapshot = await management.records.keys.findSnapshotById(id);
+  if (snapshot === undefined) throw new Error('the key that was just made is gone');
+  return {
+    id,
+    rateLimitId,
+    snapshot,
+  };
 }

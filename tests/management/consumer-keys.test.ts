@@ -16,7 +16,7 @@ beforeAll(async () => {
 afterAll(() => management.stop());
 
 describe('POST /consumer-api-key/create', () => {
-  it('answers exactly id, name, secret and a createdAt without zone', async () => {
+  it('responds with exactly id, name, secret and a createdAt without zone', async () => {
     const { body, headers } = await management.send('post', CREATE, { name: 'Mobile app' }).expect(201);
     expect(body).toEqual({
       id: expect.stringMatching(KEY_ID),
@@ -63,7 +63,7 @@ describe('POST /consumer-api-key/create', () => {
     ['NUL', 'a\u0000b'],
     ['a C1 control', 'a\u0085b'],
     ['half a surrogate pair', 'a\ud800'],
-  ])('refuses a name that is %s', async (_what, name) => {
+  ])('rejects a name that is %s', async (_what, name) => {
     const { body } = await management.send('post', CREATE, { name }).expect(400);
     expect(body).toEqual({
       error: 'The request body has invalid fields; each is listed under "errors".',
@@ -106,7 +106,7 @@ describe('POST /consumer-api-key/create', () => {
   });
 
   it.each(['2026-02-03T04:05:06Z', '1999-01-01T00:00:00Z', '2027-02-30T00:00:00Z', '2027-01-01', 'soon'])(
-    'refuses the expiry %s',
+    'rejects the expiry %s',
     async (expiresAt) => {
       const { body } = await management.send('post', CREATE, { name: 'n', expiresAt }).expect(400);
       expect(body.errors).toEqual([{ field: 'expiresAt', message: EXPIRES_AT_RULE }]);
@@ -115,7 +115,7 @@ describe('POST /consumer-api-key/create', () => {
 });
 
 describe('GET /consumer-api-key', () => {
-  it('lists exactly the four fields, newest first, and no cursor on the last page', async () => {
+  it('lists all but the secret, newest first, and no cursor on the last page', async () => {
     const { id } = await management.createKey('newest');
     const { body } = await management.send('get', '/consumer-api-key').expect(200);
     expect(Object.keys(body)).toEqual(['apiKeys']);
@@ -124,7 +124,33 @@ describe('GET /consumer-api-key', () => {
       name: 'newest',
       createdAt: '2026-02-03T04:05:06Z',
       lastUpdated: '2026-02-03T04:05:06Z',
+      enabled: true,
+      expiresAt: null,
+      rateLimitId: null,
+      externalId: null,
+      tags: [],
+      metadata: null,
+      overrides: {},
     });
+  });
+
+  it('lists the keys that are bound to a plan, have all of the tags, or belong to an owner', async () => {
+    const { rateLimitId } = await management.createPlan();
+    const make = async (fields: object) =>
+      (await management.send('post', '/consumer-api-key/create', { name: 'n', ...fields }).expect(201)).body
+        .id;
+    const bound = await make({ rateLimitId, tags: ['eu', 'paid'] });
+    const owned = await make({ externalId: 'cust 42/ü', tags: ['paid:eu'] });
+    const idsOf = async (query: string) =>
+      (await management.send('get', `/consumer-api-key?${query}`).expect(200)).body.apiKeys.map(
+        ({ consumerApiKeyId }: { consumerApiKeyId: string }) => consumerApiKeyId,
+      );
+    expect(await idsOf(`rateLimitId=${rateLimitId}`)).toEqual([bound]);
+    expect(await idsOf('tag=eu&tag=paid')).toEqual([bound]);
+    expect(await idsOf('tag=eu&tag=paid:eu')).toEqual([]);
+    expect(await idsOf(`externalId=${encodeURIComponent('cust 42/ü')}`)).toEqual([owned]);
+    for (const bad of ['tag=A', 'externalId=', 'rateLimitId=%00', `externalId=${'x'.repeat(129)}`])
+      await management.send('get', `/consumer-api-key?${bad}`).expect(400);
   });
 
   it('reads every key once over many pages, also when keys are created meanwhile', async () => {
@@ -158,21 +184,26 @@ describe('GET /consumer-api-key', () => {
     'cursor=%00',
     'cursor=a&cursor=b',
     'limit=5&cursor=%zz',
-  ])('refuses ?%s', async (query) => {
+  ])('rejects ?%s', async (query) => {
     const { body } = await management.send('get', `/consumer-api-key?${query}`).expect(400);
     expect(body.code).toBe('invalid_parameter');
   });
 
-  it('takes the largest page, and ignores unknown parameters', async () => {
-    await management.send('get', '/consumer-api-key?limit=1000&page=2&__proto__=x').expect(200);
+  it('takes the largest page, and names the nearest of an unknown parameter', async () => {
+    await management.send('get', '/consumer-api-key?limit=1000').expect(200);
+    const { body } = await management.send('get', '/consumer-api-key?tags=x').expect(400);
+    expect(body).toMatchObject({ code: 'invalid_parameter', error: expect.stringContaining('"tag"') });
   });
 
-  it('answers HEAD as GET without the body', async () => {
+  it('responds to HEAD as to GET, without the body', async () => {
     const { headers, text } = await management.send('head', '/consumer-api-key').expect(200);
     expect(Number(headers['content-length'])).toBeGreaterThan(2);
     expect(text).toBeUndefined();
   });
 });
+
+const AT_LEAST_ONE =
+  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, addTags, removeTags';
 
 describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
   it('changes what is sent and leaves the rest', async () => {
@@ -189,6 +220,10 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       enabled: true,
       expiresAt: null,
       rateLimitId: null,
+      externalId: null,
+      tags: [],
+      metadata: null,
+      overrides: {},
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
     const disabled = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(200);
@@ -197,6 +232,40 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       .send('patch', `/consumer-api-key/${id}`, { expiresAt: null })
       .expect(200);
     expect(lasting.body).toMatchObject({ enabled: false, expiresAt: null });
+  });
+
+  it('sets, edits and removes the plan, the owner, the tags and the metadata', async () => {
+    const { rateLimitId } = await management.createPlan();
+    const { id } = await management.createKey();
+    const patch = async (changes: object, status = 200) =>
+      (await management.send('patch', `/consumer-api-key/${id}`, changes).expect(status)).body;
+    const metadata = { invoice: { plan: 'a', seats: 3 }, notes: ['🗝'] };
+    const set = { rateLimitId, externalId: 'acme', tags: ['b', 'a', 'b'], metadata };
+    expect(await patch(set)).toMatchObject({ ...set, tags: ['b', 'a'] });
+    expect((await patch({ addTags: ['c', 'a'], removeTags: ['b'] })).tags).toEqual(['a', 'c']);
+    const { body: shown } = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(shown).toMatchObject({ rateLimitId, externalId: 'acme', tags: ['a', 'c'], metadata });
+    const none = { rateLimitId: null, externalId: null, tags: [], metadata: null };
+    expect(await patch(none)).toMatchObject(none);
+    expect((await patch({ rateLimitId: 'no-such-plan' }, 404)).code).toBe('plan_not_found');
+    const tooMany = Array.from({ length: 21 }, (_, n) => `t${n}`);
+    expect((await patch({ tags: tooMany }, 400)).errors[0].field).toBe('tags');
+    await patch({ tags: tooMany.slice(1) });
+    expect((await patch({ addTags: ['one-more'] }, 400)).errors[0].field).toBe('addTags');
+    for (const bad of [{ metadata: { a: 'x'.repeat(8200) } }, { metadata: { a: '\0' } }, { metadata: [] }])
+      expect((await patch(bad, 400)).errors[0].field).toBe('metadata');
+    expect((await patch({ externalId: '' }, 400)).errors[0].field).toBe('externalId');
+    expect((await patch({ tags: ['UPPER'] }, 400)).errors[0].field).toBe('tags[0]');
+  });
+
+  it('leaves lastUpdated alone when nothing changes', async () => {
+    const { id } = await management.createKey('same');
+    const { body: before } = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    management.clock.advance(5000);
+    const { body } = await management
+      .send('patch', `/consumer-api-key/${id}`, { name: ' same ', enabled: true, tags: [] })
+      .expect(200);
+    expect(body.lastUpdated).toBe(before.lastUpdated);
   });
 
   it('shows the plan that is bound', async () => {
@@ -214,9 +283,9 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     [{ enabled: 'yes' }, 'enabled', 'must be true or false'],
     [{ enabled: null }, 'enabled', 'must be true or false'],
     [{ expiresAt: '2020-01-01T00:00:00Z' }, 'expiresAt', EXPIRES_AT_RULE],
-    [{}, 'body', 'must have at least one of name, enabled, expiresAt'],
-    [{ unknown: 1 }, 'body', 'must have at least one of name, enabled, expiresAt'],
-  ])('refuses %j', async (changes, field, message) => {
+    [{}, 'body', AT_LEAST_ONE],
+    [{ unknown: 1 }, 'body', AT_LEAST_ONE],
+  ])('rejects %j', async (changes, field, message) => {
     const { id } = await management.createKey();
     const { body } = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(400);
     expect(body).toMatchObject({ code: 'invalid_body', errors: [{ field, message }] });

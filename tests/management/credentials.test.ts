@@ -34,7 +34,7 @@ describe.each(routes)('%s %s', (method, path) => {
     ['a part of the token', `Bearer ${ROOT_TOKEN.slice(0, -1)}`],
     ['two tokens', `Bearer ${ROOT_TOKEN}, Bearer ${ROOT_TOKEN}`],
     ['a token in another case', `Bearer ${ROOT_TOKEN.toUpperCase()}`],
-  ])('refuses %s', async (_what, authorization) => {
+  ])('rejects %s', async (_what, authorization) => {
     const { body, headers } = await management
       .bare(method, path)
       .set('Authorization', authorization)
@@ -43,7 +43,7 @@ describe.each(routes)('%s %s', (method, path) => {
     expect(headers['www-authenticate']).toBe(`${CHALLENGE}, error="invalid_token"`);
   });
 
-  it('refuses the secret of a consumer key', async () => {
+  it('rejects the secret of a consumer key', async () => {
     const { secret } = await management.createKey();
     const { body } = await management.bare(method, path).set('Authorization', `Bearer ${secret}`).expect(401);
     expect(body.code).toBe('invalid_root_token');
@@ -64,7 +64,7 @@ describe('the root token', () => {
     await management.bare('get', `/rate-limit?access_token=${ROOT_TOKEN}&key=${ROOT_TOKEN}`).expect(401);
   });
 
-  it('is refused in two lines, even when both are right', async () => {
+  it('is rejected in two lines, even when both are right', async () => {
     const line = `Bearer ${ROOT_TOKEN}`;
     const { body } = await management
       .bare('get', '/rate-limit')
@@ -74,7 +74,7 @@ describe('the root token', () => {
     expect(body.code).toBe('bad_request');
   });
 
-  it('is asked for before the body is looked at', async () => {
+  it('is required before the body is read', async () => {
     await management.bare('post', '/rate-limit/create').type('text').send('{').expect(401);
   });
 });

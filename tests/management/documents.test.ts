@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { ERROR_CODES, TollgateError } from '../../src/errors.ts';
-import { errorAnswer } from '../../src/http/error-answers.ts';
+import { errorResponse } from '../../src/http/error-responses.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { openApiDocument } from '../../src/management/openapi.ts';
 
@@ -18,10 +18,10 @@ describe('docs/openapi.json', () => {
     expect(ids.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
   });
 
-  it.each([...ENDPOINTS])('describes the answer of $operationId with a valid schema', ({ answer }) => {
+  it.each([...ENDPOINTS])('describes the response of $operationId with a valid schema', ({ response }) => {
     const ajv = new Ajv2020({ strict: true, formats: { 'date-time': true } });
-    expect(ajv.validateSchema(answer)).toBe(true);
-    expect(() => ajv.compile(answer)).not.toThrow();
+    expect(ajv.validateSchema(response)).toBe(true);
+    expect(() => ajv.compile(response)).not.toThrow();
   });
 
   it.each(ENDPOINTS.filter(({ body }) => body !== undefined))(
@@ -34,7 +34,7 @@ describe('docs/openapi.json', () => {
 
 describe('docs/api.md', () => {
   it.each(ERROR_CODES)('lists the code %s with its status', (code) => {
-    const { status } = errorAnswer(new TollgateError(code, ''));
+    const { status } = errorResponse(new TollgateError(code, ''));
     expect(guide).toContain(`| \`${code}\` | ${status} |`);
   });
 

@@ -38,19 +38,20 @@ describe('while Postgres is down', () => {
     description: '',
     limit: 1,
     period: 'hour',
+    requests: 1,
   };
   const routes = ENDPOINTS.map(({ method, path }) => {
     const id = path.startsWith('/rate-limit') ? body.rateLimitId : body.consumerApiKeyId;
     return [method, path.replace(/\{\w+\}/, id)] as const;
   });
 
-  it.each(routes)('%s %s answers 503 with Retry-After', async (method, path) => {
-    const takesBody = method === 'post' || method === 'patch';
-    const { body: answer, headers } = await management
+  it.each(routes)('%s %s responds 503 with Retry-After', async (method, path) => {
+    const takesBody = method === 'post' || method === 'put' || method === 'patch';
+    const { body: response, headers } = await management
       .send(method, path, takesBody ? body : undefined)
       .expect(503);
-    expect(answer).toEqual({
-      error: 'A store that this answer needs is not available. Try again shortly.',
+    expect(response).toEqual({
+      error: 'A store that this response needs is not available. Try again shortly.',
       code: 'store_unavailable',
     });
     expect(headers['retry-after']).toBe('1');
@@ -76,7 +77,7 @@ describe('while DEFAULT_PLAN_ID names no plan', () => {
     management = await start({ defaultPlanId: 'none-yet' });
   });
 
-  it('a key without a plan of its own can be changed, bound and deleted', async () => {
+  it('a key that is bound to no plan can be changed, bound and deleted', async () => {
     const { id } = await management.createKey();
     const path = `/consumer-api-key/${id}`;
     await management.send('patch', path, { name: 'renamed' }).expect(200);
@@ -99,7 +100,7 @@ describe('while DEFAULT_PLAN_ID names no plan', () => {
 });
 
 describe('while the tables are missing', () => {
-  it('answers 503, not 500', async () => {
+  it('responds 503, not 500', async () => {
     const management = await start();
     const { id } = await management.createKey();
     await sql`drop table consumer_keys cascade`.execute(management.records.db);
@@ -111,14 +112,14 @@ describe('while the tables are missing', () => {
 });
 
 describe('a failure', () => {
-  it('of the usage store is a 503 of the detail answer', async () => {
+  it('of the usage store is a 503 of the detail response', async () => {
     const usage = { read: () => Promise.reject(new StoreUnavailable('redis', new Error('down'))) };
     const management = await start({ usage });
     const { id } = await management.createKey();
     await management.send('get', `/consumer-api-key/${id}`).expect(503);
   });
 
-  it('that nobody expects is a 500 without detail, and the log has the error but nothing of the request', async () => {
+  it('that is unexpected is a 500 without detail; the log has only the error', async () => {
     const usage = { read: () => Promise.reject(new Error('the private reason')) };
     const management = await start({ usage });
     const { id } = await management.createKey();
@@ -126,7 +127,7 @@ describe('a failure', () => {
       .send('get', `/consumer-api-key/${id}?q=query-of-the-client`)
       .expect(500);
     expect(body).toEqual({
-      error: 'The gateway failed to answer. The log has the reason.',
+      error: 'The gateway failed to respond. The log has the reason.',
       code: 'internal_error',
     });
     const line = management.lines.at(-1) ?? '{}';
@@ -149,7 +150,7 @@ describe('a failure', () => {
 });
 
 describe('the log', () => {
-  it('has one line for each change an administrator made, with ids and without names or secrets', async () => {
+  it('has one line for each change, with ids and without names or secrets', async () => {
     const management = await start({ usage: { read: async () => UNUSED } });
     const { id } = await management.createKey('a name that is nobody’s business');
     const { rateLimitId } = await management.createPlan();

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isReserved } from '../../src/http/reserved-paths.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { isReserved } from '../../src/server/reserved-paths.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;
@@ -42,7 +42,7 @@ describe('a known path with another method', () => {
     ['post', '/consumer-api-key/x', 'DELETE, GET, HEAD, PATCH'],
     ['get', '/rate-limit/create', 'POST'],
     ['delete', '/rate-limit', 'GET, HEAD'],
-    ['put', '/rate-limit/default', 'DELETE, GET, HEAD, PATCH'],
+    ['post', '/rate-limit/default', 'DELETE, GET, HEAD, PATCH, PUT'],
     ['get', '/api-keys/apply-rate-limit', 'POST'],
     ['head', '/api-keys/apply-rate-limit', 'POST'],
   ] as const)('is a 405 before credentials are looked at: %s %s', async (method, path, allow) => {

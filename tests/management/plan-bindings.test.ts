@@ -10,7 +10,7 @@ beforeAll(async () => {
 afterAll(() => management.stop());
 
 describe('POST /api-keys/apply-rate-limit', () => {
-  it('answers with the ids, a message, and the limit and period that now apply', async () => {
+  it('responds with the ids, a message, and the limit and period that now apply', async () => {
     const { id } = await management.createKey();
     const { rateLimitId } = await management.createPlan({ limit: 42, period: '15 Minutes' });
     const { body } = await management.send('post', APPLY, { consumerApiKeyId: id, rateLimitId }).expect(200);

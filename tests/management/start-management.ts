@@ -7,12 +7,16 @@ import { KeyService } from '../../src/keys/key-service.ts';
 import { SecretVault } from '../../src/keys/secret-vault.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
+import { InProcessWindowCounters } from '../../src/limiter/in-process-window-counters.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { WindowTable } from '../../src/limiter/window-table.ts';
 import { createManagementApp } from '../../src/management/management-app.ts';
 import { PlanService } from '../../src/plans/plan-service.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
+import { PostgresSeriesStore } from '../../src/storage/postgres/postgres-series-store.ts';
+import { UsageSeries } from '../../src/usage/series/usage-series.ts';
 import type { KeyUsage, UsageReader } from '../../src/usage/usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords } from '../support/records.ts';
@@ -46,6 +50,7 @@ export interface TestManagement {
 /** What a test may replace. */
 export interface Replacements {
   readonly usage?: UsageReader;
+  readonly counters?: WindowCounters;
   readonly records?: Records;
   readonly reveal?: 'always' | 'once';
   readonly defaultPlanId?: string | null;
@@ -73,11 +78,16 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       random: systemRandom,
       keyPrefix: 'tg',
       reveal,
-      eraseUsage: async (keyId) => void usages.delete(keyId),
     }),
     plans: new PlanService({ repository: records.plans, versions, clock, defaultPlanId }),
-    limiter,
+    counters: replacements.counters ?? new InProcessWindowCounters(table, clock),
     usage: replacements.usage ?? { read: async (keyId) => usages.get(keyId) ?? UNUSED },
+    series: new UsageSeries({
+      store: new PostgresSeriesStore(records.db),
+      clock,
+      retentionDays: 90,
+      pending: { read: async () => [], oldestAtMs: async () => undefined },
+    }),
     rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
     clock,
     log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createPublicServer, type PublicServer } from '../../src/http/public-server.ts';
+import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 const BODY = '{"name": "n"}';
@@ -37,24 +37,24 @@ async function exchange(fields: readonly string[], more = ''): Promise<string> {
 describe('a body that waits for 100 Continue', () => {
   const json = ['Content-Type: application/json', 'Expect: 100-continue'];
 
-  it('is asked for when the head is all right', async () => {
+  it('is invited when the head is valid', async () => {
     const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, `Content-Length: ${BODY.length}`];
     const answered = await exchange(fields, BODY);
     expect(answered).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
   });
 
-  it('is never asked for without the root token', async () => {
+  it('is never invited without the root token', async () => {
     const answered = await exchange([...json, `Content-Length: ${BODY.length}`]);
     expect(answered).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/);
   });
 
-  it('is never asked for when it is announced too large', async () => {
+  it('is never invited when its announced length is too large', async () => {
     const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, 'Content-Length: 65537'];
     expect(await exchange(fields)).toMatch(/^HTTP\/1\.1 413 Payload Too Large\r\n/);
   });
 });
 
-describe('a refusal', () => {
+describe('a rejection', () => {
   it('does not wait for the body to arrive', async () => {
     expect(await exchange(['Content-Length: 10'])).toMatch(/^HTTP\/1\.1 401 /);
     expect(await exchange(['Content-Length: 10', `Authorization: Bearer ${ROOT_TOKEN}`])).toMatch(

@@ -33,7 +33,7 @@ afterEach(() => {
 });
 
 describe('the watch over readiness', () => {
-  it('says nothing of a component that is up within a moment, and says so soon when all are', async () => {
+  it('logs nothing of a component that is up at once, and logs when all are', async () => {
     await jest.advanceTimersByTimeAsync(300);
     fault = undefined;
     await jest.advanceTimersByTimeAsync(50);

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
+import { observeRequests } from '../../src/app/request-observers.ts';
 import { KeyMetrics } from '../../src/observability/key-metrics.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { type BulkLogger, createLogger, type LogLevel } from '../../src/platform/logger.ts';
-import type { ExchangeSummary } from '../../src/proxy/summary.ts';
-import { observeRequests } from '../../src/request-observers.ts';
+import type { ExchangeSummary } from '../../src/proxy/exchange-summary.ts';
 
 const request: ExchangeSummary = {
   requestId: 'one',
@@ -12,12 +12,16 @@ const request: ExchangeSummary = {
   path: '/',
   status: 200,
   outcome: 'forwarded',
+  errorCode: undefined,
+  failure: undefined,
   durationMs: 2,
   gatewayMs: 1,
   backendEndedAtMs: null,
   bodyBytes: 0,
   keyId: 'key_1',
   decision: undefined,
+  limitId: undefined,
+  shadowLimitIds: [],
 };
 
 describe('observing requests', () => {
@@ -34,7 +38,7 @@ describe('observing requests', () => {
     };
     const log = createLogger(level);
     const observers = observeRequests(
-      { accessLog, metricsPerKey: 0 },
+      { accessLog, metricsPerKey: 0, backendUrl: new URL('http://backend.example') },
       { clock: systemClock, log, bulkLogger, mask: (path) => path },
     );
     observers.proxied(request);
@@ -60,10 +64,10 @@ describe('the metrics of the busiest keys', () => {
     };
   }
 
-  it('show as many keys as they were told, those with the most requests of the last minutes', () => {
+  it('show as many keys as configured, those with the most recent requests', () => {
     const { keys, shown, pass } = measured(2);
     for (let key = 1; key <= 5; key += 1) {
-      for (let i = 0; i < key * 10; i += 1) keys.observe(`key_${key}`, 'admitted');
+      for (let i = 0; i < key * 10; i += 1) keys.observe(`key_${key}`, 'forwarded');
     }
     expect(shown()).toEqual([
       ['key_5', 50],
@@ -79,12 +83,12 @@ describe('the metrics of the busiest keys', () => {
     ]);
   });
 
-  it('are bounded however many keys there are, and have room again once keys fall silent', () => {
+  it('are bounded, and have room again once keys have no more requests', () => {
     const { keys, shown, pass } = measured(20_000);
-    for (let key = 0; key < 12_000; key += 1) keys.observe(`key_${key}`, 'admitted');
+    for (let key = 0; key < 12_000; key += 1) keys.observe(`key_${key}`, 'forwarded');
     expect(shown()).toHaveLength(10_000);
     pass(7 * 60_000);
-    keys.observe('key_late', 'admitted');
+    keys.observe('key_late', 'forwarded');
     expect(shown()).toEqual([['key_late', 1]]);
   });
 });

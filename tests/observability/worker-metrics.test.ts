@@ -23,9 +23,9 @@ beforeEach(() => {
   metrics = new WorkerMetrics();
 });
 
-/** The samples of all workers together, while only some answer. */
-async function samples(answering: readonly number[]): Promise<readonly string[]> {
-  const { text } = await metrics.merged(new Set(answering));
+/** The samples of all workers together, while only some response. */
+async function samples(responding: readonly number[]): Promise<readonly string[]> {
+  const { text } = await metrics.merged(new Set(responding));
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
@@ -34,38 +34,38 @@ async function runs(id: number, count: (worker: CountingWorker) => void): Promis
   const worker = new CountingWorker();
   count(worker);
   metrics.started(id);
-  metrics.told(id, await worker.snapshot());
+  metrics.update(id, await worker.snapshot());
 }
 
 describe('the metrics of workers', () => {
-  it('are those of all that answer, added up', async () => {
+  it('are those of all that response, added up', async () => {
     await runs(1, ({ requests, open }) => {
-      requests.inc({ outcome: 'admitted' }, 2);
+      requests.inc({ outcome: 'forwarded' }, 2);
       open.set(3);
     });
     await runs(2, ({ requests, open }) => {
-      requests.inc({ outcome: 'admitted' }, 40);
+      requests.inc({ outcome: 'forwarded' }, 40);
       open.set(4);
     });
     expect(await samples([1, 2])).toEqual(
-      expect.arrayContaining(['requests_total{outcome="admitted"} 42', 'open 7']),
+      expect.arrayContaining(['requests_total{outcome="forwarded"} 42', 'open 7']),
     );
   });
 
-  it('keep the counters and histograms of a worker that does not answer, without its gauges', async () => {
+  it('keep counters and histograms of a worker that does not respond, not its gauges', async () => {
     await runs(1, ({ requests, seconds, open }) => {
-      requests.inc({ outcome: 'admitted' }, 2);
+      requests.inc({ outcome: 'forwarded' }, 2);
       seconds.observe(1.5);
       open.set(3);
     });
     await runs(2, ({ requests, seconds, open }) => {
-      requests.inc({ outcome: 'admitted' }, 40);
+      requests.inc({ outcome: 'forwarded' }, 40);
       seconds.observe(0.5);
       open.set(4);
     });
     const silent = await samples([2]);
     expect(silent).toEqual([
-      'requests_total{outcome="admitted"} 42',
+      'requests_total{outcome="forwarded"} 42',
       'seconds_bucket{le="1"} 1',
       'seconds_bucket{le="2"} 2',
       'seconds_bucket{le="+Inf"} 2',
@@ -93,7 +93,7 @@ describe('the metrics of workers', () => {
     metrics.ended(1);
     const late = new CountingWorker();
     late.requests.inc(3);
-    metrics.told(1, await late.snapshot());
+    metrics.update(1, await late.snapshot());
     expect(await samples([1])).toContain('requests_total 2');
   });
 
@@ -106,7 +106,7 @@ describe('the metrics of workers', () => {
     metrics.ended(1);
     const ofKeys = async () => (await samples([2])).filter((line) => line.startsWith('key_requests_total'));
     expect(await ofKeys()).toEqual(['key_requests_total{key_id="busy"} 42']);
-    metrics.told(2, await new CountingWorker().snapshot());
+    metrics.update(2, await new CountingWorker().snapshot());
     expect(await ofKeys()).toEqual([]);
   });
 

@@ -42,7 +42,7 @@ async function rulesOfCompose(): Promise<string> {
 const alerts = () => (rules.spec.groups ?? []).flatMap((group) => group.rules ?? []);
 
 describe('the alert rules', () => {
-  it('are the same for compose and for the Prometheus operator, and are accepted by Prometheus', async () => {
+  it('are the same for compose and the operator, and Prometheus accepts them', async () => {
     expect(parse(await readFile(join(directory, 'rules.yaml'), 'utf8'))).toEqual(rules.spec);
     const { stdout } = await run(promtool, ['check', 'rules', join(directory, 'rules.yaml')]);
     expect(stdout).toContain(`SUCCESS: ${alerts().length} rules found`);

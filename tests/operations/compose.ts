@@ -5,6 +5,8 @@ import { parse } from 'yaml';
 export interface ComposeService {
   readonly image?: string;
   readonly build?: string;
+  readonly user?: string;
+  readonly ports?: readonly string[];
   readonly command?: string | readonly string[];
   readonly environment?: Readonly<Record<string, string | number>>;
   readonly volumes?: readonly string[];

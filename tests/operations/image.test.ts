@@ -1,11 +1,14 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { access, readFile } from 'node:fs/promises';
+import { access, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
-import { readRecordSettings, readSettings, SETTINGS } from '../../src/config.ts';
+import { satisfies } from 'semver';
+import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
 import { readCompose } from './compose.ts';
 
 const run = promisify(execFile);
@@ -43,12 +46,10 @@ async function healthCheck(port: number): Promise<number> {
 describe('the image', () => {
   it('is built in two stages on an exact version of a Node that meets `engines`', async () => {
     const [pinned = ''] = await values('ARG');
-    const [, major, minor] = /^NODE_IMAGE=node:(\d+)\.(\d+)\.\d+-alpine\d+\.\d+$/.exec(pinned) ?? [];
+    const [, version = '', major] =
+      /^NODE_IMAGE=node:((\d+)\.\d+\.\d+)-alpine\d+\.\d+@sha256:[0-9a-f]{64}$/.exec(pinned) ?? [];
     const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as { engines: { node: string } };
-    const [leastMajor, leastMinor] = engines.node.replace('>=', '').split('.');
-    expect(Number(major) * 1000 + Number(minor)).toBeGreaterThanOrEqual(
-      Number(leastMajor) * 1000 + Number(leastMinor),
-    );
+    expect([version, satisfies(version, engines.node)]).toEqual([version, true]);
     // Even majors are the ones with long-term support.
     expect(Number(major) % 2).toBe(0);
     expect(await values('FROM')).toEqual([
@@ -57,9 +58,9 @@ describe('the image', () => {
     ]);
   });
 
-  it('holds production dependencies only, and runs as nobody in particular with nothing to write to', async () => {
+  it('holds production dependencies only, runs as no user, with nothing to write to', async () => {
     expect((await values('RUN')).filter((command) => command.includes('npm'))).toEqual([
-      expect.stringMatching(/^npm ci --omit=dev /),
+      expect.stringMatching(/^npm ci --omit=dev --omit=optional /),
     ]);
     expect(await values('USER')).toEqual(['1000:1000']);
     expect((await values('COPY')).filter((copy) => copy.includes('--chown'))).toEqual([]);
@@ -104,6 +105,23 @@ describe('the image', () => {
   });
 });
 
+/** Runs the service `secrets` as compose would, with its volumes in other places. */
+async function makeSecrets(volume: string, command: unknown, records?: string): Promise<string> {
+  const empty = await mkdtemp(join(tmpdir(), 'tollgate-compose-empty-'));
+  const args = (Array.isArray(command) ? command : []).map((argument: string) =>
+    argument
+      .replace('/make-secrets.ts', 'k8s/compose/make-secrets.ts')
+      .replace('/run/tollgate', volume)
+      .replace('/records', records ?? empty)
+      .replace('--owned-by=1000', `--owned-by=${process.getuid?.()}`),
+  );
+  try {
+    return (await run(process.execPath, args)).stdout;
+  } finally {
+    await rm(empty, { recursive: true });
+  }
+}
+
 describe('docker compose up', () => {
   it('starts everything: two gateways, HAProxy, the stores, a backend, monitoring', async () => {
     const { services } = await readCompose();
@@ -116,18 +134,74 @@ describe('docker compose up', () => {
     }
   });
 
-  it('has settings that the gateway and the migration accept in production', async () => {
-    const { gateway, migrate } = (await readCompose()).services;
-    const asText = (environment: object) =>
-      Object.fromEntries(Object.entries(environment).map(([name, value]) => [name, String(value)]));
-    const known: readonly string[] = Object.values(SETTINGS).map(({ variable }) => variable);
-    const settings = asText(gateway?.environment ?? {});
-    expect(Object.keys(settings).filter((name) => !known.includes(name))).toEqual([]);
-    const { shutdownDelayMs, shutdownDrainMs } = readSettings({ ...settings, NODE_ENV: 'production' });
-    expect(Number.parseInt(gateway?.stop_grace_period ?? '', 10) * 1000).toBeGreaterThanOrEqual(
-      shutdownDelayMs + shutdownDrainMs + 40_000,
+  it('makes its secrets before anything reads them, with settings valid in production', async () => {
+    const { gateway, migrate, secrets, postgres } = (await readCompose()).services;
+    const volume = await mkdtemp(join(tmpdir(), 'tollgate-compose-'));
+    try {
+      await makeSecrets(volume, secrets?.command);
+      const inVolume = (environment: object) =>
+        Object.fromEntries(
+          Object.entries(environment).map(([name, value]) => [
+            name,
+            String(value).replace('/run/tollgate', volume),
+          ]),
+        );
+      const known = Object.values(SETTINGS).flatMap(({ variable, secret }) =>
+        secret ? [variable, `${variable}_FILE`] : [variable],
+      );
+      const settings = inVolume(gateway?.environment ?? {});
+      expect(Object.keys(settings).filter((name) => !known.includes(name))).toEqual([]);
+      const { shutdownDelayMs, shutdownDrainMs, databaseUrl } = readSettings({
+        ...settings,
+        NODE_ENV: 'production',
+      });
+      expect(Number.parseInt(gateway?.stop_grace_period ?? '', 10) * 1000).toBeGreaterThanOrEqual(
+        shutdownDelayMs + shutdownDrainMs + 50_000,
+      );
+      readRecordSettings({ ...inVolume(migrate?.environment ?? {}), NODE_ENV: 'production' });
+      const passwordFile = inVolume(postgres?.environment ?? {}).POSTGRES_PASSWORD_FILE ?? '';
+      expect(new URL(databaseUrl ?? '').password).toBe((await readFile(passwordFile, 'utf8')).trim());
+    } finally {
+      await rm(volume, { recursive: true });
+    }
+  });
+
+  it('makes each secret once, and none beside records that it could not open', async () => {
+    const { secrets } = (await readCompose()).services;
+    const [volume, other, records] = await Promise.all(
+      ['volume', 'other', 'records'].map((name) => mkdtemp(join(tmpdir(), `tollgate-compose-${name}-`))),
     );
-    readRecordSettings({ ...asText(migrate?.environment ?? {}), NODE_ENV: 'production' });
+    if (volume === undefined || other === undefined || records === undefined)
+      throw new Error('no directories');
+    try {
+      const output = await makeSecrets(volume, secrets?.command);
+      const token = await readFile(join(volume, 'secrets/ROOT_TOKEN'), 'utf8');
+      expect(output).toContain(`cat ${join(volume, 'secrets/ROOT_TOKEN')}`);
+      expect(output).not.toContain(token.trim());
+      for (const name of await readdir(join(volume, 'secrets'))) {
+        expect([name, (await stat(join(volume, 'secrets', name))).mode & 0o777]).toEqual([name, 0o600]);
+      }
+      await writeFile(join(records, 'PG_VERSION'), '18');
+      await makeSecrets(volume, secrets?.command, records);
+      expect(await readFile(join(volume, 'secrets/ROOT_TOKEN'), 'utf8')).toBe(token);
+      await expect(makeSecrets(other, secrets?.command, records)).rejects.toMatchObject({
+        code: 1,
+        stdout: expect.stringContaining('the secrets that open it are gone'),
+      });
+      expect(await readdir(other)).toEqual([]);
+    } finally {
+      await Promise.all([volume, other, records].map((directory) => rm(directory, { recursive: true })));
+    }
+  });
+
+  it('holds no secret, and publishes nothing beyond this machine by default', async () => {
+    const text = await readFile('docker-compose.yml', 'utf8');
+    expect(text).not.toMatch(/(PASSWORD|TOKEN|KEY|SECRET): *\S/);
+    const { services } = await readCompose();
+    const ports = Object.values(services).flatMap((service) => service.ports ?? []);
+    expect(ports.filter((port) => !port.startsWith('127.0.0.1:'))).toEqual([]);
+    expect(ports).toEqual(expect.arrayContaining(['127.0.0.1:8080:8080', '127.0.0.1:8081:8081']));
+    expect(services.gateway?.environment?.ADMIN_PORT).toBe(8081);
   });
 
   it('keeps every counter: Redis evicts nothing and writes to disk', async () => {
@@ -136,9 +210,9 @@ describe('docker compose up', () => {
     expect(command).toContain('--appendonly yes');
   });
 
-  it('uses exact versions, and files that exist', async () => {
+  it('pins every image by digest, and mounts files that exist', async () => {
     for (const { image = '', build, volumes = [] } of Object.values((await readCompose()).services)) {
-      expect(build ?? image).toMatch(/^\.$|:v?\d+\.\d+\.\d+(-alpine)?$|^postgres:\d+\.\d+-alpine$/);
+      expect(build ?? image).toMatch(/^\.$|^[a-z0-9_/]+:v?\d+(\.\d+){1,2}(-alpine)?@sha256:[0-9a-f]{64}$/);
       const mounted = volumes.filter((volume) => volume.startsWith('./'));
       await Promise.all(mounted.map((volume) => access(String(volume.split(':')[0]))));
     }

@@ -1,16 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { IDeployment } from 'kubernetes-models/apps/v1/Deployment';
 import type { IHorizontalPodAutoscaler } from 'kubernetes-models/autoscaling/v2/HorizontalPodAutoscaler';
 import type { IJob } from 'kubernetes-models/batch/v1/Job';
+import type { INetworkPolicy } from 'kubernetes-models/networking.k8s.io/v1/NetworkPolicy';
 import type { IConfigMap } from 'kubernetes-models/v1/ConfigMap';
 import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecret } from 'kubernetes-models/v1/Secret';
 import type { IService } from 'kubernetes-models/v1/Service';
-import { readRecordSettings, readSettings, SETTINGS } from '../../src/config.ts';
-import { type Manifest, OVERLAYS, renderOverlay } from './kustomize.ts';
+import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { type Manifest, OVERLAYS, parseManifests, renderOverlay } from './kustomize.ts';
 
-/** Longest that `src/service.ts` takes after the drain to write the last usage and to close everything, one deadline after another. */
-const CLOSING_MS = 40_000;
+/** Longest that `src/app/replica.ts` takes after the drain to write the last usage and to close everything, one deadline after another. */
+const CLOSING_MS = 50_000;
 
 const rendered = new Map<string, readonly Manifest[]>();
 
@@ -71,11 +73,12 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
   });
 
   it('has ports and probes where the gateway listens', () => {
-    const { PORT, OPS_PORT } = settingsOf(overlay);
+    const { PORT, ADMIN_PORT, OPS_PORT } = settingsOf(overlay);
     const [container] = podOf(overlay).containers;
     expect([PORT, OPS_PORT]).toEqual([SETTINGS.port.byDefault, SETTINGS.opsPort.byDefault]);
     expect(container?.ports).toEqual([
       { name: 'http', containerPort: Number(PORT) },
+      { name: 'admin', containerPort: Number(ADMIN_PORT) },
       { name: 'ops', containerPort: Number(OPS_PORT) },
     ]);
     expect(container?.startupProbe?.httpGet).toEqual({ path: '/livez', port: 'ops' });
@@ -84,7 +87,19 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
     const targets = (name: string) =>
       find<IService>(overlay, 'Service', name).spec?.ports?.map((port) => port.targetPort);
     expect(targets('tollgate')).toEqual(['http']);
+    expect(targets('tollgate-admin')).toEqual(['admin']);
     expect(targets('tollgate-ops')).toEqual(['ops']);
+  });
+
+  it('keeps management apart: a ClusterIP Service, for labelled namespaces only', () => {
+    expect(find<IService>(overlay, 'Service', 'tollgate-admin').spec?.type).toBe('ClusterIP');
+    const policy = find<INetworkPolicy>(overlay, 'NetworkPolicy', 'reach-gateway');
+    const whoReaches = (port: string) =>
+      policy.spec?.ingress?.filter(({ ports }) => ports?.some((each) => each.port === port));
+    expect(whoReaches('http')?.map(({ from }) => from)).toEqual([undefined]);
+    expect(whoReaches('admin')?.map(({ from }) => from)).toEqual([
+      [{ namespaceSelector: { matchLabels: { 'tollgate-management': 'allowed' } } }],
+    ]);
   });
 
   it('gives the gateway the time that it takes to stop', () => {
@@ -134,9 +149,35 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
     }
   });
 
-  it('migrates with no other secret than the address of the store', () => {
-    const pod = find<IJob>(overlay, 'Job', 'tollgate-migrate').spec?.template.spec;
-    expect(pod?.volumes).toEqual([
+  it('starts: the settings and a Secret like the sample are accepted in production', () => {
+    const { data = {} } = find<ISecret>('dev', 'Secret', 'tollgate');
+    const sample = Object.fromEntries(
+      Object.entries(data).map(([name, value]) => [name, Buffer.from(value, 'base64').toString()]),
+    );
+    const settings = Object.fromEntries(
+      Object.entries(settingsOf(overlay)).filter(([variable]) => !variable.endsWith('_FILE')),
+    );
+    const read = readSettings({ ...settings, ...sample, NODE_ENV: 'production' });
+    expect(read.autoMigrate).toBe(overlay === 'dev');
+    expect(read.shutdownDelayMs).toBe(5000);
+  });
+});
+
+describe('the migrate Job of production', () => {
+  const pod = () =>
+    (rendered.get('production') ?? [])
+      .filter(({ kind }) => kind === 'Job')
+      .map((job) => (job as unknown as IJob).spec?.template.spec);
+
+  it('needs the address of the database and nothing else', () => {
+    expect(pod()).toHaveLength(1);
+    const [container] = pod()[0]?.containers ?? [];
+    expect(container?.envFrom).toBeUndefined();
+    expect(container?.env).toEqual([
+      { name: 'DATABASE_URL_FILE', value: '/run/secrets/tollgate/DATABASE_URL' },
+    ]);
+    expect(pod()[0]?.serviceAccountName).toBeUndefined();
+    expect(pod()[0]?.volumes).toEqual([
       {
         name: 'secrets',
         secret: {
@@ -146,21 +187,22 @@ describe.each(OVERLAYS)('the overlay %s', (overlay) => {
         },
       },
     ]);
-    expect(pod?.containers[0]?.envFrom).toEqual(podOf(overlay).containers[0]?.envFrom);
-    const { DATABASE_URL_FILE: _, ...settings } = settingsOf(overlay);
-    expect(
-      readRecordSettings({ ...settings, NODE_ENV: 'production', DATABASE_URL: 'postgres://db/tollgate' }),
-    ).toMatchObject({ databaseUrl: 'postgres://db/tollgate' });
+    const settings = { NODE_ENV: 'production', DATABASE_URL: 'postgres://db/tollgate' };
+    expect(readRecordSettings(settings)).toMatchObject({ databaseUrl: 'postgres://db/tollgate' });
   });
 
-  it('starts: the settings and a Secret like the sample are accepted in production', () => {
-    const sample = find<ISecret>('dev', 'Secret', 'tollgate').stringData;
-    const settings = Object.fromEntries(
-      Object.entries(settingsOf(overlay)).filter(([variable]) => !variable.endsWith('_FILE')),
-    );
-    const read = readSettings({ ...settings, ...sample, NODE_ENV: 'production' });
-    expect(read.autoMigrate).toBe(false);
-    expect(read.shutdownDelayMs).toBe(5000);
+  it('is named after the release that its image is of', () => {
+    const job = rendered.get('production')?.find(({ kind }) => kind === 'Job');
+    const tag = /:([^:/]+)$/.exec(pod()[0]?.containers[0]?.image ?? '')?.[1];
+    expect(job?.metadata.name).toBe(`tollgate-migrate-${tag?.replaceAll('.', '-')}`);
+  });
+});
+
+describe('the Ingress example', () => {
+  it('exposes the public port and no other', async () => {
+    const [ingress] = parseManifests(await readFile('k8s/overlays/production/ingress.example.yaml', 'utf8'));
+    const backends = JSON.stringify(ingress).match(/"service":\{[^}]*\{[^}]*\}\}/g);
+    expect(backends).toEqual(['"service":{"name":"tollgate","port":{"name":"http"}}']);
   });
 });
 

@@ -48,10 +48,10 @@ function configuration(): string {
   });
 }
 
-/** What Prometheus answers to a query: a value for each series. */
+/** What Prometheus responds to a query: a value for each series. */
 async function query(expression: string): Promise<readonly number[]> {
-  const answer = await fetch(`${prometheusUrl}/api/v1/query?query=${encodeURIComponent(expression)}`);
-  const { status, data, error } = (await answer.json()) as {
+  const response = await fetch(`${prometheusUrl}/api/v1/query?query=${encodeURIComponent(expression)}`);
+  const { status, data, error } = (await response.json()) as {
     status: string;
     error?: string;
     data: { result: readonly { value: readonly [number, string] }[] };
@@ -74,7 +74,7 @@ describe('the metrics', () => {
     const { id, secret } = await fleet.admin.makeKey('checked');
     await traffic(secret);
     const text = await (await fetch(`${opsUrl}/metrics`)).text();
-    expect(text).toContain(`tollgate_key_requests_total{key_id="${id}",outcome="admitted"} 5`);
+    expect(text).toContain(`tollgate_key_requests_total{key_id="${id}",outcome="forwarded"} 5`);
     const check = Promise.withResolvers<string>();
     const child = execFile(promtool, ['check', 'metrics'], (error, stdout, stderr) =>
       check.resolve(`${error?.code ?? ''}${stdout}${stderr}`),
@@ -83,7 +83,7 @@ describe('the metrics', () => {
     expect(await check.promise).toBe('');
   });
 
-  it('are scraped by Prometheus, which can answer all that the dashboard asks', async () => {
+  it('are scraped by Prometheus, and every query of the dashboard has a result', async () => {
     await fleet.admin.makePlan('seven', 7, 'hour');
     const { secret } = await fleet.admin.makeKey('watched', 'seven');
     await until(async () => (await fetch(`${prometheusUrl}/-/ready`).catch(() => undefined))?.ok === true, {

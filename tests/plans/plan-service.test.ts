@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { PlanExists, PlanInUse, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
+import { PlanExists, PlanInUse, PlanIsDefault, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
 import { PlanService } from '../../src/plans/plan-service.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
@@ -7,7 +7,7 @@ import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleKey } from '../support/sample-records.ts';
 
 const START_MS = Date.UTC(2025, 0, 1);
-const GOLD = { description: 'the good one', limit: 5, period: '15m' };
+const GOLD = { description: 'the good one', limit: 5, period: '15m', additionalLimits: [], costs: [] };
 
 describe('the service of plans', () => {
   let store: TestRecords;
@@ -33,7 +33,7 @@ describe('the service of plans', () => {
     expect(await service.get('gold')).toEqual(plan);
   });
 
-  it('announces an edit for every key under the plan before it writes, and settles them all after', async () => {
+  it('marks every key of a plan stale before an edit, and publishes versions after', async () => {
     await service.create({ id: 'edited', ...GOLD });
     const keys = [sampleKey({ planId: 'edited' }), sampleKey({ planId: 'edited' })];
     await Promise.all(keys.map((key) => store.records.keys.insert(key)));
@@ -46,30 +46,30 @@ describe('the service of plans', () => {
       updatedAtMs: START_MS + 1000,
     });
     expect(versions.steps).toEqual([
-      { step: 'announce', keys: ids, stored: 5 },
-      { step: 'settle', keys: ids, versions: ['1.2', '1.2'], stored: 9 },
+      { step: 'markStale', keys: ids, stored: 5 },
+      { step: 'publishVersion', keys: ids, versions: ['1.2', '1.2'], stored: 9 },
     ]);
   });
 
-  it('announces an edit of the default plan for the keys that have no plan of their own', async () => {
+  it('marks keys without a plan stale before an edit of the default plan', async () => {
     const key = sampleKey();
     await store.records.keys.insert(key);
     await service.update('default', { description: 'edited' });
     expect(versions.steps).toEqual([
-      expect.objectContaining({ step: 'announce', keys: expect.arrayContaining([key.id]) }),
-      expect.objectContaining({ step: 'settle', keys: expect.arrayContaining([key.id]) }),
+      expect.objectContaining({ step: 'markStale', keys: expect.arrayContaining([key.id]) }),
+      expect.objectContaining({ step: 'publishVersion', keys: expect.arrayContaining([key.id]) }),
     ]);
   });
 
   it('writes nothing when the edit can not be announced', async () => {
     await service.create({ id: 'kept', ...GOLD });
     await store.records.keys.insert(sampleKey({ planId: 'kept' }));
-    versions.failing = { step: 'announce', error: new StoreUnavailable('redis', undefined) };
+    versions.failing = { step: 'markStale', error: new StoreUnavailable('redis', undefined) };
     await expect(service.update('kept', { limit: 9 })).rejects.toThrow(StoreUnavailable);
     expect(await service.get('kept')).toMatchObject({ limit: 5, version: 1 });
   });
 
-  it('deletes a plan that no key is bound to, and refuses any other', async () => {
+  it('deletes a plan that no key is bound to, and rejects any other', async () => {
     await service.create({ id: 'used', ...GOLD });
     const key = sampleKey({ planId: 'used' });
     await store.records.keys.insert(key);
@@ -80,7 +80,7 @@ describe('the service of plans', () => {
   });
 
   it('never deletes the default plan', async () => {
-    await expect(service.remove('default')).rejects.toThrow(PlanInUse);
+    await expect(service.remove('default')).rejects.toThrow(PlanIsDefault);
     expect(await service.get('default')).toMatchObject({ id: 'default' });
   });
 
@@ -88,7 +88,7 @@ describe('the service of plans', () => {
     'keeps the plan that applies by default while the settings name %s',
     async (id) => {
       const other = new PlanService({ repository: store.records.plans, versions, clock, defaultPlanId: id });
-      await expect(other.remove('default')).rejects.toThrow(PlanInUse);
+      await expect(other.remove('default')).rejects.toThrow(PlanIsDefault);
     },
   );
 
@@ -103,7 +103,7 @@ describe('the service of plans', () => {
       expect(versions.steps).toEqual([]);
       await plans.create({ id: 'late', ...GOLD });
       expect(versions.steps).toEqual([
-        { step: 'settle', keys: [key.id], versions: ['1.1'], stored: undefined },
+        { step: 'publishVersion', keys: [key.id], versions: ['1.1'], stored: undefined },
       ]);
     } finally {
       await late.remove();

@@ -66,7 +66,7 @@ const uploading =
 const uploadingALength = uploading('Content-Length: 10000000', 'hello');
 const uploadingChunks = uploading('Transfer-Encoding: chunked', '5\r\nhello\r\n');
 
-const uploadingWhileAnswered: Situation = async (stage) => {
+const uploadingDuringResponse: Situation = async (stage) => {
   const ends = await uploadingChunks(stage);
   ends.backend.send(BEGUN);
   await ends.client.until((text) => text.endsWith('hello'));
@@ -75,18 +75,18 @@ const uploadingWhileAnswered: Situation = async (stage) => {
 
 /** The first request of its connection is over. */
 const onUsedConnections: Situation = async ({ gateway, backend }) => {
-  backend.answer(OK);
+  backend.respond(OK);
   const client = await gateway.send(gateway.head('GET /1'));
   await client.until((text) => text.endsWith('ok'));
   const connection = await backend.connection();
-  connection.answerEachHead('');
+  connection.respondToEachHead('');
   client.send(gateway.head('GET /2'));
   await connection.head(1);
   return { client, backend: connection };
 };
 
-const unreadAnswer: Situation = async ({ gateway, backend }) => {
-  backend.answer(
+const unreadResponse: Situation = async ({ gateway, backend }) => {
+  backend.respond(
     Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${MUCH.length}\r\n\r\n`), MUCH]),
   );
   const client = await gateway.connect();
@@ -121,16 +121,16 @@ describe('rule 12: a client that leaves ends the request at the backend', () => 
   const stage = withGateway(PATIENT);
 
   describe.each([
-    ['before the head of the answer', beforeTheHead],
+    ['before the head of the response', beforeTheHead],
     ['on connections that were used before', onUsedConnections],
-    ['in the body of the answer', answering(BEGUN)],
+    ['in the body of the response', answering(BEGUN)],
     ['in a silent stream of events', answering(EVENTS)],
-    ['in an answer that it does not read', unreadAnswer],
+    ['in a response that it does not read', unreadResponse],
     ['in an upload with a length', uploadingALength],
     ['in an upload in chunks', uploadingChunks],
-    ['in an upload that is being answered', uploadingWhileAnswered],
+    ['in an upload that is being answered', uploadingDuringResponse],
     ['after the 100 that it waited for', continued],
-    ['before the answer to an upgrade', askingForAnUpgrade],
+    ['before the response to an upgrade', askingForAnUpgrade],
   ] as const)('%s', (_when, bring) => {
     it.each(['end', 'destroy', 'reset'] as const)('by %s', async (leave) => {
       const { client, backend } = await bring(stage);
@@ -179,7 +179,7 @@ describe('rule 12: a client that leaves in a tunnel, or a backend that does', ()
       ['backend', 'client'],
     ] as const) {
       const index = stage.backend.connections.length;
-      stage.backend.answer(
+      stage.backend.respond(
         'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
       );
       const client = await stage.gateway.send(stage.gateway.head('GET /', ...ASKS));
@@ -197,9 +197,9 @@ describe('rule 11: a backend that dies', () => {
   const stage = withGateway(PATIENT);
 
   describe.each([
-    ['in the body of the answer', answering(BEGUN)],
+    ['in the body of the response', answering(BEGUN)],
     ['in a silent stream of events', answering(EVENTS)],
-    ['in an answer to an upload that goes on', uploadingWhileAnswered],
+    ['in a response to an upload that goes on', uploadingDuringResponse],
   ] as const)('%s', (_when, bring) => {
     it.each(['end', 'reset'] as const)("by %s takes the client's connection with it", async (die) => {
       const { client, backend } = await bring(stage);
@@ -215,9 +215,9 @@ describe('rule 11: a backend that dies', () => {
     ['in an upload with a length', uploadingALength],
     ['in an upload in chunks', uploadingChunks],
     ['after the 100 was sent', continued],
-    ['before its answer to an upgrade', askingForAnUpgrade],
+    ['before its response to an upgrade', askingForAnUpgrade],
   ] as const)('%s', (_when, bring) => {
-    it.each(['end', 'reset'] as const)('by %s is answered 502, and the connection is closed', async (die) => {
+    it.each(['end', 'reset'] as const)('by %s gets 502, and the connection is closed', async (die) => {
       const { client, backend } = await bring(stage);
       backend[die]();
       expect(await client.ended()).toMatch(/HTTP\/1\.1 502 .*\r\nConnection: close\r\n.*"bad_gateway"\}$/s);
@@ -226,7 +226,7 @@ describe('rule 11: a backend that dies', () => {
     });
   });
 
-  it.each(['end', 'reset'] as const)('before its answer, by %s, is answered 502', async (die) => {
+  it.each(['end', 'reset'] as const)('before its response, by %s, gets 502', async (die) => {
     const { client, backend } = await beforeTheHead(stage);
     backend[die]();
     await client.until((text) => /^HTTP\/1\.1 502 .*"bad_gateway"\}$/s.test(text));
@@ -242,13 +242,13 @@ describe('a CONNECT', () => {
   const stage = withGateway();
   const CONNECT = 'CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n';
 
-  it('whose client resets the connection, at once or after the answer, does no harm', async () => {
+  it('whose client resets the connection, at once or after the response, does no harm', async () => {
     for (let i = 0; i < 20; i++) {
       const client = await stage.gateway.send(CONNECT);
       if (i % 2 === 0) await client.until((text) => text.startsWith('HTTP/1.1 405 '));
       client.socket.resetAndDestroy();
     }
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.until((text) => text.endsWith('ok'));
   });

@@ -21,7 +21,7 @@ describe('a backend with a path in its URL', () => {
     const backend = await RawBackend.start();
     const gateway = await TestGateway.start(backend.url + base);
     try {
-      backend.answer(OK);
+      backend.respond(OK);
       const client = await gateway.send(gateway.head(`GET ${target}`));
       await client.until((text) => text.endsWith('ok'));
       expect(backend.received.split('\r\n')[0]).toBe(`GET ${expected} HTTP/1.1`);
@@ -90,7 +90,7 @@ describe('a backend with TLS', () => {
     await peers[0]?.until((text) => text.endsWith('there'));
   });
 
-  it('that nobody vouches for, or that has another name, is 502', async () => {
+  it('that is not trusted, or that has another name, is 502', async () => {
     gateway = await TestGateway.start(url('localhost'));
     const client = await gateway.send(gateway.head('GET /'));
     expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 502 /);

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { ServerResponse } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
-import { until } from '../support/until.ts';
+import { until, untilAtRest } from '../support/until.ts';
 import { RawPeer } from './support/raw-peer.ts';
 import { withGateway } from './support/with-gateway.ts';
 
@@ -29,7 +29,7 @@ describe('bodies', () => {
 
   it('of 10 MB arrive unchanged at the client, with a length', async () => {
     const body = randomBytes(TEN_MB);
-    stage.backend.answer(
+    stage.backend.respond(
       Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${TEN_MB}\r\n\r\n`), body]),
     );
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
@@ -50,7 +50,7 @@ describe('bodies', () => {
       ),
       Buffer.from('0\r\n\r\n'),
     ]);
-    stage.backend.answer(framed);
+    stage.backend.respond(framed);
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await until(() => client.length > TEN_MB && client.bytes.subarray(-5).toString() === '0\r\n\r\n');
     expect(digest(unchunk(bodyOf(client.bytes)))).toBe(digest(body));
@@ -82,39 +82,30 @@ describe('bodies', () => {
   });
 
   it('are held back at the sender when the receiver is slow, both ways', async () => {
-    const big = Buffer.alloc(64 * 1024 * 1024, 'x');
+    const piece = Buffer.alloc(1024 * 1024, 'x');
+    const bytes = 64 * piece.length;
+    const sendPieces = (peer: RawPeer) => {
+      for (let sent = 0; sent < bytes; sent += piece.length) peer.send(piece);
+    };
     stage.backend.onConnection((connection) => connection.socket.pause());
-    const sender = await stage.gateway.send(stage.gateway.head('POST /', `Content-Length: ${big.length}`));
-    sender.send(big);
-    let left = -1;
-    await until(async () => {
-      const before = left;
-      left = sender.socket.writableLength;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      return before === left;
-    });
-    expect(left).toBeGreaterThan(big.length / 2);
+    const sender = await stage.gateway.send(stage.gateway.head('POST /', `Content-Length: ${bytes}`));
+    sendPieces(sender);
+    expect(await untilAtRest(() => sender.socket.writableLength, bytes)).toBeGreaterThan(bytes / 2);
     sender.destroy();
     (await stage.backend.connection(0)).destroy();
     await stage.gateway.settled();
 
-    stage.backend.answer(
-      Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${big.length}\r\n\r\n`), big]),
-    );
+    stage.backend.onConnection(() => {});
     const reader = await stage.gateway.connect();
     reader.socket.pause();
     reader.send(stage.gateway.head('GET /'));
     const source = await stage.backend.connection(1);
-    left = -1;
-    await until(async () => {
-      const before = left;
-      left = source.socket.writableLength;
-      await new Promise((resolve) => setTimeout(resolve, 100));
-      return before === left && left > 0;
-    });
-    expect(left).toBeGreaterThan(big.length / 2);
+    await source.head();
+    source.send(`HTTP/1.1 200 OK\r\nContent-Length: ${bytes}\r\n\r\n`);
+    sendPieces(source);
+    expect(await untilAtRest(() => source.socket.writableLength, bytes)).toBeGreaterThan(bytes / 2);
     reader.socket.resume();
-    await until(() => reader.length > big.length, { timeoutMs: 15_000 });
+    await until(() => reader.length > bytes);
   });
 
   it('in tiny chunks wait for a slow client once, not once for each chunk', async () => {
@@ -143,8 +134,8 @@ describe('bodies', () => {
     expect(most).toBe(1);
   });
 
-  it('are streamed: the first event of a stream arrives while the backend goes on, and the head without any', async () => {
-    stage.backend.answer(
+  it('are streamed: head and first event arrive while the backend still sends', async () => {
+    stage.backend.respond(
       'HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n',
     );
     const client = await stage.gateway.send(stage.gateway.head('GET /events'));
@@ -201,7 +192,7 @@ describe('bodies', () => {
   });
 
   it('of requests without one are not invented', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.connect();
     for (const [i, method] of ['GET', 'DELETE', 'OPTIONS'].entries()) {
       client.send(stage.gateway.head(`${method} /`));
@@ -213,21 +204,33 @@ describe('bodies', () => {
     expect(stage.backend.received).toMatch(/\r\ncontent-length: 0\r\n/i);
   });
 
-  it('of GET and DELETE are forwarded too', async () => {
-    stage.backend.answer(OK);
+  it('of GET and DELETE are forwarded too, each as the last one of its connection', async () => {
+    stage.backend.respond(OK);
     const client = await stage.gateway.connect();
     client.send(`${stage.gateway.head('DELETE /', 'Content-Length: 3')}abc`);
     await client.until((text) => text.endsWith('ok'));
     client.send(`${stage.gateway.head('GET /', 'Content-Length: 3')}def`);
     await client.until((text) => text.split('\r\n\r\nok').length === 3);
-    expect(stage.backend.received).toMatch(
-      /^DELETE .*\r\nContent-Length: 3\r\n.*\r\n\r\nabcGET .*\r\nContent-Length: 3\r\n.*\r\n\r\ndef$/s,
+    const [first, second] = stage.backend.connections;
+    expect(first?.text).toMatch(/^DELETE .*\r\nconnection: close\r\n.*\r\nContent-Length: 3\r\n\r\nabc$/s);
+    expect(second?.text).toMatch(/^GET .*\r\nconnection: close\r\n.*\r\nContent-Length: 3\r\n\r\ndef$/s);
+  });
+
+  it.each(['DELETE', 'OPTIONS'])('in chunks of %s are framed as they were parsed', async (method) => {
+    // The proxying library writes a Content-Length to the headers of such requests.
+    stage.backend.onConnection((connection) => {
+      void connection.until((text) => text.endsWith('0\r\n\r\n')).then(() => connection.send(OK));
+    });
+    const client = await stage.gateway.send(
+      `${stage.gateway.head(`${method} /`, 'Transfer-Encoding: chunked')}3\r\nabc\r\n0\r\n\r\n`,
     );
-    expect(stage.backend.connections).toHaveLength(1);
+    await client.until((text) => text.endsWith('ok'));
+    expect(stage.backend.received).toMatch(/\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n$/);
+    expect(stage.backend.received).not.toMatch(/content-length/i);
   });
 
   it('compressed ones stay as they are', async () => {
-    stage.backend.answer(
+    stage.backend.respond(
       'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\n\x1f\x8b\x08\x00',
     );
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Accept-Encoding: gzip'));
@@ -241,31 +244,31 @@ describe('bodies', () => {
 describe('rule 5: Expect', () => {
   const stage = withGateway();
 
-  it('100 is sent once authentication and limit have passed, and Expect is not forwarded', async () => {
-    stage.backend.answer(OK);
+  it('100 is sent once authentication and limit have passed; Expect is not forwarded', async () => {
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(
       stage.gateway.head('POST /', 'Expect: 100-Continue', 'Content-Length: 5'),
     );
     await client.until((text) => text === 'HTTP/1.1 100 Continue\r\n\r\n');
     client.send('hello');
-    const answer = await client.until((text) => text.endsWith('ok'));
-    expect(answer.match(/HTTP\/1\.1 100/g)).toHaveLength(1);
+    const response = await client.until((text) => text.endsWith('ok'));
+    expect(response.match(/HTTP\/1\.1 100/g)).toHaveLength(1);
     expect(stage.backend.received).not.toMatch(/expect/i);
     expect(stage.backend.received).toMatch(/\r\n\r\nhello$/);
   });
 
-  it('without a valid key there is no 100, only the refusal', async () => {
+  it('without a valid key there is no 100, only the rejection', async () => {
     const client = await stage.gateway.send(
       'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n',
     );
-    const answer = await client.ended();
-    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
-    expect(answer).not.toContain('100 Continue');
+    const response = await client.ended();
+    expect(response).toMatch(/^HTTP\/1\.1 401 /);
+    expect(response).not.toContain('100 Continue');
   });
 
   it('over the limit there is no 100 either', async () => {
     await stage.gateway.change({ plan: null });
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const { plan } = await import('./support/gateway.ts');
     await stage.gateway.change({ plan: plan(1) });
     const first = await stage.gateway.send(stage.gateway.head('GET /'));
@@ -273,9 +276,9 @@ describe('rule 5: Expect', () => {
     const client = await stage.gateway.send(
       stage.gateway.head('POST /', 'Expect: 100-continue', 'Content-Length: 5'),
     );
-    const answer = await client.ended();
-    expect(answer).toMatch(/^HTTP\/1\.1 429 /);
-    expect(answer).not.toContain('100 Continue');
+    const response = await client.ended();
+    expect(response).toMatch(/^HTTP\/1\.1 429 /);
+    expect(response).not.toContain('100 Continue');
   });
 
   it.each(['Expect: 200-ok', 'Expect: 100-continue, x', 'Expect: 100-continue\r\nExpect: x'])(
@@ -294,35 +297,35 @@ describe('an error while the body is still arriving', () => {
     const client = await RawPeer.connect(stage.gateway.port, true);
     stage.gateway.clients.push(client);
     client.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 20000000\r\n\r\n');
-    const answer = await client.ended();
-    expect(answer).toMatch(/^HTTP\/1\.1 401 .*"missing_api_key"\}$/s);
-    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    const response = await client.ended();
+    expect(response).toMatch(/^HTTP\/1\.1 401 .*"missing_api_key"\}$/s);
+    expect(response).toMatch(/\r\nConnection: close\r\n/);
     for (let i = 0; i < 10; i += 1) {
       client.send(Buffer.alloc(100_000, 'x'));
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      await until(() => client.socket.writableLength === 0 || client.socket.destroyed);
     }
-    // A reset would have taken an answer that was not read yet with it.
+    // A reset would have taken a response that was not read yet with it.
     expect(client.ending).toBe('fin');
   });
 
   it('keeps the connection when only little is to come', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello');
     await client.until((text) => text.endsWith('}'));
     client.send(stage.gateway.head('GET /'));
     expect(await client.until((text) => text.endsWith('ok'))).toMatch(/^HTTP\/1\.1 401 .*HTTP\/1\.1 200 /s);
   });
 
-  it('of the backend ends the upload and is the answer', async () => {
+  it('of the backend ends the upload and is the response', async () => {
     const client = await stage.gateway.send(stage.gateway.head('POST /', 'Content-Length: 20000000'));
     client.send(Buffer.alloc(100_000, 'x'));
     const backend = await stage.backend.connection();
     await backend.until((text) => text.includes('xxx'));
     backend.send('HTTP/1.1 413 Too Large\r\nContent-Length: 3\r\n\r\nbig');
-    const answer = await client.ended();
+    const response = await client.ended();
     expect(client.ending).toBe('fin');
-    expect(answer).toMatch(/^HTTP\/1\.1 413 .*big$/s);
-    expect(answer).toMatch(/\r\nConnection: close\r\n/);
+    expect(response).toMatch(/^HTTP\/1\.1 413 .*big$/s);
+    expect(response).toMatch(/\r\nConnection: close\r\n/);
     await backend.ended();
   });
 });

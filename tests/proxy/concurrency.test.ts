@@ -14,7 +14,7 @@ function numbers(seed: number): () => number {
 describe('rule 14: many at a time', () => {
   const stage = withGateway({ backendConnections: 8, backendWaiting: 10_000 });
 
-  it('each gets its own answer, whoever leaves or fails meanwhile, and each is recorded once', async () => {
+  it('each get their own response when others abort or fail, and are recorded once', async () => {
     const random = numbers(7);
     stage.backend.onConnection((connection) => {
       let seen = 0;

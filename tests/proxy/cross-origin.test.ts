@@ -18,41 +18,44 @@ describe.each([
   const page = new BrowserPage(PAGE);
 
   it.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'QUERY'])('may call with %s', async (method) => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const headers = { ...key(), 'content-type': 'application/json', 'x-customer-id': 'c', 'x-other': '1' };
     expect(await page.fetch(url(), { method, headers })).toMatchObject({ status: 200, body: 'ok' });
   });
 
-  it("may read the limit and what the backend exposes, and no other field of the backend's", async () => {
-    stage.backend.answer(OK);
+  it('may read the limit and the headers that the backend exposes, and no others', async () => {
+    stage.backend.respond(OK);
     const { headers } = await page.fetch(url(), { headers: key() });
     expect(headers).toMatchObject({ 'x-ratelimit-remaining': '999999', 'x-total': '7' });
     expect(headers).toHaveProperty('ratelimit');
     expect(headers).not.toHaveProperty('x-secret');
   });
 
-  it('may read why it is refused, and when to come again', async () => {
+  it('may read why it is rejected, and when to come again', async () => {
     expect(await page.fetch(url())).toMatchObject({
       status: 401,
       headers: { 'www-authenticate': expect.anything() },
     });
     await stage.gateway.change({ plan: plan(1) });
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     await page.fetch(url(), { headers: key() });
-    const denied = await page.fetch(url(), { headers: key() });
-    expect(denied).toMatchObject({ status: 429, headers: { 'retry-after': expect.stringMatching(/^\d+$/) } });
+    const limited = await page.fetch(url(), { headers: key() });
+    expect(limited).toMatchObject({
+      status: 429,
+      headers: { 'retry-after': expect.stringMatching(/^\d+$/) },
+    });
     await stage.gateway.change({ plan: null });
     await stage.backend.stop();
     expect(await page.fetch(url(), { headers: key() })).toMatchObject({ status: 502 });
   });
 
-  it('is not let down by a cache that kept the answer to somebody else', async () => {
-    stage.backend.answer(OK);
+  it('gets no cached response that was made for another origin', async () => {
+    stage.backend.respond(OK);
     for (const headers of [key(), { ...key(), origin: 'https://other.example' }]) {
-      const answer = await request(url(), { headers });
-      await answer.body.dump();
-      const always = answer.headers['access-control-allow-origin'] === '*';
-      expect(always || String(answer.headers.vary).includes('Origin')).toBe(true);
+      const response = await request(url(), { headers });
+      await response.body.dump();
+      const always = response.headers['access-control-allow-origin'] === '*';
+      expect(always || String(response.headers.vary).includes('Origin')).toBe(true);
     }
   });
 });
@@ -67,7 +70,7 @@ describe('a page whose origin is not allowed', () => {
     'https://APP.example',
     'null',
   ])('%s reads nothing, and its preflight changes nothing', async (origin) => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const page = new BrowserPage(origin);
     const url = `http://127.0.0.1:${stage.gateway.port}/a`;
     const headers = { authorization: `Bearer ${stage.gateway.secret}` };
@@ -79,18 +82,18 @@ describe('a page whose origin is not allowed', () => {
 
 describe('without allowed origins', () => {
   const stage = withGateway();
-  it("nothing is added, and the backend's own answers to pages go through", async () => {
-    stage.backend.answer(
+  it("nothing is added, and the backend's own responses to pages go through", async () => {
+    stage.backend.respond(
       OK.replace('Connection', 'Access-Control-Allow-Origin: https://app.example\r\nConnection'),
     );
-    const answer = await request(`http://127.0.0.1:${stage.gateway.port}/a`, {
+    const response = await request(`http://127.0.0.1:${stage.gateway.port}/a`, {
       headers: { authorization: `Bearer ${stage.gateway.secret}`, origin: PAGE },
     });
-    await answer.body.dump();
-    expect(answer.headers).toMatchObject({
+    await response.body.dump();
+    expect(response.headers).toMatchObject({
       'access-control-allow-origin': PAGE,
       'access-control-expose-headers': 'X-Total',
     });
-    expect(answer.headers).not.toHaveProperty('vary');
+    expect(response.headers).not.toHaveProperty('vary');
   });
 });

@@ -80,7 +80,7 @@ function allowedFor(who: Allowance['who']): string[] {
 }
 
 describe('the corpus of hostile bytes', () => {
-  it('has its recorded answers, and no others', () => {
+  it('has its recorded responses, and no others', () => {
     expect(corpus.length).toBeGreaterThanOrEqual(150);
     for (const name of YARDSTICKS) {
       expect(Object.keys(recorded[name].forwarded).toSorted()).toEqual(
@@ -116,7 +116,7 @@ describe('the corpus of hostile bytes', () => {
   });
 
   it.each(YARDSTICKS)(
-    'is not forwarded where %s refuses it, with the exceptions that have a reason',
+    'is not forwarded where %s rejects it, with the exceptions that have a reason',
     (name) => {
       expect(beyond((each) => elsewhere[name]?.get(each.name) ?? [])).toEqual(allowedFor(name));
     },
@@ -144,7 +144,7 @@ describe('the corpus, changed at random', () => {
     allowances.some((allowance) => allowance.who === who && new RegExp(allowance.bytes).test(bytes));
 
   it(
-    `is never forwarded but as a strict reader reads it, and never where nginx refuses it (seed ${SEED})`,
+    `is forwarded as a strict reader reads it, never where nginx rejects it (${SEED})`,
     async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(mutants(), { minLength: LANES, maxLength: LANES }), async (round) => {

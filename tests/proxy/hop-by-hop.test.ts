@@ -8,7 +8,7 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
   const stage = withGateway(settings);
 
   async function forwarded(...lines: readonly string[]): Promise<string> {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /', ...lines));
     await client.until((text) => text.endsWith('ok'));
     return stage.backend.received;
@@ -18,6 +18,8 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
     'Keep-Alive: timeout=1',
     'Proxy-Connection: keep-alive',
     'Proxy-Authorization: Basic x',
+    'Proxy-Authenticate: Basic',
+    'Proxy-Authentication-Info: nextnonce="x"',
     'TE: trailers',
     'Trailer: X',
     'Upgrade: h2c',
@@ -27,7 +29,7 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
     expect((await forwarded(line)).toLowerCase()).not.toContain(`\r\n${name.toLowerCase()}:`);
   });
 
-  it('fields named in Connection are not forwarded, others are', async () => {
+  it('headers named in Connection are not forwarded, others are', async () => {
     const received = await forwarded(
       'Connection: Secret-One , keep-alive',
       'Connection: two',
@@ -41,7 +43,7 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
   });
 
   it('Connection can not remove the key, the credentials, the host or the framing', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(
       `${stage.gateway.head(
         'POST /',
@@ -76,14 +78,16 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
     expect(stage.backend.received).toMatch(/\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n$/i);
   });
 
-  it('the same holds for an answer', async () => {
-    stage.backend.answer(
+  it('the same holds for a response', async () => {
+    stage.backend.respond(
       [
         'HTTP/1.1 200 OK',
         'Connection: Hidden, content-length',
         'Hidden: 1',
         'Keep-Alive: timeout=20',
         'Proxy-Connection: keep-alive',
+        'Proxy-Authenticate: Basic',
+        'Proxy-Authentication-Info: nextnonce="x"',
         'Upgrade: h2c',
         'Trailer: X',
         'TE: trailers',
@@ -94,29 +98,29 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
       ].join('\r\n'),
     );
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
-    const answer = await client.until((text) => text.endsWith('ok'));
-    expect(answer).not.toMatch(/hidden|proxy-connection|upgrade|trailer|\r\nte:|timeout=20/i);
-    expect(answer).toContain('\r\nShown: 1\r\n');
-    expect(answer).toContain('\r\nContent-Length: 2\r\n');
+    const response = await client.until((text) => text.endsWith('ok'));
+    expect(response).not.toMatch(/hidden|proxy-|upgrade|trailer|\r\nte:|timeout=20/i);
+    expect(response).toContain('\r\nShown: 1\r\n');
+    expect(response).toContain('\r\nContent-Length: 2\r\n');
   });
 
-  it('repeated fields keep their order, their case and their bytes, both ways', async () => {
-    stage.backend.answer(
+  it('repeated headers keep their order, their case and their bytes, both ways', async () => {
+    stage.backend.respond(
       'HTTP/1.1 200 Fine by me\r\nSet-Cookie: a=1; path=/\r\nX-CaSe: \xe9 x\r\nset-cookie: b=2\r\nContent-Length: 2\r\n\r\nok',
     );
     const client = await stage.gateway.send(
       stage.gateway.head('GET /', 'X-MiXed: one', 'Cookie: a=1', 'x-mixed: \xe9  two', 'Cookie: b=2'),
     );
-    const answer = await client.until((text) => text.endsWith('ok'));
-    expect(answer).toMatch(/^HTTP\/1\.1 200 Fine by me\r\n/);
-    expect(answer).toMatch(/\r\nSet-Cookie: a=1; path=\/\r\nX-CaSe: \xe9 x\r\nset-cookie: b=2\r\n/);
+    const response = await client.until((text) => text.endsWith('ok'));
+    expect(response).toMatch(/^HTTP\/1\.1 200 Fine by me\r\n/);
+    expect(response).toMatch(/\r\nSet-Cookie: a=1; path=\/\r\nX-CaSe: \xe9 x\r\nset-cookie: b=2\r\n/);
     expect(stage.backend.received).toMatch(
       /\r\nX-MiXed: one\r\nCookie: a=1\r\nx-mixed: \xe9 {2}two\r\nCookie: b=2\r\n/,
     );
   });
 });
 
-describe('rule 3: who asked', () => {
+describe('rule 3: the client address', () => {
   const FORGED = [
     'X-Forwarded-For: 6.6.6.6',
     'X-Forwarded-Host: forged.example',
@@ -129,7 +133,7 @@ describe('rule 3: who asked', () => {
   describe('from a stranger', () => {
     const stage = withGateway();
     it('what it says is replaced by what we see', async () => {
-      stage.backend.answer(OK);
+      stage.backend.respond(OK);
       const client = await stage.gateway.send(stage.gateway.head('GET /', ...FORGED));
       await client.until((text) => text.endsWith('ok'));
       const { received } = stage.backend;
@@ -146,7 +150,7 @@ describe('rule 3: who asked', () => {
     trustedProxies.addSubnet('127.0.0.0', 8, 'ipv4');
     const stage = withGateway({ trustedProxies });
     it('its chain is continued, its host and protocol are kept', async () => {
-      stage.backend.answer(OK);
+      stage.backend.respond(OK);
       const client = await stage.gateway.send(stage.gateway.head('GET /', ...FORGED));
       await client.until((text) => text.endsWith('ok'));
       const { received } = stage.backend;
@@ -164,7 +168,7 @@ describe('rule 3: who asked', () => {
 describe('the credentials of the client', () => {
   const stage = withGateway({ forwardAuthorization: false });
   it('stay here when the operator wants it, and x-api-key is sent all the same', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.until((text) => text.endsWith('ok'));
     expect(stage.backend.received).not.toMatch(/authorization/i);

@@ -1,11 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
+import { counted } from '../support/limiter-stores.ts';
 import { until } from '../support/until.ts';
 import { plan } from './support/gateway.ts';
 import { withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-/** The value of a field of the first answer in `text`. */
+/** The value of a field of the first response in `text`. */
 function field(text: string, name: string): string | undefined {
   return new RegExp(`\r\n${name}: ([^\r\n]*)`, 'i').exec(text)?.[1];
 }
@@ -17,8 +18,8 @@ function bodyOf(text: string): Record<string, unknown> {
 describe('the key of a request', () => {
   const stage = withGateway();
 
-  async function answerTo(...lines: readonly string[]): Promise<string> {
-    stage.backend.answer(OK);
+  async function responseTo(...lines: readonly string[]): Promise<string> {
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(
       ['GET /a HTTP/1.1', 'Host: a', 'Connection: close', ...lines, '', ''].join('\r\n'),
     );
@@ -33,41 +34,43 @@ describe('the key of a request', () => {
     ['two words', 'Authorization: Bearer a b', 'invalid_api_key'],
     ['a wrong secret', 'Authorization: Bearer tg_000000000000000000000000000000000000', 'invalid_api_key'],
   ])('%s is 401, reaches no backend, and counts for nobody', async (_what, line, code) => {
-    const answer = await answerTo(...(line === undefined ? [] : [line]));
-    expect(answer).toMatch(/^HTTP\/1\.1 401 /);
-    expect(bodyOf(answer)).toMatchObject({ code });
+    const response = await responseTo(...(line === undefined ? [] : [line]));
+    expect(response).toMatch(/^HTTP\/1\.1 401 /);
+    expect(bodyOf(response)).toMatchObject({ code });
     const challenge =
       code === 'missing_api_key'
         ? 'Bearer realm="tollgate"'
         : 'Bearer realm="tollgate", error="invalid_token"';
-    expect(field(answer, 'WWW-Authenticate')).toBe(challenge);
-    expect(answer).not.toMatch(/ratelimit/i);
+    expect(field(response, 'WWW-Authenticate')).toBe(challenge);
+    expect(response).not.toMatch(/ratelimit/i);
     expect(stage.backend.received).toBe('');
     await until(() => stage.gateway.observed.length === 1);
     expect(stage.gateway.recorded).toEqual([]);
-    expect(stage.gateway.observed).toMatchObject([{ status: 401, outcome: code, keyId: undefined }]);
+    expect(stage.gateway.observed).toMatchObject([
+      { status: 401, outcome: 'unauthenticated', errorCode: code, keyId: undefined },
+    ]);
   });
 
   it('is read from no other place', async () => {
     const { secret } = stage.gateway;
-    expect(await answerTo(`x-api-key: ${secret}`)).toMatch(/^HTTP\/1\.1 401 /);
-    expect(await answerTo(`Cookie: x-api-key=${secret}`)).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await responseTo(`x-api-key: ${secret}`)).toMatch(/^HTTP\/1\.1 401 /);
+    expect(await responseTo(`Cookie: x-api-key=${secret}`)).toMatch(/^HTTP\/1\.1 401 /);
     const client = await stage.gateway.send(`GET /?api_key=${secret} HTTP/1.1\r\nHost: a\r\n\r\n`);
     expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 401 /);
   });
 
   it('may have its scheme in any case', async () => {
-    expect(await answerTo(`Authorization: bEARER   ${stage.gateway.secret}`)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await responseTo(`Authorization: bEARER   ${stage.gateway.secret}`)).toMatch(/^HTTP\/1\.1 200 /);
   });
 
   it.each([
     ['is told of changes', false],
     ['is told of none', true],
   ])(
-    'disabled, expired, deleted: each takes effect with the next request, and back again, where the replica %s',
+    'disabled, expired, deleted: effective with the next request, if the replica %s',
     async (_what, isFeedSilent) => {
       stage.gateway.isFeedSilent = isFeedSilent;
-      const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+      const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
       expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
       await stage.gateway.change({ enabled: false });
       expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
@@ -86,17 +89,17 @@ describe('the key of a request', () => {
 
   it('that can not be looked up is 503, never 401', async () => {
     stage.gateway.isStoreDown = true;
-    const answer = await answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
-    expect(answer).toMatch(/^HTTP\/1\.1 503 /);
-    expect(bodyOf(answer)).toMatchObject({ code: 'store_unavailable' });
-    expect(field(answer, 'Retry-After')).toBe('1');
+    const response = await responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    expect(response).toMatch(/^HTTP\/1\.1 503 /);
+    expect(bodyOf(response)).toMatchObject({ code: 'store_unavailable' });
+    expect(field(response, 'Retry-After')).toBe('1');
     expect(stage.gateway.recorded).toEqual([]);
   });
 
-  it('disabled, and asked for again and again, is read once and counted for nobody', async () => {
+  it('disabled, and used again and again, is read once and recorded for no key', async () => {
     stage.gateway.isFeedSilent = true;
     await stage.gateway.change({ enabled: false, plan: plan(1) });
-    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
     stage.gateway.isStoreDown = true;
     for (let i = 0; i < 3; i++) expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
@@ -107,10 +110,10 @@ describe('the key of a request', () => {
   });
 
   it('disabled before anybody knew of it is read once as well', async () => {
-    const known = stage.gateway.grants.get(stage.gateway.secret);
+    const known = stage.gateway.snapshots.get(stage.gateway.secret);
     if (known === undefined) throw new Error('no key');
-    stage.gateway.grants.set(stage.gateway.secret, { ...known, enabled: false });
-    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    stage.gateway.snapshots.set(stage.gateway.secret, { ...known, enabled: false });
+    const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
     stage.gateway.isStoreDown = true;
     expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
@@ -119,7 +122,7 @@ describe('the key of a request', () => {
   it('disabled, and changed while it can not be read, is 503, never 401', async () => {
     stage.gateway.isFeedSilent = true;
     await stage.gateway.change({ enabled: false });
-    const use = (): Promise<string> => answerTo(`Authorization: Bearer ${stage.gateway.secret}`);
+    const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(await use()).toMatch(/^HTTP\/1\.1 401 /);
     await stage.gateway.change({ enabled: true });
     stage.gateway.isStoreDown = true;
@@ -129,9 +132,9 @@ describe('the key of a request', () => {
 
   it('known to this replica works without the record store', async () => {
     const line = `Authorization: Bearer ${stage.gateway.secret}`;
-    await answerTo(line);
+    await responseTo(line);
     stage.gateway.isStoreDown = true;
-    expect(await answerTo(line)).toMatch(/^HTTP\/1\.1 200 /);
+    expect(await responseTo(line)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });
 
@@ -139,49 +142,49 @@ describe('the limit of a key', () => {
   const stage = withGateway();
 
   async function use(path = '/a'): Promise<string> {
-    stage.backend.answer(
+    stage.backend.respond(
       'HTTP/1.1 200 OK\r\nX-RateLimit-Limit: 7\r\nratelimit: "other";r=1\r\nRateLimit-Policy: "o";q=1\r\nX-RateLimit-Reset: 1\r\nContent-Length: 2\r\n\r\nok',
     );
     const client = await stage.gateway.send(stage.gateway.head(`GET ${path}`, 'Connection: close'));
     return client.ended();
   }
 
-  it('is told with every answer, in place of what the backend says of its own', async () => {
+  it('is in the headers of every response, in place of those of the backend', async () => {
     await stage.gateway.change({ plan: plan(2, '15 minutes') });
     const startedAtMs = Date.now();
-    const answer = await use();
-    expect(field(answer, 'RateLimit-Policy')).toBe('"test-plan";q=2;w=900');
-    expect(field(answer, 'RateLimit')).toMatch(/^"test-plan";r=1;t=(?:900|899)$/);
-    expect(field(answer, 'X-RateLimit-Limit')).toBe('2');
-    expect(field(answer, 'X-RateLimit-Remaining')).toBe('1');
-    const reset = Number(field(answer, 'X-RateLimit-Reset'));
+    const response = await use();
+    expect(field(response, 'RateLimit-Policy')).toBe('"test-plan";q=2;w=900');
+    expect(field(response, 'RateLimit')).toMatch(/^"test-plan";r=1;t=(?:900|899)$/);
+    expect(field(response, 'X-RateLimit-Limit')).toBe('2');
+    expect(field(response, 'X-RateLimit-Remaining')).toBe('1');
+    const reset = Number(field(response, 'X-RateLimit-Reset'));
     expect(reset * 1000).toBeGreaterThanOrEqual(startedAtMs + 900_000);
     expect(reset * 1000).toBeLessThan(startedAtMs + 902_000);
-    expect(answer.match(/ratelimit/gi)).toHaveLength(5);
+    expect(response.match(/ratelimit/gi)).toHaveLength(5);
   });
 
-  it('admits exactly so many, then answers 429 with five fields and does not forward', async () => {
+  it('allows exactly that many requests, then responds with a 429 of five fields', async () => {
     await stage.gateway.change({ plan: plan(2, 'PT15M') });
     expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
     expect(await use()).toMatch(/^HTTP\/1\.1 200 /);
-    const denied = await use('/denied?secret=1');
-    expect(denied).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/);
-    const body = bodyOf(denied);
+    const limited = await use('/limited?secret=1');
+    expect(limited).toMatch(/^HTTP\/1\.1 429 Too Many Requests\r\n/);
+    const body = bodyOf(limited);
     expect(Object.keys(body)).toEqual(['error', 'limit', 'period', 'remaining', 'resetTime']);
     expect(body).toMatchObject({ limit: 2, period: 'PT15M', remaining: 0 });
     expect(body.resetTime).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-    expect(Date.parse(String(body.resetTime)) / 1000).toBe(Number(field(denied, 'X-RateLimit-Reset')));
-    expect(field(denied, 'RateLimit')).toMatch(/^"test-plan";r=0;t=\d+$/);
-    expect(Number(field(denied, 'Retry-After'))).toBeGreaterThanOrEqual(890);
-    expect(Number(field(denied, 'Retry-After'))).toBeLessThanOrEqual(900);
-    expect(stage.backend.received).not.toContain('denied');
+    expect(Date.parse(String(body.resetTime)) / 1000).toBe(Number(field(limited, 'X-RateLimit-Reset')));
+    expect(field(limited, 'RateLimit')).toMatch(/^"test-plan";r=0;t=\d+$/);
+    expect(Number(field(limited, 'Retry-After'))).toBeGreaterThanOrEqual(890);
+    expect(Number(field(limited, 'Retry-After'))).toBeLessThanOrEqual(900);
+    expect(stage.backend.received).not.toContain('limited');
     await until(() => stage.gateway.recorded.length === 3);
     expect(stage.gateway.recorded[2]).toMatchObject({
-      endpoint: '/denied',
+      endpoint: '/limited',
       successful: false,
       forwardedMs: null,
     });
-    expect(stage.gateway.observed[2]).toMatchObject({ status: 429, outcome: 'rate_limited' });
+    expect(stage.gateway.observed[2]).toMatchObject({ status: 429, outcome: 'limited' });
   });
 
   it('counts each key for itself', async () => {
@@ -196,19 +199,19 @@ describe('the limit of a key', () => {
     expect(await other.ended()).toMatch(/^HTTP\/1\.1 200 /);
   });
 
-  it('of a key without one is neither told nor held', async () => {
+  it('of a key without one is neither sent nor enforced', async () => {
     await stage.gateway.change({ plan: null });
-    const answer = await use();
-    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
-    expect(answer).not.toMatch(/ratelimit/i);
+    const response = await use();
+    expect(response).toMatch(/^HTTP\/1\.1 200 /);
+    expect(response).not.toMatch(/ratelimit/i);
   });
 
-  it('is told with a 502 as well', async () => {
+  it('is in the headers of a 502 as well', async () => {
     await stage.backend.stop();
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
-    const answer = await client.ended();
-    expect(answer).toMatch(/^HTTP\/1\.1 502 /);
-    expect(answer.match(/ratelimit/gi)).toHaveLength(5);
+    const response = await client.ended();
+    expect(response).toMatch(/^HTTP\/1\.1 502 /);
+    expect(response.match(/ratelimit/gi)).toHaveLength(5);
   });
 });
 
@@ -216,14 +219,13 @@ describe('a limiter that can not tell', () => {
   const stage = withGateway({
     limiter: {
       decide: (_subject, decided) => decided({ kind: 'unavailable', cause: new Error('gone') }),
-      peek: () => Promise.reject(new Error('gone')),
     },
   });
   it('makes a 503 with Retry-After, which is recorded', async () => {
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
-    const answer = await client.ended();
-    expect(answer).toMatch(/^HTTP\/1\.1 503 .*"store_unavailable"/s);
-    expect(field(answer, 'Retry-After')).toBe('1');
+    const response = await client.ended();
+    expect(response).toMatch(/^HTTP\/1\.1 503 .*"store_unavailable"/s);
+    expect(field(response, 'Retry-After')).toBe('1');
     await until(() => stage.gateway.recorded.length === 1);
     expect(stage.gateway.recorded).toMatchObject([{ successful: false, forwardedMs: null }]);
     expect(stage.backend.received).toBe('');
@@ -233,13 +235,11 @@ describe('a limiter that can not tell', () => {
 describe('a degraded limiter', () => {
   const stage = withGateway({
     limiter: {
-      decide: (_subject, decided) =>
-        decided({ kind: 'admitted', remaining: 1, resetAtMs: 1000, nowMs: 0, degraded: true }),
-      peek: () => Promise.reject(new Error('gone')),
+      decide: (_subject, decided) => decided(counted('allowed', { degraded: true })),
     },
   });
   it('tells no numbers', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
     expect(await client.ended()).not.toMatch(/ratelimit/i);
   });
@@ -249,14 +249,14 @@ describe('the record of a request', () => {
   const stage = withGateway();
 
   it('is made once for each, with path, customer and result', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.connect();
     client.send(stage.gateway.head('GET /a/b?secret=1', 'X-Customer-Id: acme 1'));
     await client.until((text) => text.endsWith('ok'));
-    stage.backend.answer(OK.replace('200 OK', '404 Not Found'));
+    stage.backend.respond(OK.replace('200 OK', '404 Not Found'));
     client.send(stage.gateway.head('GET /%41', 'X-Customer-Id: \xe9'));
     await client.until((text) => text.split('\r\n\r\nok').length === 3);
-    stage.backend.answer(OK.replace('200 OK', '399 X'));
+    stage.backend.respond(OK.replace('200 OK', '399 X'));
     client.send(stage.gateway.head(`GET /${'x'.repeat(300)}`, `X-Customer-Id: ${'x'.repeat(129)}`));
     await client.until((text) => text.split('\r\n\r\nok').length === 4);
     await until(() => stage.gateway.recorded.length === 3);
@@ -268,8 +268,8 @@ describe('the record of a request', () => {
     for (const { forwardedMs } of stage.gateway.recorded) expect(forwardedMs).toBeGreaterThan(0);
   });
 
-  it('counts requests that a client sends behind each other, in order', async () => {
-    stage.backend.answer(OK);
+  it('counts pipelined requests in order', async () => {
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(
       stage.gateway.head('GET /1') + stage.gateway.head('GET /2') + stage.gateway.head('GET /3'),
     );

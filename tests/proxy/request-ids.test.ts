@@ -18,12 +18,12 @@ describe('X-Request-Id', () => {
   });
 
   async function exchange(...lines: readonly string[]): Promise<{ backend: string; client: string }> {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close', ...lines));
     return { client: await client.ended(), backend: stage.backend.received };
   }
 
-  it('is made for each request, returned, and told to the backend and to the log', async () => {
+  it('is made for each request, and sent to the client, the backend and the log', async () => {
     const { backend, client } = await exchange();
     const [id = ''] = idsIn(client);
     expect(id).toMatch(new RegExp(`^${OURS}$`));
@@ -53,25 +53,25 @@ describe('X-Request-Id', () => {
     expect(idsIn(backend)).toEqual([id]);
   });
 
-  it("of the backend's answer is replaced", async () => {
-    stage.backend.answer('HTTP/1.1 200 OK\r\nx-request-ID: theirs\r\nContent-Length: 0\r\n\r\n');
+  it("of the backend's response is replaced", async () => {
+    stage.backend.respond('HTTP/1.1 200 OK\r\nx-request-ID: theirs\r\nContent-Length: 0\r\n\r\n');
     const client = await stage.gateway.send(
       stage.gateway.head('GET /', 'Connection: close', 'X-Request-Id: mine'),
     );
     expect(idsIn(await client.ended())).toEqual(['mine']);
   });
 
-  it('is on answers of our own too: refused, preflight, bad gateway', async () => {
+  it('is on responses of the gateway too: rejected, preflight, bad gateway', async () => {
     const { gateway, backend } = stage;
-    const refused = await gateway.send(
-      'GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: refused\r\nConnection: close\r\n\r\n',
+    const rejected = await gateway.send(
+      'GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: rejected\r\nConnection: close\r\n\r\n',
     );
-    expect(idsIn(await refused.ended())).toEqual(['refused']);
+    expect(idsIn(await rejected.ended())).toEqual(['rejected']);
     const preflight = await gateway.send(
       'OPTIONS / HTTP/1.1\r\nHost: a\r\nX-Request-Id: preflight\r\nConnection: close\r\nOrigin: https://app.example.com\r\nAccess-Control-Request-Method: GET\r\n\r\n',
     );
     expect(idsIn(await preflight.ended())).toEqual(['preflight']);
-    backend.answer('nonsense\r\n\r\n');
+    backend.respond('nonsense\r\n\r\n');
     const failed = await gateway.send(gateway.head('GET /', 'X-Request-Id: failed', 'Connection: close'));
     expect(idsIn(await failed.ended())).toEqual(['failed']);
   });
@@ -92,7 +92,7 @@ describe('traceparent and tracestate', () => {
   const stage = withGateway();
 
   it('go through as they are while traces are off', async () => {
-    stage.backend.answer(OK);
+    stage.backend.respond(OK);
     const lines = [
       'TraceParent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01',
       'tracestate: congo=t61rcWkgMzE,rojo=00f067aa0ba902b7',

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { hashSlotOf } from '../../src/storage/redis/hash-slot.ts';
+import { hashSlotOf } from '../../src/storage/redis/decisions/hash-slot.ts';
 import type { OpenRedis } from '../../src/storage/redis/open-redis.ts';
 import { burst } from '../support/burst.ts';
 import { decide, newKeyId, openReplica, quota, subject } from '../support/limiter-stores.ts';
@@ -52,7 +52,7 @@ describe('in a Redis Cluster of three primaries', () => {
   it('the slot of a key is the one that the servers say', async () => {
     for (let time = 0; time < 50; time += 1) {
       const keyId = newKeyId();
-      expect(await cluster.primaries[0]?.direct.cluster('KEYSLOT', `tg:{${keyId}}:window`)).toBe(
+      expect(await cluster.primaries[0]?.direct.cluster('KEYSLOT', `tg:{${keyId}}:window:main:3600000`)).toBe(
         hashSlotOf(keyId),
       );
     }
@@ -92,7 +92,7 @@ describe('in a Redis Cluster of three primaries', () => {
     };
     await Promise.all(Array.from({ length: 30 }, (_, index) => asking(index))).finally(() => moving.stop());
     expect(await moving.stop()).toBeGreaterThan(3);
-    expect(kinds).toEqual({ admitted: 1500, denied: 1500 });
+    expect(kinds).toEqual({ allowed: 1500, limited: 1500 });
   }, 60_000);
 
   it('a lost subscription is noticed, and goes on at another server', async () => {
@@ -127,7 +127,7 @@ describe('gateways over a Redis Cluster', () => {
     return counts.reduce((sum, count) => sum + count, 0);
   };
 
-  it('admit exactly the limit and record every request while the slot of the key is on the move', async () => {
+  it('allow exactly the limit and record every request while a slot moves', async () => {
     await fleet.admin.makePlan('exact', 700, 'hour');
     const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
     const urls = fleet.replicas.map(({ url }) => url);
@@ -151,17 +151,17 @@ describe('gateways over a Redis Cluster', () => {
     const replica = await cluster.addReplica(primary);
     await replica.direct.readonly();
     expect(await burst(urls, { secret, requests: 200, inFlight: 10 })).toEqual({ 200: 200 });
-    await until(async () => Number(await replica.direct.get(`tg:{${id}}:window`)) === 200);
+    await until(async () => Number(await replica.direct.get(`tg:{${id}}:window:main:3600000`)) === 200);
     primary.server.kill('SIGKILL');
     await until(
       async () => {
-        const answers = await Promise.all(
+        const responses = await Promise.all(
           urls.map((url) => fetch(url, { headers: { authorization: `Bearer ${secret}` } })),
         );
-        return answers.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
+        return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
       },
       { timeoutMs: 60_000 },
     );
-    expect(Number(await replica.direct.get(`tg:{${id}}:window`))).toBeGreaterThanOrEqual(202);
+    expect(Number(await replica.direct.get(`tg:{${id}}:window:main:3600000`))).toBeGreaterThanOrEqual(202);
   }, 120_000);
 });

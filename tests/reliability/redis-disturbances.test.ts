@@ -42,12 +42,12 @@ interface Answered {
   readonly isCounted: boolean;
 }
 
-/** Asks both replicas with a key, from several clients, while Redis is disturbed every so many answers, and once more when all is over. */
+/** Asks both replicas with a key, from several clients, while Redis is disturbed every so many responses, and once more when all is over. */
 async function disturbed(secret: string, disturb: () => Promise<unknown>): Promise<readonly Answered[]> {
-  const answers: Answered[] = [];
+  const responses: Answered[] = [];
   const send = async (url: string): Promise<void> => {
     const { status, headers } = await ask(url, secret);
-    answers.push({ status, isCounted: headers.has('x-ratelimit-remaining') });
+    responses.push({ status, isCounted: headers.has('x-ratelimit-remaining') });
   };
   let isOver = false;
   const client = async (number: number): Promise<void> => {
@@ -57,7 +57,7 @@ async function disturbed(secret: string, disturb: () => Promise<unknown>): Promi
   const clients = Array.from({ length: CLIENTS }, (_, number) => client(number));
   try {
     for (let time = 1; time <= TIMES; time += 1) {
-      await until(() => answers.length >= time * APART, { timeoutMs: 40_000 });
+      await until(() => responses.length >= time * APART, { timeoutMs: 40_000 });
       await disturb();
     }
   } finally {
@@ -66,7 +66,7 @@ async function disturbed(secret: string, disturb: () => Promise<unknown>): Promi
   }
   await untilDegraded(fleet.replicas, probe, false);
   for (const { url } of fleet.replicas) await send(url);
-  return answers;
+  return responses;
 }
 
 async function recorded(id: string): Promise<number> {
@@ -91,12 +91,12 @@ describe('replicas under load', () => {
     ['lets all calls wait for a while', () => direct.call('CLIENT', 'PAUSE', STANDSTILL_MS)],
   ] as const)('whose Redis %s count every request, and exactly', async (_, disturb) => {
     const { id, secret } = await fleet.admin.makeKey('exact', 'large');
-    const answers = await disturbed(secret, disturb);
-    expect(new Set(answers.map((answer) => JSON.stringify(answer)))).toEqual(
+    const responses = await disturbed(secret, disturb);
+    expect(new Set(responses.map((response) => JSON.stringify(response)))).toEqual(
       new Set([JSON.stringify({ status: 200, isCounted: true })]),
     );
-    expect(await counted(id)).toBe(answers.length);
-    await until(async () => (await recorded(id)) === answers.length, { timeoutMs: 10_000 });
+    expect(await counted(id)).toBe(responses.length);
+    await until(async () => (await recorded(id)) === responses.length, { timeoutMs: 10_000 });
 
     const few = await fleet.admin.makeKey('few', 'small');
     const statuses = (await disturbed(few.secret, disturb)).map(({ status }) => status);
@@ -104,28 +104,28 @@ describe('replicas under load', () => {
     expect(new Set(statuses)).toEqual(new Set([200, 429]));
   });
 
-  it('whose Redis ends all connections answer every request, count none twice, and record each', async () => {
+  it('whose Redis ends all connections serve, record and count every request once', async () => {
     const { id, secret } = await fleet.admin.makeKey('killed', 'large');
-    const answers = await disturbed(secret, () =>
+    const responses = await disturbed(secret, () =>
       direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
     );
-    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
-    await until(async () => (await recorded(id)) === answers.length, { timeoutMs: 10_000 });
-    // What the replicas admitted alone is given back, except for what was under way when a connection ended and may have been counted.
+    expect(new Set(responses.map(({ status }) => status))).toEqual(new Set([200]));
+    await until(async () => (await recorded(id)) === responses.length, { timeoutMs: 10_000 });
+    // What the replicas allowed alone is given back, except for what was under way when a connection ended and may have been counted.
     const used = await counted(id);
-    expect(used).toBeGreaterThanOrEqual(answers.filter(({ isCounted }) => isCounted).length);
-    expect(used).toBeLessThanOrEqual(answers.length);
+    expect(used).toBeGreaterThanOrEqual(responses.filter(({ isCounted }) => isCounted).length);
+    expect(used).toBeLessThanOrEqual(responses.length);
   });
 
-  it('whose Redis is emptied answer every request, and begin new windows', async () => {
+  it('whose Redis is emptied respond to every request, and begin new windows', async () => {
     const { id, secret } = await fleet.admin.makeKey('emptied', 'large');
-    const answers = await disturbed(secret, () => direct.flushall());
-    expect(new Set(answers.map((answer) => JSON.stringify(answer)))).toEqual(
+    const responses = await disturbed(secret, () => direct.flushall());
+    expect(new Set(responses.map((response) => JSON.stringify(response)))).toEqual(
       new Set([JSON.stringify({ status: 200, isCounted: true })]),
     );
-    expect(await counted(id)).toBeLessThanOrEqual(answers.length);
+    expect(await counted(id)).toBeLessThanOrEqual(responses.length);
     // What Redis held is gone from the statistics too, but nothing is there twice.
-    expect(await recorded(id)).toBeLessThanOrEqual(answers.length);
+    expect(await recorded(id)).toBeLessThanOrEqual(responses.length);
     await direct.flushall();
     await ask(fleet.replicas[0]?.url ?? '', secret);
     expect(await counted(id)).toBe(1);

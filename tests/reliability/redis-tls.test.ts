@@ -122,9 +122,9 @@ describe('a gateway whose Redis wants TLS, with a CA of its own, and a user with
     const admin = new Admin(replica.url);
     await admin.makePlan(`two-${mode}`, 2, 'hour');
     const { id, secret } = await admin.makeKey(mode, `two-${mode}`);
-    const answers = [];
-    for (let time = 0; time < 3; time += 1) answers.push(await ask(replica.url, secret));
-    expect(answers.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining')])).toEqual([
+    const responses = [];
+    for (let time = 0; time < 3; time += 1) responses.push(await ask(replica.url, secret));
+    expect(responses.map(({ status, headers }) => [status, headers.get('x-ratelimit-remaining')])).toEqual([
       [200, '1'],
       [200, '0'],
       [429, '0'],

@@ -35,8 +35,8 @@ let balancer: LoadBalancer;
 let load: SteadyLoad;
 let replicas: GatewayProcess[];
 
-/** `/late` keeps its client waiting for the answer, `/slow` for the end of it. */
-function answer({ url }: IncomingMessage, res: ServerResponse): void {
+/** `/late` keeps its client waiting for the response, `/slow` for the end of it. */
+function respond({ url }: IncomingMessage, res: ServerResponse): void {
   if (url === '/late') {
     setTimeout(() => res.end('late'), LONG_REQUEST_MS);
   } else if (url === '/slow') {
@@ -59,7 +59,7 @@ async function start(place: Place): Promise<GatewayProcess> {
 
 /** Starts replicas with these numbers of workers behind a load balancer. The fleet's own replica keeps out of it: the others come and go. */
 async function startReplicas(workers: readonly number[]): Promise<void> {
-  fleet = await startFleet(1, {}, answer);
+  fleet = await startFleet(1, {}, respond);
   await fleet.admin.makePlan('rolling', 1_000_000_000, 'day');
   key = await fleet.admin.makeKey('rolling', 'rolling');
   const ports = await Promise.all(Array.from({ length: 2 * workers.length }, freePort));
@@ -90,7 +90,7 @@ describe.each(FLEETS)(
     afterAll(stopAll, TEST_TIMEOUT_MS);
 
     it(
-      'under steady load fails no request, short or long, and loses none in the statistics',
+      'under steady load fails no request, and loses none in the statistics',
       async () => {
         load = startLoad(balancer.url, key.secret, [
           { method: 'GET', path: '/', clients: 8 },

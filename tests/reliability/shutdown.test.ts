@@ -38,10 +38,10 @@ function request(path = '/'): string {
   return `GET ${path} HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${key.secret}\r\n\r\n`;
 }
 
-/** A path of the management interface, where a consumer's key is refused. */
+/** A path of the management interface, where a consumer's key is rejected. */
 const MANAGEMENT = '/consumer-api-key';
 
-/** A connection that has had one answer and is kept. */
+/** A connection that has had one response and is kept. */
 async function keptConnection(port: number, path = '/'): Promise<RawPeer> {
   const peer = await RawPeer.connect(port);
   peer.send(request(path));
@@ -51,7 +51,7 @@ async function keptConnection(port: number, path = '/'): Promise<RawPeer> {
   return peer;
 }
 
-async function isRefused(port: number): Promise<boolean> {
+async function isRejected(port: number): Promise<boolean> {
   return RawPeer.connect(port).then(
     ({ socket }) => {
       socket.destroy();
@@ -61,8 +61,8 @@ async function isRefused(port: number): Promise<boolean> {
   );
 }
 
-describe('a replica that is told to stop', () => {
-  it('goes on until everybody has left, finishes what it has begun, writes what it has counted, and exits with 0', async () => {
+describe('a replica that gets a stop signal', () => {
+  it('drains, finishes what it has begun, writes its usage, and exits with 0', async () => {
     const { url, opsUrl, stop } = replica(2);
     const before = (await fleet.admin.detail(key.id)).usage.totalRequests;
     const port = Number(new URL(url).port);
@@ -84,7 +84,7 @@ describe('a replica that is told to stop', () => {
     expect(await managed.ended()).toMatch(/\}HTTP\/1\.1 401 [\s\S]*Connection: close/i);
     expect(managed.ending).toBe('fin');
 
-    await until(() => isRefused(port), PATIENCE);
+    await until(() => isRejected(port), PATIENCE);
     // Neither a kept connection nor one that never brought a request holds anything up.
     for (const peer of [idle, unused]) {
       await peer.ended();
@@ -99,7 +99,7 @@ describe('a replica that is told to stop', () => {
     expect(usage.successfulRequests).toBe(usage.totalRequests);
   });
 
-  it('that has an answer under way closes its connection after it, although the head promised to keep it', async () => {
+  it('during a response closes the connection after it, whatever its head said', async () => {
     const { url, opsUrl, stop } = replica(1);
     const port = Number(new URL(url).port);
     const peer = await RawPeer.connect(port);
@@ -110,7 +110,7 @@ describe('a replica that is told to stop', () => {
     expect(await peer.head()).toMatch(/Connection: keep-alive/i);
     const exited = stop();
     await until(async () => (await readyz(opsUrl)).status === 503, PATIENCE);
-    await until(() => isRefused(port), PATIENCE);
+    await until(() => isRejected(port), PATIENCE);
     res?.end('last');
     expect(await peer.ended()).toMatch(/first\r\n4\r\nlast\r\n0\r\n\r\n$/);
     expect(peer.ending).toBe('fin');

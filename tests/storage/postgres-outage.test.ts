@@ -36,7 +36,7 @@ describe('the record store, when Postgres goes away', () => {
     await until(() => idleErrors.length > 0);
     for (const call of [
       () => records.ping(),
-      () => records.keys.findGrantById(key.id),
+      () => records.keys.findSnapshotById(key.id),
       () => records.keys.bind(key.id, 'default', 0),
       () => records.plans.list(),
       () => records.migrate(),
@@ -47,11 +47,11 @@ describe('the record store, when Postgres goes away', () => {
 
     await server.resume();
     await records.ping();
-    expect(await records.keys.findGrantById(key.id)).toMatchObject({ keyId: key.id });
+    expect(await records.keys.findSnapshotById(key.id)).toMatchObject({ keyId: key.id });
     await records.close();
   });
 
-  it('reports a connection that is cut in the middle of a query or a transaction, and goes on with a new one', async () => {
+  it('reports a connection cut during a query or a transaction, and opens a new one', async () => {
     const records = open(server.url);
     const killed = records.db.transaction().execute(async (trx) => {
       await sql`select pg_terminate_backend(pg_backend_pid())`.execute(trx);
@@ -73,7 +73,7 @@ describe('the record store, when Postgres goes away', () => {
     await records.close();
   });
 
-  it('says so when nothing listens, and when the credentials are refused', async () => {
+  it('says so when nothing listens, and when the credentials are rejected', async () => {
     const nobody = open(`postgres://postgres@127.0.0.1:${await freePort()}/postgres`);
     await expect(nobody.ping()).rejects.toThrow(StoreUnavailable);
     await nobody.close();

@@ -1,10 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import { createEmbeddedRecords, createPostgresRecords, MIGRATIONS } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 
 async function withRecords(directory: string, replicas: number, run: (all: Records[]) => Promise<void>) {
@@ -52,6 +52,73 @@ describe('migrations', () => {
       expect(await records?.migrate()).toEqual(['0001_good', '0002_bad']);
       const rows = records && (await sql`select id from good`.execute(records.db)).rows;
       expect(rows).toEqual([{ id: 1 }, { id: 2 }]);
+    });
+    await rm(directory, { recursive: true });
+  });
+
+  it('leave a database alone that a later version has migrated further', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
+    await writeFile(join(directory, '0001_first.sql'), 'CREATE TABLE first (id int);\n');
+    await writeFile(join(directory, '0002_later.sql'), 'CREATE TABLE later (id int);\n');
+    await withRecords(directory, 1, async ([records]) => {
+      await records?.migrate();
+      await rm(join(directory, '0002_later.sql'));
+      expect(await records?.migrate()).toEqual([]);
+      expect(await records?.pendingMigrations()).toEqual([]);
+    });
+    await rm(directory, { recursive: true });
+  });
+
+  it('carry hours that the version before writes into the rows by plan', async () => {
+    for (const create of [createPostgresRecords, createEmbeddedRecords]) {
+      const { records, remove } = await create();
+      try {
+        await sql`INSERT INTO consumer_keys (id, name, created_at, updated_at, lookup)
+          VALUES ('key_a', 'a', now(), now(), sha256('a'))`.execute(records.db);
+        await sql`INSERT INTO usage_totals (key_id, last_batch, requests, successful, forwarded, forwarded_us)
+          VALUES ('key_a', 7, 5, 4, 3, 2)`.execute(records.db);
+        for (const requests of [5, 2]) {
+          await sql`INSERT INTO usage_by_hour AS stored (key_id, hour, requests, successful, forwarded, forwarded_us)
+            VALUES ('key_a', '2026-11-22T05:00:00Z', ${requests}, 1, 1, 1000)
+            ON CONFLICT (key_id, hour) DO UPDATE SET requests = stored.requests + excluded.requests`.execute(
+            records.db,
+          );
+        }
+        const rows = await records.db
+          .selectFrom('usage_hours')
+          .select(['plan_id', 'hour', 'requests', 'successful', 'rate_limited'])
+          .execute();
+        const hour = new Date('2026-11-22T05:00:00Z');
+        expect(rows).toEqual([{ plan_id: 'default', hour, requests: 7, successful: 1, rate_limited: 0 }]);
+      } finally {
+        await remove();
+      }
+    }
+  });
+
+  it('take the hours of the version before along, each in its month', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
+    const copy = (name: string) => copyFile(join(MIGRATIONS, name), join(directory, name));
+    await Promise.all(['0001_records.sql', '0002_usage.sql'].map(copy));
+    await withRecords(directory, 1, async ([records]) => {
+      if (records === undefined) throw new Error('no records');
+      await records.migrate();
+      await sql`INSERT INTO consumer_keys (id, name, created_at, updated_at, lookup)
+        VALUES ('key_a', 'a', now(), now(), sha256('a'))`.execute(records.db);
+      await sql`INSERT INTO usage_totals VALUES ('key_a', 3, 3, 3, 3, 7)`.execute(records.db);
+      for (const hour of ['2026-09-30T23:00:00Z', '2026-10-01T00:00:00Z', '2026-11-22T05:00:00Z']) {
+        await sql`INSERT INTO usage_by_hour VALUES ('key_a', ${hour}, 1, 1, 1, 1)`.execute(records.db);
+      }
+      await copy('0003_usage_by_shard.sql');
+      await records.migrate();
+      const { rows } =
+        await sql`SELECT tableoid::regclass::text AS partition, sum(requests)::integer AS requests
+        FROM usage_hours GROUP BY 1 ORDER BY 1`.execute(records.db);
+      expect(rows).toEqual([
+        { partition: 'usage_hours_2026_09', requests: 1 },
+        { partition: 'usage_hours_2026_10', requests: 1 },
+        { partition: 'usage_hours_2026_11', requests: 1 },
+      ]);
     });
     await rm(directory, { recursive: true });
   });

@@ -1,6 +1,6 @@
 import { ROOT_TOKEN } from './gateway.ts';
 
-/** An answer of the management interface. */
+/** A response of the management interface. */
 export interface Managed {
   readonly status: number;
   // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect and fail where it is not there
@@ -16,7 +16,7 @@ export class Admin {
   }
 
   async call(method: string, path: string, body?: unknown): Promise<Managed> {
-    const answer = await fetch(`${this.#url}${path}`, {
+    const response = await fetch(`${this.#url}${path}`, {
       method,
       headers: {
         authorization: `Bearer ${ROOT_TOKEN}`,
@@ -24,7 +24,7 @@ export class Admin {
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: answer.status, body: await answer.json() };
+    return { status: response.status, body: await response.json() };
   }
 
   /** Makes a key, bound to the plan where one is given. */
@@ -51,9 +51,9 @@ export class Admin {
   }
 
   async #must(method: string, path: string, body?: unknown): Promise<Managed> {
-    const answer = await this.call(method, path, body);
-    if (answer.status >= 300)
-      throw new Error(`${method} ${path} answered ${answer.status}: ${JSON.stringify(answer.body)}`);
-    return answer;
+    const response = await this.call(method, path, body);
+    if (response.status >= 300)
+      throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(response.body)}`);
+    return response;
   }
 }

@@ -22,14 +22,14 @@ export async function burst(
     while (sent < requests) {
       const pool = pools[sent % pools.length];
       sent += 1;
-      const answer = await pool?.request({
+      const response = await pool?.request({
         method: 'GET',
         path: '/',
         headers: { authorization: `Bearer ${secret}` },
       });
-      if (answer === undefined) throw new Error('burst needs a URL');
-      await answer.body.dump();
-      counts[answer.statusCode] = (counts[answer.statusCode] ?? 0) + 1;
+      if (response === undefined) throw new Error('burst needs a URL');
+      await response.body.dump();
+      counts[response.statusCode] = (counts[response.statusCode] ?? 0) + 1;
     }
   };
   try {
@@ -42,7 +42,7 @@ export async function burst(
 
 /** The status of one request with a key. */
 export async function statusOf(url: string, secret: string): Promise<number> {
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
-  await answer.arrayBuffer();
-  return answer.status;
+  const response = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+  await response.arrayBuffer();
+  return response.status;
 }

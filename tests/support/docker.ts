@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 
-/** Whether a Docker engine answers within a second at DOCKER_HOST or the usual socket. */
-export function dockerAnswers(): Promise<boolean> {
+/** Whether a Docker engine responds within a second at DOCKER_HOST or the usual socket. */
+export function dockerResponds(): Promise<boolean> {
   const host = process.env.DOCKER_HOST ?? 'unix:///var/run/docker.sock';
   const target = host.startsWith('unix://')
     ? { socketPath: host.slice('unix://'.length) }

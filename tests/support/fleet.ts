@@ -20,11 +20,11 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Starts `count` replicas. The backend answers 200 unless told otherwise. */
+/** Starts `count` replicas. The backend responds with 200 unless told otherwise. */
 export async function startFleet(
   count: number,
   settings: Readonly<Record<string, string>> = {},
-  answer: RequestListener = (_req, res) => void res.end('ok'),
+  respond: RequestListener = (_req, res) => void res.end('ok'),
 ): Promise<Fleet> {
   const database = await createTestDatabase();
   const redisUrl = testRedisUrl();
@@ -36,7 +36,7 @@ export async function startFleet(
     createServer((req, res) => {
       backendRequests += 1;
       req.resume();
-      answer(req, res);
+      respond(req, res);
     }),
   );
   const environment = {

@@ -33,12 +33,12 @@ export interface EndedProcess {
   readonly output: string;
 }
 
-/** Starts `src/main.ts` on ports of the system's choice and resolves once it is ready, or at least listens where `isReady` is false. */
+/** Starts `src/main.ts`, or that of another version, on ports of the system's choice and resolves once it is ready, or at least listens where `isReady` is false. */
 export async function startGateway(
   environment: Readonly<Record<string, string>>,
-  { isReady = true }: { readonly isReady?: boolean } = {},
+  { isReady = true, main = MAIN }: { readonly isReady?: boolean; readonly main?: string } = {},
 ): Promise<GatewayProcess> {
-  const { child, output } = spawnNode(MAIN, environment);
+  const { child, output } = spawnNode(main, environment);
   const exited = once(child, 'exit').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
   try {

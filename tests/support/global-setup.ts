@@ -1,3 +1,4 @@
+import { neededStores } from './needed-stores.ts';
 import { findPostgres, findRedis, type TestStore } from './test-stores.ts';
 
 declare global {
@@ -5,17 +6,28 @@ declare global {
   var tollgateTestStores: TestStore[] | undefined;
 }
 
-/** Finds or starts the stores of this run and tells the workers of them through the environment. */
-export default async function setUp(): Promise<void> {
-  const found = await Promise.allSettled([findRedis(), findPostgres()]);
+/** What this setup reads of Jest's configuration. */
+interface RunConfig {
+  readonly testPathPatterns: { readonly patterns: readonly string[] };
+}
+
+/** Finds or starts the stores that the chosen test files use, and names them to Jest's workers through the environment. */
+export default async function setUp({ testPathPatterns }: RunConfig): Promise<void> {
+  const needed = neededStores(testPathPatterns.patterns);
+  const stores = {
+    TEST_REDIS_URL: needed.redis ? findRedis() : undefined,
+    TEST_DATABASE_URL: needed.postgres ? findPostgres() : undefined,
+  };
+  const found = await Promise.allSettled(Object.values(stores));
   globalThis.tollgateTestStores = found.flatMap((store) =>
-    store.status === 'fulfilled' ? [store.value] : [],
+    store.status === 'fulfilled' && store.value !== undefined ? [store.value] : [],
   );
-  const [redis, postgres] = found;
-  if (redis.status === 'rejected' || postgres.status === 'rejected') {
+  const failed = found.find((store) => store.status === 'rejected');
+  if (failed !== undefined) {
     await Promise.allSettled(globalThis.tollgateTestStores.map((store) => store.stop()));
-    throw redis.status === 'rejected' ? redis.reason : (postgres as PromiseRejectedResult).reason;
+    throw failed.reason;
   }
-  process.env.TEST_REDIS_URL = redis.value.url;
-  process.env.TEST_DATABASE_URL = postgres.value.url;
+  for (const [name, store] of Object.entries(stores)) {
+    if (store !== undefined) process.env[name] = (await store).url;
+  }
 }

@@ -1,16 +1,21 @@
 import { randomUUID } from 'node:crypto';
 import { pino } from 'pino';
+import { redisUrl } from '../../src/config/redis-url.ts';
+import { remainingIn, tightestWindow } from '../../src/limiter/decided-window.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
+import { InProcessWindowCounters } from '../../src/limiter/in-process-window-counters.ts';
+import type { Limit } from '../../src/limiter/limit.ts';
 import { parsePeriod } from '../../src/limiter/period.ts';
-import type { Decision, LimitSubject, Quota, RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { ChangeFeed, RecordVersions } from '../../src/limiter/record-versions.ts';
+import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { WindowTable } from '../../src/limiter/window-table.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisMode } from '../../src/storage/redis/connection.ts';
-import { periodKey, versionKey, windowKey } from '../../src/storage/redis/key-names.ts';
+import { customersKey, versionKey, windowKey } from '../../src/storage/redis/key-names.ts';
 import { type OpenRedis, openRedis } from '../../src/storage/redis/open-redis.ts';
 import { ManualClock } from './manual-clock.ts';
 import { startRedisCluster } from './redis-cluster.ts';
@@ -21,12 +26,13 @@ import { until } from './until.ts';
 export interface LimiterStore {
   /** At least one; each has connections of its own. */
   readonly limiters: readonly RateLimiter[];
+  readonly counters: WindowCounters;
   readonly versions: RecordVersions;
   readonly feeds: readonly ChangeFeed[];
   /** Resolves when the store's time has passed the instant. */
   reach(instantMs: number): Promise<void>;
-  /** As if the key's open window had ended. */
-  endWindow(keyId: string): Promise<void>;
+  /** As if an open window of the key had ended, by its name. */
+  endWindow(keyId: string, windowName: string): Promise<void>;
   /** As if what is stored of the key's version had lapsed. */
   lapseVersion(keyId: string): Promise<void>;
   close(): Promise<void>;
@@ -45,10 +51,14 @@ async function openInProcess(): Promise<LimiterStore> {
   const versions = new InProcessRecordVersions(table, clock);
   return {
     limiters: [new InProcessRateLimiter(table, clock), new InProcessRateLimiter(table, clock)],
+    counters: new InProcessWindowCounters(table, clock),
     versions,
     feeds: [versions],
     reach: async (instantMs) => clock.advance(Math.max(instantMs - clock.nowMs(), 0)),
-    endWindow: async (keyId) => table.setWindow(keyId, undefined, clock.nowMs()),
+    endWindow: async (keyId, windowName) => {
+      table.closeWindow(keyId, windowName);
+      table.closeCustomerWindows(keyId, (name) => name === windowName);
+    },
     lapseVersion: async (keyId) => table.setVersion(keyId, { version: '', lapsesAtMs: 0 }, clock.nowMs()),
     close: async () => {},
   };
@@ -63,13 +73,17 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
   const direct = first.usageConnection;
   return {
     limiters: replicas.map(({ limiter }) => limiter),
+    counters: first.counters,
     versions: first.versions,
     feeds: replicas.map(({ changes }) => changes),
     reach: (instantMs) =>
-      until(async () => (await first.limiter.peek(newKeyId(), quota(1, 'hour'))).nowMs > instantMs, {
+      until(async () => (await peek(first.counters, newKeyId(), quota(1, 'hour'))).nowMs > instantMs, {
         timeoutMs: 10_000,
       }),
-    endWindow: async (keyId) => void (await direct.del(windowKey(keyId), periodKey(keyId))),
+    endWindow: async (keyId, windowName) => {
+      await direct.del(windowKey(keyId, windowName));
+      await direct.zrem(customersKey(keyId), windowName);
+    },
     lapseVersion: async (keyId) => void (await direct.del(versionKey(keyId))),
     close: async () => void (await Promise.all(replicas.map((replica) => replica.close()))),
   };
@@ -95,7 +109,7 @@ export function openReplica(
 ): OpenRedis {
   const { timeoutMs = 2000, log = pino({ level: 'silent' }) } = options;
   return openRedis(
-    { url, mode, timeoutMs },
+    { address: redisUrl(url), mode, timeoutMs },
     { log, random: systemRandom, clock: systemClock, replicaId: randomUUID() },
   );
 }
@@ -105,27 +119,90 @@ export function newKeyId(): string {
   return `key_${randomUUID()}`;
 }
 
-/** Throws for a period that can't be read. */
-export function quota(limit: number, periodText: string): Quota {
+/** An enforced limit of the key, `main` where nothing else is said. Throws for a period that can't be read. */
+export function quota(limit: number, periodText: string, fields: Partial<Limit> = {}): Limit {
   const period = parsePeriod(periodText);
   if (period === undefined) throw new Error(`not a period: ${periodText}`);
-  return { limit, period };
+  const { id = 'main' } = fields;
+  return {
+    id,
+    limit,
+    baseLimit: limit,
+    endsAtMs: null,
+    period,
+    periodText,
+    per: 'key',
+    mode: 'enforce',
+    windowName: `${id}:${period.token}`,
+    ...fields,
+  };
 }
 
-/** A copy with version 1.0 that was read for the request, where nothing else is said. */
-export function subject(keyId: string, fields: Partial<LimitSubject> = {}): LimitSubject {
-  return { keyId, version: '1.0', fresh: true, quota: quota(10, 'hour'), ...fields };
+/** What a test says of a request. */
+export interface TestSubject extends LimitSubject {
+  /** The only limit that applies, or none. */
+  readonly quota: Limit | null;
 }
+
+/** A copy with version 1.0 that was read for the request, under one limit of 10 an hour, where nothing else is said. */
+export function subject(keyId: string, fields: Partial<TestSubject> = {}): LimitSubject {
+  const { quota: only = quota(10, 'hour'), ...others } = fields;
+  const limits = only === null ? [] : [only];
+  const request = { fresh: true, limits, cost: 1, customerId: 'anonymous', mayRelease: false };
+  return { keyId, version: '1.0', ...request, ...others };
+}
+
+/** A decision with what most tests look at: the tightest of its windows. */
+export type FlatDecision = Decision & { readonly remaining?: number; readonly resetAtMs?: number };
 
 /** The decision as a promise. Rejects when the limiter calls back twice. */
-export function decide(limiter: RateLimiter, asked: LimitSubject): Promise<Decision> {
-  const { promise, resolve, reject } = Promise.withResolvers<Decision>();
+export function decide(limiter: RateLimiter, asked: LimitSubject): Promise<FlatDecision> {
+  const { promise, resolve, reject } = Promise.withResolvers<FlatDecision>();
   let calls = 0;
   limiter.decide(asked, (decision) => {
     calls += 1;
     if (calls > 1) reject(new Error('decided twice'));
     // A turn later, so that a second call is seen.
-    setImmediate(() => resolve(decision));
+    setImmediate(() => resolve(flat(decision)));
   });
   return promise;
+}
+
+/** See `FlatDecision`. */
+export function flat(decision: Decision): FlatDecision {
+  const tightest = 'windows' in decision ? tightestWindow(decision.windows) : undefined;
+  if (tightest === undefined) return decision;
+  return { ...decision, remaining: remainingIn(tightest), resetAtMs: tightest.resetAtMs };
+}
+
+/** What the window of one limit of a key holds. */
+export async function peek(
+  counters: WindowCounters,
+  keyId: string,
+  limit: Limit,
+): Promise<{ readonly used: number; readonly resetAtMs: number | null; readonly nowMs: number }> {
+  const { counters: read, nowMs } = await counters.read({ keyId, limits: [limit], customerId: 'anonymous' });
+  return { used: read[0]?.used ?? Number.NaN, resetAtMs: read[0]?.resetAtMs ?? null, nowMs };
+}
+
+/** A decision about one window, as a limiter gives it. */
+export function counted(
+  kind: 'allowed' | 'limited',
+  {
+    limit = quota(10, 'hour'),
+    used = 1,
+    resetAtMs = 2,
+    nowMs = 1,
+    degraded = false,
+  }: {
+    readonly limit?: Limit;
+    readonly used?: number;
+    readonly resetAtMs?: number;
+    readonly nowMs?: number;
+    readonly degraded?: boolean;
+  } = {},
+): CountedDecision {
+  const isExceeded = kind === 'limited';
+  const window = { limit, quota: limit.limit, used, resetAtMs, isExceeded, isShared: false };
+  return { kind, windows: [window], nowMs, degraded };
 }

@@ -34,7 +34,7 @@ export async function startPostgresServer(): Promise<PostgresServer> {
     user: 'postgres',
     password: 'postgres',
     persistent: true,
-    // Postgres refuses to run as root: then it runs as the user `postgres`, who is created where it is missing.
+    // Postgres rejects to run as root: then it runs as the user `postgres`, who is created where it is missing.
     createPostgresUser: process.getuid?.() === 0,
     initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync'],
     postgresFlags: FLAGS.flatMap((flag) => ['-c', flag]),

@@ -2,9 +2,10 @@ import type { RecordVersion, RecordVersions } from '../../src/limiter/record-ver
 
 /** A step of a change, and what the record store held at that moment. */
 export interface Step {
-  readonly step: 'announce' | 'settle' | 'retire';
+  readonly step: 'markStale' | 'publishVersion' | 'retire' | 'withdraw';
   readonly keys: readonly string[];
   readonly versions?: readonly string[];
+  readonly windowNames?: readonly string[];
   readonly stored: unknown;
 }
 
@@ -15,17 +16,21 @@ export class RecordingVersions implements RecordVersions {
   /** The step that fails, as when Redis is down. */
   failing: { readonly step: Step['step']; readonly error: Error } | undefined;
 
-  async announce(keyIds: readonly string[]): Promise<void> {
-    await this.#note({ step: 'announce', keys: keyIds });
+  async markStale(keyIds: readonly string[]): Promise<void> {
+    await this.#note({ step: 'markStale', keys: keyIds });
   }
 
-  async settle(versions: readonly RecordVersion[]): Promise<void> {
+  async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
     const keys = versions.map(({ keyId }) => keyId);
-    await this.#note({ step: 'settle', keys, versions: versions.map(({ version }) => version) });
+    await this.#note({ step: 'publishVersion', keys, versions: versions.map(({ version }) => version) });
   }
 
-  async retire(keyId: string): Promise<void> {
-    await this.#note({ step: 'retire', keys: [keyId] });
+  async retire(keyId: string, windowNames?: readonly string[]): Promise<void> {
+    await this.#note({ step: 'retire', keys: [keyId], ...(windowNames !== undefined && { windowNames }) });
+  }
+
+  async withdraw({ keyId, version }: RecordVersion): Promise<void> {
+    await this.#note({ step: 'withdraw', keys: [keyId], versions: [version] });
   }
 
   async #note(step: Omit<Step, 'stored'>): Promise<void> {

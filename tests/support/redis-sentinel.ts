@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from './free-port.ts';
 import { redisBinary } from './redis-binary.ts';
-import { answersPing, type RedisServer, startRedisServer } from './redis-server.ts';
+import { type RedisServer, respondsToPing, startRedisServer } from './redis-server.ts';
 import { until } from './until.ts';
 
 /** A sentinel of a test's own. */
@@ -15,7 +15,7 @@ export interface RedisSentinel {
   stop(): Promise<void>;
 }
 
-/** Starts a sentinel that watches the master under a name, with further lines of configuration. Resolves when it answers. */
+/** Starts a sentinel that watches the master under a name, with further lines of configuration. Resolves when it responds. */
 export async function startSentinel(
   masterName: string,
   masterPort: number,
@@ -45,7 +45,7 @@ export async function startSentinel(
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await until(() => answersPing(port));
+    await until(() => respondsToPing(port));
   } catch (error) {
     await stop();
     throw error;

@@ -24,7 +24,7 @@ export interface RedisServer {
 
 /**
  * Starts a Redis server on a free loopback port, or on the `--port` that `args` name (to restart one that was killed), and
- * resolves when it answers. Nothing is kept on disk unless `args` say so. Whoever starts it must stop it; the end of this
+ * resolves when it responds. Nothing is kept on disk unless `args` say so. Whoever starts it must stop it; the end of this
  * process ends it too.
  */
 export async function startRedisServer(args: readonly string[] = []): Promise<RedisServer> {
@@ -62,7 +62,7 @@ export async function startRedisServer(args: readonly string[] = []): Promise<Re
   };
   try {
     await once(child, 'spawn');
-    await until(() => hasEnded(child) || answersPing(port));
+    await until(() => hasEnded(child) || respondsToPing(port));
     if (hasEnded(child) || child.pid === undefined) {
       throw new Error(`${binary} ended at once with code ${child.exitCode}: is port ${port} free?`);
     }
@@ -95,13 +95,13 @@ async function end(child: ChildProcess): Promise<void> {
   await gone;
 }
 
-/** Whether a server on a loopback port answers PING. */
-export function answersPing(port: number): Promise<boolean> {
+/** Whether a server on a loopback port responds PING. */
+export function respondsToPing(port: number): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(port, '127.0.0.1', () => socket.write('PING\r\n'));
     socket.setTimeout(500, () => socket.destroy());
-    socket.once('data', (answer) => {
-      resolve(answer.toString().startsWith('+PONG'));
+    socket.once('data', (response) => {
+      resolve(response.toString().startsWith('+PONG'));
       socket.destroy();
     });
     socket.once('error', () => resolve(false));

@@ -18,6 +18,10 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     planId: null,
     lookup: randomBytes(32),
     sealedSecret: randomBytes(69),
+    overrides: {},
+    externalId: null,
+    tags: [],
+    metadata: null,
     ...fields,
   };
 }
@@ -30,6 +34,8 @@ export function samplePlan(fields: Partial<Plan> = {}): Plan {
     description: 'a plan of a test',
     limit: 10,
     period: '15 minutes',
+    additionalLimits: [],
+    costs: [],
     createdAtMs: AT_MS,
     updatedAtMs: AT_MS,
     version: 1,

@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { createTestDatabase, testRedisUrl } from './stores.ts';
 
 describe('the stores of a test run', () => {
-  it('have a Redis that answers', async () => {
+  it('have a Redis that responds', async () => {
     const redis = new Redis(testRedisUrl());
     expect(await redis.ping()).toBe('PONG');
     redis.disconnect();

@@ -14,7 +14,7 @@ export interface RelayOptions {
 
 /**
  * A port of its own in front of a server, to break the connections between the two without touching the server: to a client, a relay
- * that refuses is a server that is gone, and a silent one is a server that hangs.
+ * that rejects is a server that is gone, and a silent one is a server that hangs.
  */
 export class TcpRelay {
   #upstreamPort: number | undefined;
@@ -31,7 +31,7 @@ export class TcpRelay {
     this.#server = createServer((client) => this.#take(client));
   }
 
-  /** Starts in front of a loopback port; with none, it refuses everybody. Whoever starts it must stop it. */
+  /** Starts in front of a loopback port; with none, it rejects everybody. Whoever starts it must stop it. */
   static async start(upstreamPort: number | undefined, options: RelayOptions = {}): Promise<TcpRelay> {
     const relay = new TcpRelay(upstreamPort, options);
     relay.#server.listen(options.port ?? 0, '127.0.0.1');
@@ -71,13 +71,13 @@ export class TcpRelay {
     for (const socket of [...this.#clients, ...this.#upstreams]) socket.pause();
   }
 
-  /** Passes what the server answers on so many milliseconds later; 0 = at once. */
+  /** Passes what the server responds on so many milliseconds later; 0 = at once. */
   delayReplies(ms: number): void {
     this.#delayMs = ms;
   }
 
   /** Ends all connections, and every new one at once. */
-  refuse(): void {
+  reject(): void {
     this.#upstreamPort = undefined;
     this.cut();
   }
@@ -88,7 +88,7 @@ export class TcpRelay {
   }
 
   async stop(): Promise<void> {
-    this.refuse();
+    this.reject();
     this.#server.close();
     if (this.#server.listening) await once(this.#server, 'close');
   }
@@ -111,16 +111,16 @@ export class TcpRelay {
     let waiting = 0;
     let last: Promise<unknown> = Promise.resolve();
     upstream.on('data', (bytes: Buffer) => {
-      const answer = rewrite(bytes);
+      const response = rewrite(bytes);
       if (this.#delayMs === 0 && waiting === 0) {
-        client.write(answer);
+        client.write(response);
         return;
       }
       // Never before what came earlier, although the delay may have ended meanwhile: replies in another order are replies to other calls.
       waiting += 1;
       last = Promise.all([last, wait(this.#delayMs)]).then(() => {
         waiting -= 1;
-        if (client.writable) client.write(answer);
+        if (client.writable) client.write(response);
       });
     });
     if (this.#isSilent) for (const socket of [client, upstream]) socket.pause();

@@ -1,4 +1,4 @@
-import { dockerAnswers } from './docker.ts';
+import { dockerResponds } from './docker.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { startRedisServer } from './redis-server.ts';
 
@@ -13,7 +13,7 @@ const REDIS_IMAGE = 'redis:8-alpine';
 const POSTGRES_IMAGE = 'postgres:18-alpine';
 
 /**
- * The Redis that the environment names in TEST_REDIS_URL, else one in a container where Docker answers, else one from a
+ * The Redis that the environment names in TEST_REDIS_URL, else one in a container where Docker responds, else one from a
  * local binary. Throws with what to do when there is none of the three.
  */
 export async function findRedis(): Promise<TestStore> {
@@ -21,7 +21,7 @@ export async function findRedis(): Promise<TestStore> {
   if (given) {
     return { url: given, stop: async () => {} };
   }
-  if (await dockerAnswers()) {
+  if (await dockerResponds()) {
     const { GenericContainer } = await import('testcontainers');
     const container = await new GenericContainer(REDIS_IMAGE)
       .withCommand(['redis-server', '--save', '', '--appendonly', 'no', '--databases', '64'])
@@ -41,7 +41,7 @@ export async function findPostgres(): Promise<TestStore> {
   if (given) {
     return { url: given, stop: async () => {} };
   }
-  if (await dockerAnswers()) {
+  if (await dockerResponds()) {
     const { GenericContainer, Wait } = await import('testcontainers');
     const container = await new GenericContainer(POSTGRES_IMAGE)
       .withEnvironment({ POSTGRES_PASSWORD: 'postgres' })

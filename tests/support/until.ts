@@ -17,3 +17,19 @@ export async function until(
     await wait(5);
   }
 }
+
+/** How many looks in a row must find the same value. */
+const LOOKS_AT_REST = 20;
+
+/** Looks at a number every few milliseconds until it has not changed for a while, and resolves with it. It must differ from `start` by then. */
+export async function untilAtRest(look: () => number, start: number): Promise<number> {
+  let last = start;
+  let looks = 0;
+  await until(() => {
+    const value = look();
+    looks = value === last && value !== start ? looks + 1 : 0;
+    last = value;
+    return looks >= LOOKS_AT_REST;
+  });
+  return last;
+}

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { createUsage } from '../../src/usage/create-usage.ts';
-import type { LiveUsage } from '../../src/usage/live-usage.ts';
+import { type LiveUsage, shardOf } from '../../src/usage/live-usage.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import type { KeyUsage } from '../../src/usage/usage.ts';
 import { requestOfMix } from './support/request-mix.ts';
-import { manyNames, usageOf } from './support/sample-usage.ts';
-import { silent } from './support/usage-stores.ts';
+import { manyNames, sliceOf } from './support/sample-usage.ts';
+import { silent, takeAll, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 function expectSumsAgree(usage: KeyUsage): void {
@@ -18,7 +18,7 @@ function expectSumsAgree(usage: KeyUsage): void {
   expect(usage.successful + usage.failed).toBe(usage.requests);
 }
 
-describe('the detail answer', () => {
+describe('the detail response', () => {
   let world: UsageWorld;
   beforeAll(async () => {
     world = await createUsageWorld();
@@ -36,6 +36,7 @@ describe('the detail answer', () => {
         random: systemRandom,
         log: silent,
         retentionDays: 90,
+        dailyRetentionDays: 400,
         writeEveryMs: 3,
         flushEveryMs: 2,
       }),
@@ -81,19 +82,18 @@ describe('the detail answer', () => {
 
   it('is the same whatever moves between its two readings', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    let sequence = 1000;
-    const write = async (times: number) => {
-      sequence += 1;
-      await world.live.write([{ keyId, writer: 'test', sequence, sums: usageOf({ times }) }]);
+    const write = (times: number) => writeSlices(world.live, sliceOf(keyId, { times }));
+    const take = () => takeAll(world.live, keyId);
+    const applyTaken = async () => {
+      for (const batch of await take()) await world.history.apply(batch);
     };
-    const take = async () => (await world.live.takeBatches([keyId])).filter((batch) => batch !== undefined);
     const moves: readonly (() => Promise<unknown>)[] = [
       async () => {},
       () => take(),
-      async () => world.history.apply(await take()),
+      applyTaken,
       () => world.flushAll(),
       async () => {
-        await world.history.apply(await take());
+        await applyTaken();
         await world.flushAll();
       },
     ];
@@ -107,8 +107,8 @@ describe('the detail answer', () => {
         let isBetween = true;
         const paused: LiveUsage = Object.create(world.live, {
           read: {
-            value: async (id: string) => {
-              const live = await world.live.read(id);
+            value: async (ids: readonly string[]) => {
+              const live = await world.live.read(ids);
               if (isBetween) await between();
               return live;
             },
@@ -123,17 +123,10 @@ describe('the detail answer', () => {
 
   it('has 500 endpoints and 1000 customers, most requests first, within milliseconds', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    await world.live.write([{ keyId, writer: 'test', sequence: 9001, sums: manyNames(1000) }]);
+    await writeSlices(world.live, manyNames(keyId, 1000));
     await world.flushAll();
-    await world.live.write([
-      {
-        keyId,
-        writer: 'test',
-        sequence: 9002,
-        sums: usageOf({ endpoint: '/7', customer: '9', times: 5, forwardedUs: 1_234_567 }),
-      },
-      { keyId: 'another', writer: 'test', sequence: 9002, sums: usageOf({}) },
-    ]);
+    const request = { endpoint: '/7', customer: '9', times: 5, forwardedUs: 1_234_567 };
+    await writeSlices(world.live, sliceOf(keyId, request));
     const usage = await world.stored.read(keyId);
     expect([usage.endpoints.length, usage.customers.length]).toEqual([501, 1000]);
     expect(usage.endpoints.slice(0, 2)).toEqual([
@@ -152,17 +145,22 @@ describe('the detail answer', () => {
     expect(Math.min(...times)).toBeLessThan(50);
   });
 
-  it('recovers when the clock that ids are made from went back', async () => {
+  it('gives places first come, first served, even if others have more requests later', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const future = (Date.now() + 86_400_000) * 1000;
-    await world.history.apply([{ keyId, id: future, sums: usageOf({ times: 2 }) }]);
-    await world.live.write([{ keyId, writer: 'test', sequence: 9003, sums: usageOf({ times: 3 }) }]);
+    await writeSlices(world.live, manyNames(keyId, 999));
     await world.flushAll();
-    expect((await world.stored.read(keyId)).requests).toBe(5);
-    await world.live.write([{ keyId, writer: 'test', sequence: 9004, sums: usageOf({ times: 4 }) }]);
-    expect((await world.stored.read(keyId)).requests).toBe(9);
-    await world.flushAll();
-    await world.flushAll();
-    expect((await world.history.read(keyId)).sums.totals.requests).toBe(9);
+    await writeSlices(world.live, sliceOf(keyId, { customer: 'the last place' }));
+    const placeOf = async (customer: string) =>
+      (await world.stored.read(keyId)).customers.find(({ customerId }) => customerId === customer)?.requests;
+    expect(await placeOf('the last place')).toBe(1);
+    await writeSlices(world.live, sliceOf(keyId, { customer: 'too late', times: 50 }));
+    for (const moment of ['live', 'compacted', 'taken', 'moved']) {
+      if (moment === 'compacted') await world.live.compact(shardOf(keyId));
+      if (moment === 'taken') await takeAll(world.live, keyId);
+      if (moment === 'moved') await world.flushAll();
+      expect([moment, await placeOf('the last place')]).toEqual([moment, 1]);
+      expect([moment, await placeOf('too late')]).toEqual([moment, undefined]);
+      expect([moment, await placeOf('__other__')]).toEqual([moment, 50]);
+    }
   });
 });

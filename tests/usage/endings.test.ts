@@ -48,7 +48,7 @@ interface Asked {
   readonly leaves?: 'before the head' | 'in the body';
 }
 
-describe('a request is recorded once, when its answer is over', () => {
+describe('a request is recorded once, when its response is over', () => {
   let backend: Server;
   let fleet: Fleet;
   beforeAll(async () => {
@@ -82,14 +82,14 @@ describe('a request is recorded once, when its answer is over', () => {
       agent: false,
       headers: { authorization: `Bearer ${secret}`, ...headers },
     });
-    sent.on('response', (answer: IncomingMessage) => {
-      status = answer.statusCode ?? 0;
-      answer.on('data', () => leaves === 'in the body' && sent.destroy());
-      answer.on('error', () => {});
-      answer.on('close', () => resolve(status));
+    sent.on('response', (response: IncomingMessage) => {
+      status = response.statusCode ?? 0;
+      response.on('data', () => leaves === 'in the body' && sent.destroy());
+      response.on('error', () => {});
+      response.on('close', () => resolve(status));
     });
-    sent.on('upgrade', (answer, socket) => {
-      socket.on('close', () => resolve(answer.statusCode ?? 0));
+    sent.on('upgrade', (response, socket) => {
+      socket.on('close', () => resolve(response.statusCode ?? 0));
       socket.resume().write('hello');
     });
     sent.on('error', () => resolve(status));
@@ -135,19 +135,19 @@ describe('a request is recorded once, when its answer is over', () => {
     expect(usage.endpoints[0].averageResponseTimeMs).toBeGreaterThan(0);
   });
 
-  it('refused with 429, which is no part of the mean response time', async () => {
+  it('rejected with 429, which is no part of the mean response time', async () => {
     const { id, secret } = await keyWith('few');
     expect(await ask(secret, '/', {})).toBe(200);
-    for (const _ of [1, 2, 3]) expect(await ask(secret, '/refused', {})).toBe(429);
+    for (const _ of [1, 2, 3]) expect(await ask(secret, '/rejected', {})).toBe(429);
     await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 4);
     const { usage } = await fleet.admin.detail(id);
     expect(usage.endpoints).toEqual([
-      { endpoint: '/refused', requests: 3, successful: 0, failed: 3, averageResponseTimeMs: 0 },
+      { endpoint: '/rejected', requests: 3, successful: 0, failed: 3, averageResponseTimeMs: 0 },
       { endpoint: '/', requests: 1, successful: 1, failed: 0, averageResponseTimeMs: expect.any(Number) },
     ]);
   });
 
-  it('and one without a valid key is recorded for nobody', async () => {
+  it('and one without a valid key is recorded for no key', async () => {
     const { id, secret } = await keyWith();
     expect(await ask(`${secret.slice(0, -1)}!`, '/', {})).toBe(401);
     expect(await ask(secret, '/', {})).toBe(200);

@@ -1,56 +1,102 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { FLUSH_STEPS, type FlushStep } from '../../src/usage/flush-steps.ts';
+import { sql } from 'kysely';
+import { until } from '../support/until.ts';
 import { startReplica } from './support/replica-process.ts';
-import { usageOf } from './support/sample-usage.ts';
-import { expireLeases } from './support/usage-stores.ts';
+import { sliceOf } from './support/sample-usage.ts';
+import { expireLeases, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
 const ROUNDS = 2;
+/** The tables in the order in which a move writes them: a flusher that waits for one has written those before it. */
+const TABLES = [
+  'usage_shards',
+  'usage_writers',
+  'usage_totals',
+  'usage_by_endpoint',
+  'usage_by_customer',
+  'usage_hours',
+  'usage_endpoint_days',
+  'usage_customer_days',
+];
 
 describe('a flusher that is killed', () => {
   let world: UsageWorld;
   let keyIds: readonly string[];
-  let sequence = 0;
+  let written = 0;
   beforeAll(async () => {
     world = await createUsageWorld();
     keyIds = await world.newKeys(20);
   });
   afterAll(() => world.close());
 
-  async function dieAt(step: FlushStep): Promise<void> {
-    sequence += 1;
-    const sums = usageOf({ endpoint: `/${step}`, customer: `${sequence}`, times: 3 });
-    await world.live.write(keyIds.map((keyId) => ({ keyId, writer: 'test', sequence, sums })));
+  async function writeEach(endpoint: string): Promise<void> {
+    written += 3;
+    const request = { endpoint, customer: `${written}`, times: 3 };
+    for (const keyId of keyIds) await writeSlices(world.live, sliceOf(keyId, request));
     await expireLeases(world.redis.url);
-    const { ended } = startReplica({
+  }
+
+  const startFlusher = (dieAfter?: 'take' | 'apply' | 'drop' | 'release') =>
+    startReplica({
       redisUrl: world.redis.url,
       databaseUrl: world.databaseUrl,
       do: 'flush',
       keyIds,
-      dieAt: step,
+      ...(dieAfter && { dieAfter }),
     });
-    expect(await ended).toBe('SIGKILL');
+
+  async function expectExact(): Promise<void> {
     for (const keyId of keyIds) {
       const usage = await world.stored.read(keyId);
-      expect(usage.requests).toBe(sequence * 3);
-      expect(usage.endpoints.reduce((sum, { requests }) => sum + requests, 0)).toBe(sequence * 3);
+      expect(usage.requests).toBe(written);
+      expect(usage.endpoints.reduce((sum, { requests }) => sum + requests, 0)).toBe(written);
     }
   }
 
-  it.each(FLUSH_STEPS)(
-    'after the step "%s" leaves sums that are exact at once and stay so when another goes on',
-    async (step) => {
-      for (let round = 1; round <= ROUNDS; round += 1) await dieAt(step);
-      await world.flushAll();
-      expect(await world.requestsInPostgres()).toBe(sequence * 3 * keyIds.length);
-      for (const keyId of keyIds) {
-        expect(await world.live.read(keyId)).toEqual([]);
-        const { sums } = await world.history.read(keyId);
-        expect(sums.endpoints.get(`/${step}`)?.requests).toBe(3 * ROUNDS);
-        expect([...sums.customers.values()].reduce((sum, { requests }) => sum + requests, 0)).toBe(
-          sequence * 3,
+  async function expectAllMoved(): Promise<void> {
+    await world.flushAll();
+    expect(await world.requestsInPostgres()).toBe(written * keyIds.length);
+    for (const table of TABLES.slice(3)) {
+      const { rows } = await sql<{ requests: number }>`
+        SELECT sum(requests)::bigint AS requests FROM ${sql.table(table)}`.execute(world.records.db);
+      expect([table, rows[0]?.requests]).toEqual([table, written * keyIds.length]);
+    }
+    expect(await world.live.read(keyIds)).toEqual([]);
+  }
+
+  it.each(TABLES)('before it writes "%s" leaves sums that are exact and stay so', async (table) => {
+    for (let round = 1; round <= ROUNDS; round += 1) {
+      await writeEach(`/${table}`);
+      await world.records.db.transaction().execute(async (transaction) => {
+        await sql`LOCK TABLE ${sql.table(table)} IN EXCLUSIVE MODE`.execute(transaction);
+        const flusher = startFlusher();
+        await until(
+          async () => {
+            const { rows } = await sql`SELECT FROM pg_locks
+              WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`.execute(
+              world.records.db,
+            );
+            return rows.length > 0;
+          },
+          { timeoutMs: 15_000 },
         );
+        flusher.kill('SIGKILL');
+        expect(await flusher.ended).toBe('SIGKILL');
+      });
+      await expectExact();
+    }
+    await expectAllMoved();
+  });
+
+  it.each(['take', 'apply', 'drop', 'release'] as const)(
+    'after the step "%s" leaves sums that are exact and stay so',
+    async (step) => {
+      for (let round = 1; round <= ROUNDS; round += 1) {
+        await writeEach(`/${step}`);
+        expect(await startFlusher(step).ended).toBe('SIGKILL');
+        await expectExact();
       }
+      await expectAllMoved();
     },
   );
 });

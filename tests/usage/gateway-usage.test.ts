@@ -8,8 +8,8 @@ const REQUESTS = 20_000;
 const IN_FLIGHT = 48;
 const LIMITED = 500;
 
-/** Answers with the status that the query asks for. */
-const answerAsAsked: RequestListener = (req, res) => {
+/** Responds with the status that the query asks for. */
+const respondAsAsked: RequestListener = (req, res) => {
   const status = Number(/[?&]status=(\d+)/.exec(req.url ?? '')?.[1] ?? 200);
   res.writeHead(status);
   res.end(status === 204 || status === 304 ? undefined : 'ok');
@@ -47,7 +47,7 @@ const STATUSES = [200, 200, 200, 201, 204, 304, 301, 400, 404, 500, 503];
 describe('the statistics of three replicas', () => {
   let fleet: Fleet;
   beforeAll(async () => {
-    fleet = await startFleet(3, {}, answerAsAsked);
+    fleet = await startFleet(3, {}, respondAsAsked);
     await fleet.admin.makePlan('plenty', 1_000_000, 'day');
     await fleet.admin.makePlan('some', LIMITED, 'day');
   }, 60_000);
@@ -66,7 +66,7 @@ describe('the statistics of three replicas', () => {
         const key = keys[roll % 4 === 0 ? 1 : 0];
         const path = roll % 3 === 0 ? `/v1/rare/${roll % 97}` : `/v1/hot/${roll % 5}`;
         const customerId = roll % 7 === 0 ? undefined : `customer-${roll % 211}`;
-        const answer = await pools[number % 3]?.request({
+        const response = await pools[number % 3]?.request({
           method: roll % 13 === 0 ? 'HEAD' : 'GET',
           path: `${path}?status=${STATUSES[roll % STATUSES.length]}&number=${number}`,
           headers: {
@@ -74,8 +74,8 @@ describe('the statistics of three replicas', () => {
             ...(customerId && { 'x-customer-id': customerId }),
           },
         });
-        await answer?.body.dump();
-        key?.own.add(path, customerId ?? 'anonymous', answer?.statusCode ?? 0);
+        await response?.body.dump();
+        key?.own.add(path, customerId ?? 'anonymous', response?.statusCode ?? 0);
       }
     };
     await Promise.all(Array.from({ length: IN_FLIGHT }, sender));

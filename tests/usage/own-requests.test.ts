@@ -8,8 +8,8 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.stop());
 
-describe('whoever asks a replica for the statistics of a key', () => {
-  it('finds all that it has answered before', async () => {
+describe('the statistics of a key, read from a replica', () => {
+  it('include every response that the replica has sent before', async () => {
     const url = fleet.replicas[0]?.url ?? '';
     for (let round = 0; round < 10; round++) {
       const { id, secret } = await fleet.admin.makeKey('asked about');

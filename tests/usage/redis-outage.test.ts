@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { Tally } from '../../src/usage/tally.ts';
-import { TallyWriter } from '../../src/usage/tally-writer.ts';
+import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from './support/expected-usage.ts';
 import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
@@ -18,24 +18,30 @@ describe('a replica whose Redis fails', () => {
   afterAll(() => world.close());
 
   function replica() {
-    const tally = new Tally({ clock: systemClock, mask: (name) => name });
-    const writer = new TallyWriter({ tally, live: world.live, log: silent, random: systemRandom });
-    return { tally, writer };
+    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+    const writer = new UsageWriter({ buffer, ...world, log: silent, random: systemRandom });
+    return { buffer, writer };
   }
 
-  it('counts each request once although answers get lost of what Redis has carried out', async () => {
+  it('counts each request once although responses get lost of what Redis has carried out', async () => {
     const keyIds = await world.newKeys(3);
     const proxy = await startReplyLosingProxy(world.redis.port);
     const { live, close } = await openRedisUsage(proxy.url);
-    const tally = new Tally({ clock: systemClock, mask: (name) => name });
-    const writer = new TallyWriter({ tally, live, log: silent, random: systemRandom });
+    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+    const writer = new UsageWriter({
+      buffer,
+      live,
+      history: world.history,
+      log: silent,
+      random: systemRandom,
+    });
     try {
       const requests = mix(0, 3000, keyIds);
       for (const [index, request] of requests.entries()) {
-        tally.record(request);
+        buffer.record(request);
+        if (index === 0) await writer.write();
         if (index % 300 !== 299) continue;
-        // The first piece answers the marks, the second the counts.
-        proxy.loseReplyAfter(1);
+        proxy.loseReplyAfter(0);
         expect(await writer.write()).toBe(false);
         // Half of the time the counts have moved on before the write is made again.
         if (index % 600 === 299) await world.flushAll();
@@ -52,15 +58,15 @@ describe('a replica whose Redis fails', () => {
 
   it('counts each request once although Redis stands still and then goes on', async () => {
     const keyIds = await world.newKeys(3);
-    const { tally, writer } = replica();
+    const { buffer, writer } = replica();
     const requests = mix(0, 3000, keyIds);
-    for (const request of requests.slice(0, 1000)) tally.record(request);
+    for (const request of requests.slice(0, 1000)) buffer.record(request);
     await writer.write();
-    for (const request of requests.slice(1000, 2000)) tally.record(request);
+    for (const request of requests.slice(1000, 2000)) buffer.record(request);
     world.redis.pause();
     const writing = writer.write();
     expect(await writing).toBe(false);
-    for (const request of requests.slice(2000)) tally.record(request);
+    for (const request of requests.slice(2000)) buffer.record(request);
     world.redis.resume();
     expect(await writer.drain(AbortSignal.timeout(20_000))).toBe(true);
     expect(writer.stats.writesUnknown).toBeGreaterThan(0);
@@ -75,11 +81,11 @@ describe('a replica whose Redis fails', () => {
 
   it('counts each request once although connections are cut again and again', async () => {
     const keyIds = await world.newKeys(3);
-    const { tally, writer } = replica();
+    const { buffer, writer } = replica();
     const requests = mix(0, 5000, keyIds);
     const direct = new Redis(world.redis.url);
     for (const [index, request] of requests.entries()) {
-      tally.record(request);
+      buffer.record(request);
       if (index % 50 !== 0) continue;
       const writing = writer.write();
       if (index % 250 === 0) await direct.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
@@ -95,10 +101,10 @@ describe('a replica whose Redis fails', () => {
 
   it('goes on when Redis has forgotten the scripts', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const { tally, writer } = replica();
+    const { buffer, writer } = replica();
     const direct = new Redis(world.redis.url);
     for (const request of mix(0, 100, [keyId])) {
-      tally.record(request);
+      buffer.record(request);
       await direct.script('FLUSH');
       expect(await writer.write()).toBe(true);
     }

@@ -46,9 +46,15 @@ describe('replicas in processes of their own', () => {
     await world.flushAll();
     expect(await Promise.all(keyIds.map((keyId) => world.stored.read(keyId)))).toEqual(expected);
     for (const [index, keyId] of keyIds.entries()) {
-      const { hours } = await world.history.readHours(keyId, 0);
-      const inHours = [...hours.values()].reduce((sum, { requests }) => sum + requests, 0);
-      expect(inHours).toBe(expected[index]?.requests);
+      for (const table of ['usage_hours', 'usage_endpoint_days', 'usage_customer_days'] as const) {
+        const rows = await world.records.db
+          .selectFrom(table)
+          .select('requests')
+          .where('key_id', '=', keyId)
+          .execute();
+        const requests = rows.reduce((sum, row) => sum + row.requests, 0);
+        expect([table, requests]).toEqual([table, expected[index]?.requests]);
+      }
     }
   });
 

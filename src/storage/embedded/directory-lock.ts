@@ -1,34 +1,73 @@
-import { readFile, rm, writeFile } from 'node:fs/promises';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as wait } from 'node:timers/promises';
+import { StartFault } from '../../platform/start-fault.ts';
+
+/** How long a process that is just ending may still hold the lock. Milliseconds. */
+const PATIENCE_MS = 250;
+const SQLITE_BUSY = 5;
+/** The owner writes its name right after it got the lock. */
+const READS_OF_OWNER = 20;
 
 /**
- * Takes a directory for this process, and gives the function that lets it go. Rejects while another process that is alive has
- * it. A lock that a killed process left behind is taken over.
+ * Locks a directory for this process, and gives the function that unlocks it, which may be called again. Rejects while another process has it, with a sentence
+ * that names that process.
+ *
+ * The lock is the kernel's: an exclusive transaction on the empty SQLite database `<directory>.lock.db`, which is a `fcntl` lock below.
+ * It ends with its process, however that ends, and holds between containers that share a volume, where process ids say nothing.
+ * `<directory>.lock` is only for the sentence. Neither file ever needs to be removed by hand. The function that is given
+ * must be kept: a database without a reference is closed by garbage collection. And the file must not be opened in any other way: a process that closes any handle of a file loses its `fcntl` locks on it.
  */
-export async function lockDirectory(directory: string): Promise<() => Promise<void>> {
-  const file = `${directory}.lock`;
-  const owner = await ownerOf(file);
-  // In a container every start may have the same process id: a lock with our own id is one that we left behind.
-  if (owner !== undefined && owner !== process.pid && isAlive(owner)) {
-    throw new Error(
-      `The directory ${directory} is in use by process ${owner}. Only one process may use it at a time.`,
+export async function lockDirectory(directory: string): Promise<() => void> {
+  const ownerFile = `${directory}.lock`;
+  const lock = tryLock(`${directory}.lock.db`);
+  if (lock === undefined) {
+    const owner = await ownerIn(ownerFile);
+    throw new StartFault(
+      `The directory ${directory} is in use by ${owner}: stop it, or give this one a DATA_DIR of its own.`,
     );
   }
-  await rm(file, { force: true });
-  // Fails where another process that starts right now was faster.
-  await writeFile(file, String(process.pid), { flag: 'wx', mode: 0o600 });
-  return () => rm(file, { force: true });
+  writeFileSync(ownerFile, `process ${process.pid} on host ${hostname()}\n`, { mode: 0o600 });
+  return () => {
+    if (!lock.isOpen) return;
+    // First, because the next owner may write it as soon as the lock is free.
+    rmSync(ownerFile, { force: true });
+    lock.close();
+  };
 }
 
-async function ownerOf(file: string): Promise<number | undefined> {
-  const text = await readFile(file, 'utf8').catch(() => '');
-  return /^\d{1,10}$/.test(text) ? Number(text) : undefined;
-}
-
-function isAlive(pid: number): boolean {
+/** The open file, which holds the lock; undefined when another process has it. */
+function tryLock(file: string): DatabaseSync | undefined {
+  const database = new DatabaseSync(file, { timeout: PATIENCE_MS });
   try {
-    return process.kill(pid, 0);
+    // No journal: nothing is ever written.
+    database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
+    return database;
   } catch (error) {
-    // It lives, but is not ours to signal.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+    database.close();
+    if (isBusy(error)) return undefined;
+    throw new StartFault(`The file ${file} can not be locked.`, { cause: error });
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return typeof error === 'object' && error !== null && 'errcode' in error && error.errcode === SQLITE_BUSY;
+}
+
+async function ownerIn(file: string): Promise<string> {
+  for (let read = 0; read < READS_OF_OWNER; read += 1) {
+    const owner = textOf(file).trim();
+    if (owner !== '') return owner;
+    await wait(PATIENCE_MS / 10);
+  }
+  return 'another process';
+}
+
+function textOf(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
   }
 }

@@ -1,14 +1,15 @@
-import { mkdir } from 'node:fs/promises';
 import { Kysely, PGliteDialect } from 'kysely';
+import { makePrivateDirectory } from '../../platform/private-directory.ts';
+import { StartFault } from '../../platform/start-fault.ts';
 import { type Records, type RecordsOptions, recordsIn } from '../postgres/open-records.ts';
-import { BIGINT_OID, type RecordsTables } from '../postgres/records-database.ts';
+import { type RecordsTables, TYPE_PARSERS } from '../postgres/records-database.ts';
 import { applyMigrations } from '../postgres/sql-migrations.ts';
 import { lockDirectory } from './directory-lock.ts';
 import { withUnavailability } from './embedded-unavailability.ts';
 
 /** Where the embedded store keeps its files. */
 export interface EmbeddedOptions {
-  /** Made with mode 700 when missing. A file `<directory>.lock` beside it keeps a second process out. */
+  /** Made with mode 700 when missing. A lock beside it keeps a second process out. */
   readonly directory: string;
 }
 
@@ -18,15 +19,15 @@ export interface EmbeddedOptions {
  */
 export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOptions): Promise<Records> {
   const { PGlite } = await import('@electric-sql/pglite').catch((cause: unknown) => {
-    throw new Error(
+    throw new StartFault(
       'The embedded record store needs the optional package @electric-sql/pglite: install it, or set DATABASE_URL.',
       { cause },
     );
   });
-  await mkdir(options.directory, { recursive: true, mode: 0o700 });
+  makePrivateDirectory(options.directory);
   const unlock = await lockDirectory(options.directory);
   try {
-    const pglite = await PGlite.create(options.directory, { parsers: { [BIGINT_OID]: Number } });
+    const pglite = await PGlite.create(options.directory, { parsers: TYPE_PARSERS });
     const db = new Kysely<RecordsTables>({
       dialect: new PGliteDialect({ pglite: withUnavailability(pglite) }),
     });
@@ -36,11 +37,11 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
       if (!pglite.closed) {
         await pglite.close();
       }
-      await unlock();
+      unlock();
     };
     return { ...recordsIn(db, options, () => applyMigrations(db, options.migrationsDirectory)), close };
   } catch (error) {
-    await unlock();
+    unlock();
     throw error;
   }
 }

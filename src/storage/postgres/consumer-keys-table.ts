@@ -1,5 +1,6 @@
-import type { Generated, Selectable } from 'kysely';
+import type { ColumnType, Generated, Selectable } from 'kysely';
 import type { ConsumerKey } from '../../keys/consumer-key.ts';
+import type { LimitOverrides } from '../../limiter/limit-overrides.ts';
 
 /** The table `consumer_keys`. */
 export interface ConsumerKeysTable {
@@ -13,6 +14,16 @@ export interface ConsumerKeysTable {
   readonly sealed_secret: Uint8Array | null;
   readonly plan_id: string | null;
   readonly version: Generated<number>;
+  /** `jsonb`: read as what it holds, written as JSON. */
+  readonly overrides: ColumnType<LimitOverrides, string | undefined, string>;
+  readonly external_id: string | null;
+  readonly tags: ColumnType<readonly string[], readonly string[] | undefined, readonly string[]>;
+  /** `jsonb`, as above. */
+  readonly metadata: ColumnType<
+    Readonly<Record<string, unknown>> | null,
+    string | null | undefined,
+    string | null
+  >;
 }
 
 /** The columns of which a `ConsumerKey` is made. */
@@ -24,6 +35,10 @@ export const KEY_COLUMNS = [
   'consumer_keys.enabled',
   'consumer_keys.expires_at',
   'consumer_keys.plan_id',
+  'consumer_keys.overrides',
+  'consumer_keys.external_id',
+  'consumer_keys.tags',
+  'consumer_keys.metadata',
 ] as const;
 
 /** The key that a row holds. */
@@ -38,5 +53,9 @@ export function keyOfRow(
     enabled: row.enabled,
     expiresAtMs: row.expires_at?.getTime() ?? null,
     planId: row.plan_id,
+    externalId: row.external_id,
+    tags: row.tags,
+    metadata: row.metadata,
+    overrides: row.overrides,
   };
 }

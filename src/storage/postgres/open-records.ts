@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { KeyRepository } from '../../keys/key-repository.ts';
-import type { SealedKeys } from '../../keys/reseal.ts';
+import type { SealedKeys } from '../../keys/rotate-encryption-key.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
 import { PostgresKeyRepository } from './postgres-key-repository.ts';
@@ -21,7 +21,7 @@ export interface Records {
   migrate(): Promise<readonly string[]>;
   /** Empty when the tables are as this version of the program wants them. */
   pendingMigrations(): Promise<readonly string[]>;
-  /** Resolves when the store answers; rejects with `StoreUnavailable` otherwise. */
+  /** Resolves when the store responds; rejects with `StoreUnavailable` otherwise. */
   ping(): Promise<void>;
   /** Closes all connections. Call it once, last. */
   close(): Promise<void>;
@@ -35,7 +35,7 @@ export interface RecordsOptions {
   readonly defaultPlanId: string | null;
 }
 
-/** Records in a Postgres server. Connects with the first query: a server that is away is reported by `ping`, not here. */
+/** Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. */
 export function openRecords(options: PostgresOptions & RecordsOptions): Records {
   return recordsIn(connectPostgres(options), options, async () => {
     const db = connectPostgresForMigration(options);

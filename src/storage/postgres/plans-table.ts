@@ -1,5 +1,5 @@
-import type { Generated, Selectable } from 'kysely';
-import type { Plan } from '../../plans/plan.ts';
+import type { ColumnType, Generated, Selectable } from 'kysely';
+import type { AdditionalLimit, Plan, PlanCost } from '../../plans/plan.ts';
 
 /** The table `plans`. */
 export interface PlansTable {
@@ -10,6 +10,9 @@ export interface PlansTable {
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly version: Generated<number>;
+  /** `jsonb`: read as what it holds, written as JSON. */
+  readonly additional_limits: ColumnType<readonly AdditionalLimit[], string | undefined, string>;
+  readonly costs: ColumnType<readonly PlanCost[], string | undefined, string>;
 }
 
 /** The plan that a row holds. */
@@ -19,6 +22,8 @@ export function planOfRow(row: Selectable<PlansTable>): Plan {
     description: row.description,
     limit: row.limit,
     period: row.period,
+    additionalLimits: row.additional_limits,
+    costs: row.costs,
     createdAtMs: row.created_at.getTime(),
     updatedAtMs: row.updated_at.getTime(),
     version: row.version,

@@ -1,6 +1,6 @@
 import { Kysely, PostgresDialect } from 'kysely';
 import { Pool, types } from 'pg';
-import { BIGINT_OID, type RecordsDatabase, type RecordsTables } from './records-database.ts';
+import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from './records-database.ts';
 import { withUnavailability } from './unavailability.ts';
 
 /** How to reach a Postgres server. */
@@ -8,14 +8,14 @@ export interface PostgresOptions {
   readonly url: string;
   /** Connections of this process at most. */
   readonly maxConnections: number;
-  /** Told of an idle connection that broke; the pool replaces it by itself. */
+  /** Called when an idle connection broke; the pool replaces it by itself. */
   readonly onIdleError: (error: Error) => void;
 }
 
 /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
 const TIMEOUT_MS = 5000;
 
-/** Connects when first asked, and again after Postgres was away. Destroy it to close its connections. */
+/** Connects on first use, and again after an outage of Postgres. Destroy it to close its connections. */
 export function connectPostgres(options: PostgresOptions): RecordsDatabase {
   // The server ends a statement first, so that it does not run on after we gave up; ours is for a server that is not there.
   return connect(options, { statement_timeout: TIMEOUT_MS, query_timeout: TIMEOUT_MS + 1000 });
@@ -51,4 +51,4 @@ function connect(
 }
 
 const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>
-  oid === BIGINT_OID && format !== 'binary' ? Number : types.getTypeParser(oid, format as 'text');
+  (format === 'binary' ? undefined : TYPE_PARSERS[oid]) ?? types.getTypeParser(oid, format as 'text');

@@ -1,24 +1,40 @@
-import type { ConsumerKey, KeyGrant } from '../../keys/consumer-key.ts';
-import type {
-  FoundGrant,
-  KeyChanges,
-  KeyRepository,
-  NewConsumerKey,
-  StoredKey,
-  UpdatedKey,
+import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
+import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
+import {
+  type FoundSnapshot,
+  type KeyChanges,
+  type KeyFilter,
+  type KeyRepository,
+  MAX_TAGS,
+  type NewConsumerKey,
+  type OutdatedKey,
+  type StoredKey,
+  type UpdatedKey,
+  type UpdateFailure,
 } from '../../keys/key-repository.ts';
+import type { RecordVersion } from '../../limiter/record-versions.ts';
+import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
-import { type GrantRow, grantOfRow, grantVersion, selectGrants } from './key-grants.ts';
+import {
+  type SnapshotOptions,
+  type SnapshotRow,
+  selectSnapshots,
+  snapshotOfRow,
+  snapshotVersion,
+} from './key-snapshots.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
-/** Keys in Postgres. A key without a plan of its own has the one that `defaultPlanId` names; null = unlimited. */
+/** Keys in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
 export class PostgresKeyRepository implements KeyRepository {
   readonly #db: RecordsDatabase;
   readonly #defaultPlanId: string | null;
+  readonly #snapshots: SnapshotOptions;
 
   constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
     this.#db = db;
     this.#defaultPlanId = defaultPlanId;
+    this.#snapshots = { defaultPlanId, plans: new PlanSnapshots() };
   }
 
   async insert(key: NewConsumerKey): Promise<void> {
@@ -34,17 +50,23 @@ export class PostgresKeyRepository implements KeyRepository {
         lookup: key.lookup,
         sealed_secret: key.sealedSecret,
         plan_id: key.planId,
+        overrides: JSON.stringify(key.overrides),
+        external_id: key.externalId,
+        tags: key.tags,
+        metadata: jsonOf(key.metadata),
       })
       .execute();
   }
 
-  async list(limit: number, beforeId?: string): Promise<readonly ConsumerKey[]> {
-    const newest = this.#db
-      .selectFrom('consumer_keys')
-      .select(KEY_COLUMNS)
-      .orderBy('id', 'desc')
-      .limit(limit);
-    const page = beforeId === undefined ? newest : newest.where('id', '<', beforeId);
+  async list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]> {
+    const { planId, tags = [], externalId } = filter;
+    let page = this.#db.selectFrom('consumer_keys').select(KEY_COLUMNS).orderBy('id', 'desc').limit(limit);
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId);
+    if (planId === null) page = page.where('plan_id', 'is', null);
+    else if (planId !== undefined) page = page.where('plan_id', '=', planId);
+    if (externalId !== undefined) page = page.where('external_id', '=', externalId);
+    // The second condition lets the index be used, which leaves out keys without tags.
+    if (tags.length > 0) page = page.where(sql<boolean>`tags @> ${tags}::text[] AND tags <> '{}'`);
     return (await page.execute()).map(keyOfRow);
   }
 
@@ -53,7 +75,7 @@ export class PostgresKeyRepository implements KeyRepository {
   }
 
   async find(keyId: string): Promise<StoredKey | undefined> {
-    const row = await selectGrants(this.#db, this.#defaultPlanId)
+    const row = await selectSnapshots(this.#db, this.#defaultPlanId)
       .select([...KEY_COLUMNS, 'consumer_keys.sealed_secret'])
       .where('consumer_keys.id', '=', keyId)
       .executeTakeFirst();
@@ -61,45 +83,66 @@ export class PostgresKeyRepository implements KeyRepository {
       row && {
         key: keyOfRow(row),
         sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
-        grant: grantOfRow(row, this.#defaultPlanId),
+        snapshot: snapshotOfRow(row, this.#snapshots),
       }
     );
   }
 
-  async findGrantsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundGrant[]> {
+  async findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]> {
     if (lookups.length === 0) return [];
-    const rows = await selectGrants(this.#db, this.#defaultPlanId)
+    const rows = await selectSnapshots(this.#db, this.#defaultPlanId)
       .select('consumer_keys.lookup')
       .where('consumer_keys.lookup', 'in', lookups)
       .execute();
     return rows.map((row) => ({
       lookup: Buffer.from(row.lookup),
-      grant: grantOrError(row, this.#defaultPlanId),
+      snapshot: snapshotOrError(row, this.#snapshots),
     }));
   }
 
-  findGrantById(keyId: string): Promise<KeyGrant | undefined> {
-    return this.#findGrant(this.#db, keyId);
+  async findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]> {
+    if (copies.length === 0) return [];
+    const ids = copies.map(({ keyId }) => keyId);
+    const versions = copies.map(({ version }) => version);
+    // Only what differs comes back: next to nothing. The array of ids has the primary key's index used, where a join would read the table.
+    const { rows } = await sql<OutdatedRow>`
+      with copies as materialized (
+        select id, version from unnest(${ids}::text[], ${versions}::text[]) as copy (id, version)
+      ), records as materialized (
+        select consumer_keys.id, consumer_keys.version || '.' || coalesce(plans.version, 0) as version
+        from consumer_keys
+        left join plans on plans.id = coalesce(consumer_keys.plan_id, ${this.#defaultPlanId}::text)
+        where consumer_keys.id = any (array(select id from copies))
+      )
+      select copies.id, copies.version, records.id is null as gone
+      from copies left join records on records.id = copies.id
+      where records.version is distinct from copies.version`.execute(this.#db);
+    return rows.map(({ id, version, gone }) => ({ keyId: id, version, isGone: gone }));
   }
 
-  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | undefined> {
+  findSnapshotById(keyId: string): Promise<KeySnapshot | undefined> {
+    return this.#findSnapshot(this.#db, keyId);
+  }
+
+  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | UpdateFailure> {
     return this.#db.transaction().execute(async (trx) => {
-      await trx
-        .updateTable('consumer_keys')
-        .set((set) => ({
-          ...(changes.name !== undefined && { name: changes.name }),
-          ...(changes.enabled !== undefined && { enabled: changes.enabled }),
-          ...(changes.expiresAtMs !== undefined && { expires_at: dateOf(changes.expiresAtMs) }),
-          updated_at: new Date(updatedAtMs),
-          version: set('version', '+', 1),
-        }))
+      if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId)))
+        return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
+      const before = await trx
+        .selectFrom('consumer_keys')
+        .select(KEY_COLUMNS)
         .where('id', '=', keyId)
-        .execute();
-      const row = await selectGrants(trx, this.#defaultPlanId)
+        .forUpdate()
+        .executeTakeFirst();
+      if (before === undefined) return 'key_not_found';
+      const wanted = changedKey(keyOfRow(before), changes);
+      if (wanted.tags.length > MAX_TAGS) return 'too_many_tags';
+      if (!isDeepStrictEqual(wanted, keyOfRow(before))) await write(trx, wanted, updatedAtMs);
+      const row = await selectSnapshots(trx, this.#defaultPlanId)
         .select(KEY_COLUMNS)
         .where('consumer_keys.id', '=', keyId)
-        .executeTakeFirst();
-      return row && { key: keyOfRow(row), version: grantVersion(row.version, row.applied_version) };
+        .executeTakeFirstOrThrow();
+      return { key: keyOfRow(row), version: snapshotVersion(row.version, row.applied_version) };
     });
   }
 
@@ -107,16 +150,9 @@ export class PostgresKeyRepository implements KeyRepository {
     keyId: string,
     planId: string,
     updatedAtMs: number,
-  ): Promise<KeyGrant | 'key_not_found' | 'plan_not_found'> {
+  ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'> {
     return this.#db.transaction().execute(async (trx) => {
-      // Shared lock: until we commit, nobody deletes or edits the plan whose version goes into the grant.
-      const plan = await trx
-        .selectFrom('plans')
-        .select('id')
-        .where('id', '=', planId)
-        .forShare()
-        .executeTakeFirst();
-      if (plan === undefined) {
+      if (!(await lockedPlan(trx, planId))) {
         return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
       }
       await trx
@@ -128,7 +164,7 @@ export class PostgresKeyRepository implements KeyRepository {
         }))
         .where('id', '=', keyId)
         .execute();
-      return (await this.#findGrant(trx, keyId)) ?? 'key_not_found';
+      return (await this.#findSnapshot(trx, keyId)) ?? 'key_not_found';
     });
   }
 
@@ -151,22 +187,68 @@ export class PostgresKeyRepository implements KeyRepository {
     return key !== undefined;
   }
 
-  async #findGrant(db: RecordsDatabase, keyId: string): Promise<KeyGrant | undefined> {
-    const row = await selectGrants(db, this.#defaultPlanId)
+  async #findSnapshot(db: RecordsDatabase, keyId: string): Promise<KeySnapshot | undefined> {
+    const row = await selectSnapshots(db, this.#defaultPlanId)
       .where('consumer_keys.id', '=', keyId)
       .executeTakeFirst();
-    return row && grantOfRow(row, this.#defaultPlanId);
+    return row && snapshotOfRow(row, this.#snapshots);
   }
 }
 
-function grantOrError(row: GrantRow, defaultPlanId: string | null): KeyGrant | Error {
+/** Whether there is such a plan. Until the transaction ends, nobody deletes or edits it: its version goes into the snapshot. */
+async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<boolean> {
+  const plan = await trx
+    .selectFrom('plans')
+    .select('id')
+    .where('id', '=', planId)
+    .forShare()
+    .executeTakeFirst();
+  return plan !== undefined;
+}
+
+function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {
+  const { addTags = [], removeTags = [], tags = key.tags, ...fields } = changes;
+  const all = new Set([...tags, ...addTags]);
+  return { ...key, ...fields, tags: [...all].filter((tag) => !removeTags.includes(tag)) };
+}
+
+async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number): Promise<void> {
+  await trx
+    .updateTable('consumer_keys')
+    .set((set) => ({
+      name: key.name,
+      enabled: key.enabled,
+      expires_at: dateOf(key.expiresAtMs),
+      plan_id: key.planId,
+      overrides: JSON.stringify(key.overrides),
+      external_id: key.externalId,
+      tags: key.tags,
+      metadata: jsonOf(key.metadata),
+      updated_at: new Date(updatedAtMs),
+      version: set('version', '+', 1),
+    }))
+    .where('id', '=', key.id)
+    .execute();
+}
+
+interface OutdatedRow {
+  readonly id: string;
+  readonly version: string;
+  readonly gone: boolean;
+}
+
+function snapshotOrError(row: SnapshotRow, options: SnapshotOptions): KeySnapshot | Error {
   try {
-    return grantOfRow(row, defaultPlanId);
+    return snapshotOfRow(row, options);
   } catch (error) {
-    return error instanceof Error ? error : new Error('The grant can not be read.', { cause: error });
+    return error instanceof Error ? error : new Error('The snapshot can not be read.', { cause: error });
   }
 }
 
 function dateOf(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms);
+}
+
+function jsonOf(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }

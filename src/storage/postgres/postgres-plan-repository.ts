@@ -1,7 +1,7 @@
 import type { RecordVersion } from '../../limiter/record-versions.ts';
 import type { Plan } from '../../plans/plan.ts';
 import type { PlanChanges, PlanRepository } from '../../plans/plan-repository.ts';
-import { grantVersion } from './key-grants.ts';
+import { snapshotVersion } from './key-snapshots.ts';
 import { planOfRow } from './plans-table.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
@@ -30,6 +30,8 @@ export class PostgresPlanRepository implements PlanRepository {
         created_at: new Date(plan.createdAtMs),
         updated_at: new Date(plan.updatedAtMs),
         version: plan.version,
+        additional_limits: JSON.stringify(plan.additionalLimits),
+        costs: JSON.stringify(plan.costs),
       })
       .onConflict((conflict) => conflict.column('id').doNothing())
       .returning('id')
@@ -54,6 +56,10 @@ export class PostgresPlanRepository implements PlanRepository {
         ...(changes.description !== undefined && { description: changes.description }),
         ...(changes.limit !== undefined && { limit: changes.limit }),
         ...(changes.period !== undefined && { period: changes.period }),
+        ...(changes.additionalLimits !== undefined && {
+          additional_limits: JSON.stringify(changes.additionalLimits),
+        }),
+        ...(changes.costs !== undefined && { costs: JSON.stringify(changes.costs) }),
         updated_at: new Date(updatedAtMs),
         version: set('version', '+', 1),
       }))
@@ -63,7 +69,7 @@ export class PostgresPlanRepository implements PlanRepository {
     return row && planOfRow(row);
   }
 
-  async delete(planId: string): Promise<'deleted' | 'in_use' | 'not_found'> {
+  async delete(planId: string): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }> {
     try {
       const deleted = await this.#db
         .deleteFrom('plans')
@@ -73,10 +79,19 @@ export class PostgresPlanRepository implements PlanRepository {
       return deleted === undefined ? 'not_found' : 'deleted';
     } catch (error) {
       if (error instanceof Error && 'code' in error && REFERRED_TO.has(String(error.code))) {
-        return 'in_use';
+        return { boundKeys: await this.#countBound(planId) };
       }
       throw error;
     }
+  }
+
+  async #countBound(planId: string): Promise<number> {
+    const { bound } = await this.#db
+      .selectFrom('consumer_keys')
+      .select(({ fn }) => fn.countAll<number>().as('bound'))
+      .where('plan_id', '=', planId)
+      .executeTakeFirstOrThrow();
+    return bound;
   }
 
   async *keysUnder(planId: string): AsyncIterable<readonly RecordVersion[]> {
@@ -87,7 +102,7 @@ export class PostgresPlanRepository implements PlanRepository {
       if (last === undefined) {
         return;
       }
-      yield rows.map((row) => ({ keyId: row.id, version: grantVersion(row.version, row.plan_version) }));
+      yield rows.map((row) => ({ keyId: row.id, version: snapshotVersion(row.version, row.plan_version) }));
       after = last.id;
     }
   }

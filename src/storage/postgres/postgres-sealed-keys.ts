@@ -1,4 +1,4 @@
-import type { SealedKey, SealedKeys } from '../../keys/reseal.ts';
+import type { SealedKey, SealedKeys } from '../../keys/rotate-encryption-key.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** What is sealed, in Postgres. */
@@ -16,10 +16,20 @@ export class PostgresSealedKeys implements SealedKeys {
       .orderBy('id')
       .limit(limit);
     const page = keyId === undefined ? first : first.where('id', '>', keyId);
-    return (await page.execute()).map((row) => ({
-      id: row.id,
-      sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
-    }));
+    return (await page.execute()).map(sealedKeyOf);
+  }
+
+  async oldestAndNewest(limit: number): Promise<readonly SealedKey[]> {
+    const kept = this.#db
+      .selectFrom('consumer_keys')
+      .select(['id', 'sealed_secret'])
+      .where('sealed_secret', 'is not', null)
+      .limit(limit);
+    const [oldest, newest] = await Promise.all([
+      kept.orderBy('id').execute(),
+      kept.orderBy('id', 'desc').execute(),
+    ]);
+    return [...oldest, ...newest].map(sealedKeyOf);
   }
 
   async replace(key: SealedKey, lookup: Buffer, sealedSecret: Buffer): Promise<void> {
@@ -30,4 +40,11 @@ export class PostgresSealedKeys implements SealedKeys {
       .where('sealed_secret', '=', key.sealedSecret)
       .execute();
   }
+}
+
+function sealedKeyOf(row: {
+  readonly id: string;
+  readonly sealed_secret: Buffer | Uint8Array | null;
+}): SealedKey {
+  return { id: row.id, sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret) };
 }

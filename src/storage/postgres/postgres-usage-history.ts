@@ -1,36 +1,55 @@
 import { sql } from 'kysely';
-import type { OnFlushStep } from '../../usage/flush-steps.ts';
-import type { UsageBatch } from '../../usage/live-usage.ts';
-import type { ApplyOutcome, KeyHistory, UsageHistory } from '../../usage/usage-history.ts';
-import { type Counts, noUsage, type UsageSums } from '../../usage/usage-sums.ts';
-import { applyUsageBatches } from './apply-usage-batches.ts';
+import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../usage/live-usage.ts';
+import type { ApplyOutcome, KeyHistory, UsageHistory, UsageRetention } from '../../usage/usage-history.ts';
+import { noCounts } from '../../usage/usage-slice.ts';
+import { applyUsageBatch } from './apply-usage-batch.ts';
 import type { RecordsDatabase } from './records-database.ts';
-import { type CountColumns, countsOfColumns } from './usage-tables.ts';
+import { rotateUsagePartitions } from './usage-partitions.ts';
+import { countsOfRow } from './usage-rows.ts';
 
-/** Serialization failure, deadlock: Postgres undid the transaction and asks for it again. */
+/** Serialization failure, deadlock: Postgres rolled the transaction back, and it can be retried. */
 const ASKED_AGAIN = new Set(['40001', '40P01']);
 const ATTEMPTS = 3;
+
+interface KeyRow {
+  readonly list: 'ids' | 'totals' | 'endpoints' | 'customers';
+  readonly name: string;
+  readonly last_batch: number;
+  readonly requests: number;
+  readonly successful: number;
+  readonly forwarded: number;
+  readonly forwarded_us: number;
+}
 
 /** Usage in Postgres, on a server or embedded. */
 export class PostgresUsageHistory implements UsageHistory {
   readonly #db: RecordsDatabase;
-  readonly #onStep: OnFlushStep;
 
-  constructor(db: RecordsDatabase, onStep: OnFlushStep = () => {}) {
+  constructor(db: RecordsDatabase) {
     this.#db = db;
-    this.#onStep = onStep;
   }
 
-  async apply(batches: readonly UsageBatch[]): Promise<readonly ApplyOutcome[]> {
-    const outcomes = await this.#applyAsOften(batches, ATTEMPTS);
-    this.#onStep('committed');
-    return batches.map((batch) => outcomes.get(batch) ?? { kind: 'key_gone' });
+  apply(batch: UsageBatch): Promise<ApplyOutcome> {
+    return this.#applyAsOften(batch, ATTEMPTS);
+  }
+
+  async hasWrite(shard: number, writer: string, sequence: number): Promise<boolean> {
+    // A transaction under way that moves the shard is waited for: the write may be in it.
+    const { rows } = await sql<{ last_sequence: number }>`
+      SELECT last_sequence FROM usage_writers
+      WHERE shard = ${shard} AND writer = ${writer} AND last_sequence >= ${sequence}
+        AND EXISTS (SELECT FROM usage_shards WHERE shard = ${shard} FOR SHARE)`.execute(this.#db);
+    return rows.length > 0;
   }
 
   async read(keyId: string): Promise<KeyHistory> {
-    // One statement, hence one snapshot: the id of the last batch and the sums that it is part of.
-    const { rows } = await sql<CountColumns & { list: string; name: string; last_batch: number }>`
-      SELECT 'totals' AS list, '' AS name, last_batch, requests, successful, forwarded, forwarded_us
+    // One statement, hence one snapshot: the ids of the last batches and the sums that they are part of.
+    const { rows } = await sql<KeyRow>`
+      SELECT 'ids' AS list, source AS name, last_batch, 0::bigint AS requests, 0::bigint AS successful,
+        0::bigint AS forwarded, 0::bigint AS forwarded_us
+      FROM usage_shards WHERE shard = ${shardOf(keyId)}
+      UNION ALL
+      SELECT 'totals', '', last_batch, requests, successful, forwarded, forwarded_us
       FROM usage_totals WHERE key_id = ${keyId}
       UNION ALL
       SELECT 'endpoints', name, 0, requests, successful, forwarded, forwarded_us
@@ -38,56 +57,38 @@ export class PostgresUsageHistory implements UsageHistory {
       UNION ALL
       SELECT 'customers', name, 0, requests, successful, forwarded, forwarded_us
       FROM usage_by_customer WHERE key_id = ${keyId}`.execute(this.#db);
-    const totals = rows.find((row) => row.list === 'totals');
-    if (totals === undefined) return { lastId: 0, sums: noUsage() };
-    const sums: UsageSums = { ...noUsage(), totals: countsOfColumns(totals) };
-    for (const row of rows) {
-      if (row.list === 'endpoints') sums.endpoints.set(row.name, countsOfColumns(row));
-      if (row.list === 'customers') sums.customers.set(row.name, countsOfColumns(row));
-    }
-    return { lastId: totals.last_batch, sums };
+    const listed = (list: KeyRow['list']) => rows.filter((row) => row.list === list);
+    const named = (list: KeyRow['list']) =>
+      new Map(listed(list).map((row) => [row.name, countsOfRow(row)] as const));
+    const totals = listed('totals')[0];
+    const lastIds = new Map(listed('ids').map((row) => [row.name, row.last_batch] as const));
+    lastIds.set(KEY_LAYOUT, totals?.last_batch ?? 0);
+    return {
+      lastIds,
+      totals: totals === undefined ? noCounts() : countsOfRow(totals),
+      endpoints: named('endpoints'),
+      customers: named('customers'),
+    };
   }
 
-  async readHours(keyId: string, sinceHour: number): Promise<{ lastId: number; hours: Map<number, Counts> }> {
-    const { rows } = await sql<CountColumns & { last_batch: number; hour: number | null }>`
-      SELECT last_batch, (extract(epoch FROM by_hour.hour) / 3600)::integer AS hour,
-        by_hour.requests, by_hour.successful, by_hour.forwarded, by_hour.forwarded_us
-      FROM usage_totals LEFT JOIN usage_by_hour AS by_hour
-        ON by_hour.key_id = usage_totals.key_id AND by_hour.hour >= to_timestamp(${sinceHour}::double precision * 3600)
-      WHERE usage_totals.key_id = ${keyId} ORDER BY by_hour.hour`.execute(this.#db);
-    const hours = new Map<number, Counts>();
-    for (const row of rows) {
-      if (row.hour !== null) hours.set(row.hour, countsOfColumns(row));
-    }
-    return { lastId: rows[0]?.last_batch ?? 0, hours };
+  async prune(retention: UsageRetention): Promise<void> {
+    await rotateUsagePartitions(this.#db, retention);
+    // Redis forgets a writer that was silent for a day, and the writer has long given up its last write.
+    await sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db);
+    // The hours of all keys are few rows: they stay as long as days do.
+    await sql`DELETE FROM usage_total_hours
+      WHERE hour < ${new Date(retention.daysSinceMs).toISOString()}::timestamptz`.execute(this.#db);
+    await sql`DELETE FROM usage_by_hour
+      WHERE hour < ${new Date(retention.hoursSinceMs).toISOString()}::timestamptz`.execute(this.#db);
   }
 
-  async erase(keyId: string): Promise<void> {
-    await sql`DELETE FROM usage_totals WHERE key_id = ${keyId}`.execute(this.#db);
-  }
-
-  async prune(hour: number, limit: number): Promise<number> {
-    // Rows that another replica is removing are left to it.
-    const { numAffectedRows = 0n } = await sql`
-      DELETE FROM usage_by_hour WHERE (key_id, hour) IN (
-        SELECT key_id, hour FROM usage_by_hour WHERE hour < to_timestamp(${hour}::double precision * 3600)
-        LIMIT ${limit} FOR UPDATE SKIP LOCKED
-      )`.execute(this.#db);
-    return Number(numAffectedRows);
-  }
-
-  async #applyAsOften(
-    batches: readonly UsageBatch[],
-    attempts: number,
-  ): Promise<ReadonlyMap<UsageBatch, ApplyOutcome>> {
+  async #applyAsOften(batch: UsageBatch, attempts: number): Promise<ApplyOutcome> {
     try {
-      return await this.#db
-        .transaction()
-        .execute((transaction) => applyUsageBatches(transaction, batches, this.#onStep));
+      return await this.#db.transaction().execute((transaction) => applyUsageBatch(transaction, batch));
     } catch (error) {
       const isAskedAgain = error instanceof Error && 'code' in error && ASKED_AGAIN.has(String(error.code));
       if (!isAskedAgain || attempts <= 1) throw error;
-      return this.#applyAsOften(batches, attempts - 1);
+      return this.#applyAsOften(batch, attempts - 1);
     }
   }
 }

@@ -1,19 +1,29 @@
 import type { Kysely } from 'kysely';
 import type { ConsumerKeysTable } from './consumer-keys-table.ts';
 import type { PlansTable } from './plans-table.ts';
+import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage-history-tables.ts';
 
 /** The tables of the record store; `sql/` makes them. */
 export interface RecordsTables {
   readonly plans: PlansTable;
   readonly consumer_keys: ConsumerKeysTable;
+  readonly usage_hours: UsageHoursTable;
+  readonly usage_endpoint_days: UsageDaysTable;
+  readonly usage_customer_days: UsageDaysTable;
+  readonly usage_shards: UsageShardsTable;
 }
 
 /**
  * The record store, whether a Postgres server or an embedded one. A `bigint` is read as a number (all of ours are below
- * 2^53), a `timestamptz` as a Date, a `bytea` as a Uint8Array. Every query rejects with `StoreUnavailable` when the
- * store does not answer.
+ * 2^53), a `timestamptz` as a Date, a `date` as text (YYYY-MM-DD), a `bytea` as a Uint8Array. Every query rejects with `StoreUnavailable` when the
+ * store does not respond.
  */
 export type RecordsDatabase = Kysely<RecordsTables>;
 
-/** The type number of `bigint` on Postgres's wire. */
-export const BIGINT_OID = 20;
+/** How values are read that the clients would read otherwise, by the number of their type on Postgres's wire. */
+export const TYPE_PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
+  // bigint
+  20: Number,
+  // date
+  1082: String,
+};

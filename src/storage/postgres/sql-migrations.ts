@@ -9,9 +9,12 @@ const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 /**
  * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, all in one transaction under
  * Kysely's lock, so that replicas that start together apply each once. Forward only. Resolves with the names of those
- * applied now; rejects, with nothing applied, when one fails.
+ * applied now; rejects, with nothing applied, when one fails. A database that a later version has migrated further is left as it is:
+ * each migration suits the version before, and both run during an upgrade.
  */
 export async function applyMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
+  // Kysely rejects migrations that it has applied and does not find, also where there is nothing to apply.
+  if ((await pendingMigrations(db, directory)).length === 0) return [];
   const { error, results = [] } = await migrator(db, directory).migrateToLatest();
   if (error !== undefined) {
     const failed = results.find((result) => result.status === 'Error')?.migrationName;

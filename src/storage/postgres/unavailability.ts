@@ -5,14 +5,14 @@ import { StoreUnavailable } from '../../errors.ts';
 /**
  * Kysely's view of a pool in which every failure is as `storeFailure` says.
  *
- * A connection whose store is away is closed instead of being given back: after a timeout its answer may still be on the way.
+ * A connection whose store is unavailable is closed instead of being given back: after a timeout its response may still be on the way.
  */
 export function withUnavailability(pool: Pool): PostgresPool {
   return {
     options: pool.options,
     connect: () =>
       pool.connect().then(watch, (error: unknown) => {
-        // Without a connection nothing was asked, whatever the reason: network, credentials, too many clients.
+        // Without a connection no query was sent, for any reason: network, credentials, too many clients.
         throw new StoreUnavailable('postgres', error);
       }),
     end: () => pool.end(),
@@ -45,7 +45,7 @@ export function storeFailure(error: unknown): unknown {
 
 /**
  * SQLSTATEs: 08 connection exceptions, 53 out of resources (also too many connections), 57P0x shut down or starting,
- * 57014 cancelled by statement_timeout, 25006 a standby answered, as during a fail-over.
+ * 57014 cancelled by statement_timeout, 25006 a standby replied, as during a failover.
  */
 const UNAVAILABLE_STATE = /^(?:08...|53...|57P0.|57014|25006)$/;
 /** A table, a column or the schema is missing: the migrations are still to be applied. */

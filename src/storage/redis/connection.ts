@@ -2,7 +2,6 @@ import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { safeRedisError } from './redis-failure.ts';
-import { parseRedisUrl, type RedisAddress } from './redis-url.ts';
 
 /** A connection to one server (or the master that sentinels name), or to all masters of a cluster. */
 export type RedisConnection = Redis | Cluster;
@@ -10,10 +9,24 @@ export type RedisConnection = Redis | Cluster;
 /** How Redis is run: one server, Redis Cluster, or a master and replicas watched by sentinels. */
 export type RedisMode = 'single' | 'cluster' | 'sentinel';
 
+/** Where Redis is. Holds passwords, so it is never logged. */
+export interface RedisAddress {
+  /** At least one. In cluster and sentinel mode the servers to contact first. */
+  readonly nodes: readonly { readonly host: string; readonly port: number }[];
+  readonly isTls: boolean;
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  /** Number of the database; 0 in cluster mode. */
+  readonly database: number;
+  /** Name under which sentinels know the master; `mymaster` where it is undefined. */
+  readonly masterName: string | undefined;
+  /** Password of the sentinels themselves. */
+  readonly sentinelPassword: string | undefined;
+}
+
 /** Where Redis is and how long it may take. */
 export interface RedisSettings {
-  /** As `parseRedisUrl` reads it; holds a password, so it is never logged. */
-  readonly url: string;
+  readonly address: RedisAddress;
   readonly mode: RedisMode;
   /** The longest that a decision may take. Other commands get more, see `connectRedis`. */
   readonly timeoutMs: number;
@@ -37,6 +50,8 @@ export type RedisPurpose = 'decisions' | 'usage' | 'subscription';
 /** Replies keep their shapes of RESP2, which is the client's default. */
 type ClientOptions = Omit<CommonRedisOptions, 'replyMapping'>;
 
+/** What the docs of Sentinel call the master. */
+const MASTER_NAME = 'mymaster';
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
 /** What a socket gets to close by itself; the client waits for it even where the socket is gone already. */
@@ -45,23 +60,21 @@ const TRY_AGAIN_MS = 10;
 const SLOTS_REFRESH_MS = 5000;
 
 /**
- * Connects, and connects again for as long as the process runs. Never throws for a server that is away: commands fail at once while
- * there is no connection, and none is sent a second time after one was lost, because it may have been carried out. Throws for a
- * URL that can't be read.
+ * Connects, and connects again for as long as the process runs. Never throws for a server that is unreachable: commands fail at once while
+ * there is no connection, and none is sent a second time after one was lost, because it may have been carried out.
  */
 export function connectRedis(
   purpose: RedisPurpose,
   settings: RedisSettings,
   platform: RedisPlatform,
 ): RedisConnection {
-  const address = parseRedisUrl(settings.url);
-  const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(address) };
-  const redis = open(purpose, settings, address, options);
+  const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(settings.address) };
+  const redis = open(purpose, settings, options);
   logStateChanges(redis, platform.log.child({ connection: purpose }));
   return redis;
 }
 
-/** Ends a connection: politely where it is up, so that what was sent is answered first. Never rejects. */
+/** Ends a connection: gracefully where it is up, so that what was sent gets its reply first. Never rejects. */
 export async function closeRedis(redis: RedisConnection): Promise<void> {
   try {
     if (redis.status === 'ready') {
@@ -69,17 +82,13 @@ export async function closeRedis(redis: RedisConnection): Promise<void> {
       return;
     }
   } catch {
-    // A server that does not answer is left without its answer.
+    // A server that does not respond is left without its response.
   }
   redis.disconnect();
 }
 
-function open(
-  purpose: RedisPurpose,
-  settings: RedisSettings,
-  address: RedisAddress,
-  options: ClientOptions,
-): RedisConnection {
+function open(purpose: RedisPurpose, settings: RedisSettings, options: ClientOptions): RedisConnection {
+  const { address } = settings;
   switch (settings.mode) {
     case 'single':
       return new Redis({
@@ -92,7 +101,7 @@ function open(
       return new Redis({
         ...options,
         sentinels: [...address.nodes],
-        name: address.masterName,
+        name: address.masterName ?? MASTER_NAME,
         sentinelCommandTimeout: patienceMs(settings),
         db: address.database,
         disconnectTimeout: DISCONNECT_TIMEOUT_MS,
@@ -116,7 +125,7 @@ function openCluster(purpose: RedisPurpose, address: RedisAddress, options: Clie
     enableOfflineQueue: purpose === 'decisions',
     // A command that was sent before its connection was closed may have been carried out: a decision is not sent again.
     ...(purpose === 'decisions' && { retryDelayOnFailover: 0 }),
-    // The cluster is down for as long as a failover takes: nobody waits for that.
+    // The cluster is down for as long as a failover takes: commands fail at once instead of waiting for it.
     retryDelayOnClusterDown: 0,
     // A slot is on the move and some names of a key have arrived before the others.
     retryDelayOnTryAgain: TRY_AGAIN_MS,
@@ -145,7 +154,7 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
     enableReadyCheck: true,
     connectTimeout: patientMs,
     connectionName: `tollgate-${purpose}`,
-    // A server that became a replica refuses writes: whoever is the master now is found by connecting again.
+    // A server that became a replica rejects writes: connecting again finds the current master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   if (purpose === 'subscription') {
@@ -155,8 +164,9 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
     ...common,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    commandTimeout: patientMs,
-    // A server that went without a word leaves a socket that looks open: it is given up when nothing comes back on it.
+    // Decisions time out earlier, by a clock that knows when this process did not run.
+    ...(purpose !== 'decisions' && { commandTimeout: patientMs }),
+    // A server that vanished leaves a half-open socket: it is closed when no reply arrives on it.
     socketTimeout: 2 * patientMs,
   };
 }

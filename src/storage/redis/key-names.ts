@@ -9,12 +9,17 @@ export function versionKey(keyId: string): string {
   return `tg:{${keyId}}:version`;
 }
 
-/** Count of a key's open window. */
-export function windowKey(keyId: string): string {
-  return `tg:{${keyId}}:window`;
+/** Units counted in an open window of a key, by the window's name (`Limit.windowName`, or `customerWindowName` of it). */
+export function windowKey(keyId: string, windowName: string): string {
+  return `tg:{${keyId}}:window:${windowName}`;
 }
 
-/** Token of the period that a key's open window has. */
-export function periodKey(keyId: string): string {
-  return `tg:{${keyId}}:period`;
+/** Room that was given in an open window beyond its limit. */
+export function grantedKey(keyId: string, windowName: string): string {
+  return `tg:{${keyId}}:granted:${windowName}`;
+}
+
+/** Sorted set of the names of the open windows of a key's customers, by their end. */
+export function customersKey(keyId: string): string {
+  return `tg:{${keyId}}:customers`;
 }

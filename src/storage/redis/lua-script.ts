@@ -8,10 +8,10 @@ import { redisUnavailable } from './redis-failure.ts';
 export type ScriptTarget = Pick<RedisConnection, 'evalsha' | 'eval'>;
 
 /** Called once with either the failure (the client's own error: see `safeRedisError` before keeping it) or the reply. */
-export type ScriptAnswered = (error: Error | null | undefined, reply?: unknown) => void;
+export type ScriptCallback = (error: Error | null | undefined, reply?: unknown) => void;
 
 /**
- * A script of `lua/`, called by its digest. Where the server does not know it (a new or restarted server, SCRIPT FLUSH) the call
+ * A Lua script, called by its digest. Where the server does not know it (a new or restarted server, SCRIPT FLUSH) the call
  * is made again with the text, which also makes the server learn it. An EVALSHA that the server does not know has run nothing,
  * so the second call can't count twice.
  */
@@ -20,25 +20,36 @@ export class LuaScript {
   readonly #sha: string;
   readonly #numberOfKeys: number;
 
-  /** Reads `lua/<name>.lua`; the name ends in the number of KEYS (`admitRequest-3`). Throws when there is no such file. */
-  constructor(name: string) {
-    this.#text = readFileSync(new URL(`./lua/${name}.lua`, import.meta.url), 'utf8');
+  /** Reads the file, whose name ends in the number of KEYS (`addCount-2.lua`), or in `n` for any. Throws when there is no such file. */
+  constructor(file: URL) {
+    this.#text = readFileSync(file, 'utf8');
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
-    this.#numberOfKeys = Number(name.slice(name.lastIndexOf('-') + 1));
+    this.#numberOfKeys = Number(/-(\d+)\.lua$/.exec(file.pathname)?.[1]);
   }
 
   /** Runs the script with its KEYS followed by its ARGV. With a callback, because decisions are made in the hot path. */
-  call(redis: ScriptTarget, keysAndArguments: string[], answered: ScriptAnswered): void {
-    this.#send(redis, this.#numberOfKeys, keysAndArguments, answered);
+  call(redis: ScriptTarget, keysAndArguments: string[], onReply: ScriptCallback): void {
+    this.#send(redis, this.#numberOfKeys, keysAndArguments, onReply);
   }
 
-  /** Runs the script once for several calls of it: the KEYS of all of them, then the ARGV of all of them. The script must know how. */
-  callTogether(redis: ScriptTarget, calls: readonly (readonly string[])[], answered: ScriptAnswered): void {
-    const each = this.#numberOfKeys;
-    const joined: string[] = [];
-    for (const call of calls) for (let i = 0; i < each; i += 1) joined.push(call[i] ?? '');
-    for (const call of calls) for (let i = each; i < call.length; i += 1) joined.push(call[i] ?? '');
-    this.#send(redis, each * calls.length, joined, answered);
+  /** Runs a script that takes any number of KEYS (`decideRequests-n.lua`). */
+  callWithKeys(
+    redis: ScriptTarget,
+    keys: readonly string[],
+    args: readonly string[],
+    onReply: ScriptCallback,
+  ): void {
+    this.#send(redis, keys.length, [...keys, ...args], onReply);
+  }
+
+  /** The same as a promise; rejects with `StoreUnavailable`. */
+  async runWithKeys(redis: ScriptTarget, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.callWithKeys(redis, keys, args, (error, reply) => {
+      if (error) reject(redisUnavailable(error));
+      else resolve(reply);
+    });
+    return promise;
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
@@ -57,11 +68,11 @@ export class LuaScript {
   }
 
   // Not with the client's own callbacks: those, and all that they refer to, would live until the old generation is collected.
-  #send(redis: ScriptTarget, keys: number, keysAndArguments: string[], answered: ScriptAnswered): void {
-    const succeeded = (reply: unknown) => answered(null, reply);
+  #send(redis: ScriptTarget, keys: number, keysAndArguments: string[], onReply: ScriptCallback): void {
+    const succeeded = (reply: unknown) => onReply(null, reply);
     redis.evalsha(this.#sha, keys, ...keysAndArguments).then(succeeded, (error: Error) => {
-      if (isUnknown(error)) redis.eval(this.#text, keys, ...keysAndArguments).then(succeeded, answered);
-      else answered(error);
+      if (isUnknown(error)) redis.eval(this.#text, keys, ...keysAndArguments).then(succeeded, onReply);
+      else onReply(error);
     });
   }
 }

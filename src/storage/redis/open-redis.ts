@@ -1,13 +1,14 @@
+import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
+import { RedisChangeFeed } from './changes/redis-change-feed.ts';
+import { RedisRecordVersions } from './changes/redis-record-versions.ts';
 import { closeRedis, connectRedis, type RedisConnection, type RedisSettings } from './connection.ts';
-import { RedisChangeFeed } from './redis-change-feed.ts';
-import { RedisCountRestorer } from './redis-count-restorer.ts';
+import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
+import { RedisWindowCounters } from './decisions/redis-window-counters.ts';
+import { ReplicaRegistry } from './decisions/replica-registry.ts';
 import { checkRedisHealth, type RedisHealth } from './redis-health.ts';
-import { RedisRateLimiter } from './redis-rate-limiter.ts';
-import { RedisRecordVersions } from './redis-record-versions.ts';
-import { ReplicaRegistry } from './replica-registry.ts';
 
 /** What opening Redis needs of the platform. */
 export interface OpenRedisPlatform {
@@ -24,7 +25,7 @@ export interface OpenRedis {
   readonly versions: RedisRecordVersions;
   readonly changes: RedisChangeFeed;
   readonly replicas: ReplicaRegistry;
-  readonly countRestorer: RedisCountRestorer;
+  readonly counters: RedisWindowCounters;
   /** For usage: not pipelined by itself, fails at once without a connection, never sends a command twice. */
   readonly usageConnection: RedisConnection;
   /**
@@ -32,45 +33,72 @@ export interface OpenRedis {
    * A gateway starts without Redis too, but waits a moment for it.
    */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
-  /** Rejects with `StoreUnavailable` when a server that decides does not answer. */
+  /** Rejects with `StoreUnavailable` when a server that decides does not respond. */
   ping(): Promise<void>;
   /** Whether the server is fit for use. Rejects with `StoreUnavailable`. */
   checkHealth(): Promise<RedisHealth>;
+  /** What a connection failed with last, while it is not up; for `failureReason`. A command only knows that there is no connection. */
+  lastFailure(): unknown;
   /** Takes the replica off the list and ends the connections. Never rejects. */
   close(): Promise<void>;
 }
 
 const LOOK_AGAIN_MS = 5;
 
-/** Opens the connections and starts the replica's heartbeat. Throws only for a URL that can't be read. */
+/** Opens the connections and starts the replica's heartbeat. */
 export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform): OpenRedis {
   const decisions = connectRedis('decisions', settings, platform);
   const usageConnection = connectRedis('usage', settings, platform);
   const subscription = connectRedis('subscription', settings, platform);
   const connections = [decisions, usageConnection, subscription];
+  const failures = new Map<RedisConnection, unknown>();
+  for (const connection of connections) {
+    connection.on('error', (error) => failures.set(connection, error));
+    connection.on('ready', () => failures.delete(connection));
+  }
   const changes = new RedisChangeFeed(subscription);
+  onServerChange(decisions, () => changes.distrust());
   const replicas = new ReplicaRegistry(usageConnection, platform.replicaId, platform.clock);
   replicas.start();
   const { clock } = platform;
   const { timeoutMs } = settings;
-  const limiter = new RedisRateLimiter({ decisions, background: usageConnection, clock, timeoutMs });
+  const limiter = new RedisRateLimiter({ decisions, clock, timeoutMs });
   return {
     limiter,
     versions: new RedisRecordVersions(usageConnection),
     changes,
     replicas,
-    countRestorer: new RedisCountRestorer(usageConnection),
+    counters: new RedisWindowCounters(usageConnection),
     usageConnection,
     waitUntilReady: (timeoutMs) =>
       holdsWithin(timeoutMs, () => limiter.isReady && connections.every(({ status }) => status === 'ready')),
     ping: () => limiter.ping(),
     checkHealth: () => checkRedisHealth(usageConnection),
+    lastFailure: () => failures.values().next().value,
     close: async () => {
       changes.stop();
       await replicas.stop();
       await Promise.all(connections.map(closeRedis));
     },
   };
+}
+
+/**
+ * A new connection may lead to a server that was restarted with older data, or was promoted without the last changes; in a cluster, so may
+ * a master that was not one before.
+ */
+function onServerChange(decisions: RedisConnection, changed: () => void): void {
+  decisions.on('ready', changed);
+  if (!(decisions instanceof Cluster)) return;
+  decisions.on('+node', (node: Redis) => node.on('ready', changed));
+  let known = '';
+  decisions.on('refresh', () => {
+    const masters = decisions.nodes('master').map(({ options: { host, port } }) => `${host}:${port}`);
+    const now = masters.toSorted().join(' ');
+    if (now === known) return;
+    known = now;
+    changed();
+  });
 }
 
 async function holdsWithin(timeoutMs: number, claim: () => boolean): Promise<boolean> {

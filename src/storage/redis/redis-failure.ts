@@ -2,7 +2,7 @@ import { StoreUnavailable } from '../../errors.ts';
 
 /**
  * What may be kept of an error of the Redis client: its message, name and code. The client hangs the failed command with all
- * its arguments onto the error, and for a refused log-in these are the password.
+ * its arguments onto the error, and for a rejected log-in these are the password.
  */
 export function safeRedisError(error: unknown): Error {
   if (!(error instanceof Error)) return new Error('unknown failure of the Redis client');

@@ -23,7 +23,7 @@ export async function checkRedisHealth(redis: RedisConnection): Promise<RedisHea
   }
 }
 
-/** The verdict on the text that INFO answers. */
+/** The verdict on the text that INFO responds. */
 export function readHealth(info: string): RedisHealth {
   const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
   const version = field('redis_version');

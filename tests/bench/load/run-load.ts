@@ -28,9 +28,9 @@ export interface Load {
 export interface LoadResult {
   readonly requests: number;
   readonly durationUs: number;
-  /** Answers with a status of 400 or more. */
-  readonly denied: number;
-  /** Connections that failed, and answers that did not come. */
+  /** Responds with a status of 400 or more. */
+  readonly limited: number;
+  /** Connections that failed, and responds with that did not come. */
   readonly broken: number;
   readonly p50Us: number;
   readonly p99Us: number;

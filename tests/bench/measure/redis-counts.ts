@@ -29,14 +29,14 @@ export class RedisProbe {
   }
 
   /** Requests that a candidate's windows of these keys hold. */
-  async admitted({ countKey, redisDatabase }: Candidate, keys: readonly BenchKey[]): Promise<number> {
+  async allowed({ countKey, redisDatabase }: Candidate, keys: readonly BenchKey[]): Promise<number> {
     await this.#redis.select(redisDatabase);
-    let admitted = 0;
+    let allowed = 0;
     for (let start = 0; start < keys.length; start += 1000) {
       const counts = await this.#redis.mget(keys.slice(start, start + 1000).map(({ id }) => countKey(id)));
-      for (const count of counts) admitted += Number(count ?? 0);
+      for (const count of counts) allowed += Number(count ?? 0);
     }
-    return admitted;
+    return allowed;
   }
 
   close(): void {

@@ -52,8 +52,8 @@ export async function runRound(
   const after = await snapshot(world, probe, candidate, benchCase);
   const { requests } = result;
   const fault = faultOf(result, {
-    isDenied: benchCase.isDenied,
-    admitted: after.admitted - before.admitted,
+    isLimited: benchCase.isLimited,
+    allowed: after.allowed - before.allowed,
     backendRequests: after.backendRequests - before.backendRequests,
   });
   return {
@@ -74,12 +74,12 @@ export async function runRound(
 
 async function snapshot(world: World, probe: RedisProbe, candidate: Candidate, { keys }: BenchCase) {
   const backend = await world.backend.counts();
-  const admitted = await probe.admitted(candidate, world.keys[keys]);
+  const allowed = await probe.allowed(candidate, world.keys[keys]);
   const redis = await probe.counts();
   return {
     backendConnections: backend.connections,
     backendRequests: backend.requests,
-    admitted,
+    allowed,
     redisCalls: redis.calls,
     redisCommands: redis.commands,
     redisCpuNs: cpuNs([world.redis.pid]),
@@ -89,31 +89,29 @@ async function snapshot(world: World, probe: RedisProbe, candidate: Candidate, {
 }
 
 interface Counted {
-  readonly isDenied: boolean;
-  readonly admitted: number;
+  readonly isLimited: boolean;
+  readonly allowed: number;
   readonly backendRequests: number;
 }
 
 /**
- * wrk does not count what is in flight when it ends and closes its connections. Of those requests some are admitted and not forwarded
+ * wrk does not count what is in flight when it ends and closes its connections. Of those requests some are allowed and not forwarded
  * any more, others are forwarded and counted by the backend.
  */
 function faultOf(
-  { requests, denied, broken }: LoadResult,
-  { isDenied, admitted, backendRequests }: Counted,
+  { requests, limited, broken }: LoadResult,
+  { isLimited, allowed, backendRequests }: Counted,
 ): string | undefined {
   if (requests === 0) return 'nothing was answered';
-  if (broken > 0) return `${broken} connections or answers failed`;
-  if (isDenied) {
-    if (denied !== requests) return `${requests - denied} requests over the limit were not denied`;
-    return admitted + backendRequests === 0
-      ? undefined
-      : `${admitted} admitted, ${backendRequests} forwarded`;
+  if (broken > 0) return `${broken} connections or responds failed`;
+  if (isLimited) {
+    if (limited !== requests) return `${requests - limited} requests over the limit were not limited`;
+    return allowed + backendRequests === 0 ? undefined : `${allowed} allowed, ${backendRequests} forwarded`;
   }
-  if (denied > 0) return `${denied} answers of 400 or more`;
+  if (limited > 0) return `${limited} responses of 400 or more`;
   const isPlausible =
-    backendRequests >= requests && admitted >= backendRequests && admitted <= requests + CONNECTIONS;
-  return isPlausible ? undefined : `${requests} answered, ${admitted} admitted, ${backendRequests} forwarded`;
+    backendRequests >= requests && allowed >= backendRequests && allowed <= requests + CONNECTIONS;
+  return isPlausible ? undefined : `${requests} answered, ${allowed} allowed, ${backendRequests} forwarded`;
 }
 
 /** Resolves when the backend has got nothing for a while: what was in flight is over. */

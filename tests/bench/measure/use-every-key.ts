@@ -8,11 +8,11 @@ export async function useEveryKey({ keys }: World, benchCase: BenchCase, port: n
   const waiting = keys[benchCase.keys].values();
   const work = async () => {
     for (const { secret } of waiting) {
-      const answer = await fetch(`http://127.0.0.1:${port}${benchCase.path}`, {
+      const response = await fetch(`http://127.0.0.1:${port}${benchCase.path}`, {
         headers: { authorization: `Bearer ${secret}` },
       });
-      await answer.arrayBuffer();
-      if (!answer.ok) throw new Error(`A key of the bench was answered ${answer.status}.`);
+      await response.arrayBuffer();
+      if (!response.ok) throw new Error(`A key of the bench got ${response.status}.`);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, work));

@@ -84,7 +84,7 @@ function latencyTable({ latencies }: BenchResult): string {
     ];
   });
   const heads = [
-    '100 keys, admitted',
+    '100 keys, allowed',
     'one connection: p50 ms',
     'p99 ms',
     'half load: req/s',

@@ -21,7 +21,7 @@ export function workersTable({ workers: rounds, machine }: BenchResult): string 
   const cpu = ratioOfTwoToOne(rounds, ({ cpuUs }) => cpuUs);
   return `${table(heads, rows)}
 
-100 keys, admitted, nothing pinned. Two workers against one, round by round: requests per second × ${factor(ratioOfTwoToOne(rounds, ({ requestsPerSecond }) => requestsPerSecond))}, CPU per request × ${factor(cpu)}.
+100 keys, allowed, nothing pinned. Two workers against one, round by round: requests per second × ${factor(ratioOfTwoToOne(rounds, ({ requestsPerSecond }) => requestsPerSecond))}, CPU per request × ${factor(cpu)}.
 wrk, the backend and Redis run on the same ${machine.cores} cores, so the first factor is what the gateway gets of them; with as many cores for itself as workers it could be ${decimal(2 / cpu.median, 2)}, as far as CPU decides.`;
 }
 

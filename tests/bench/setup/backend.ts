@@ -10,7 +10,7 @@ interface BackendCounts {
   readonly requests: number;
 }
 
-/** An nginx that answers 932 bytes, below `/large` 64 kB, and counts what it gets. */
+/** An nginx that responds with 932 bytes, below `/large` 64 kB, and counts what it gets. */
 export interface BenchBackend {
   readonly port: number;
   /** Its processes. */
@@ -41,12 +41,12 @@ export async function startBackend(
   return { port, pids: process.pids, counts: counter(port), stop: () => process.stop() };
 }
 
-/** Each question is a connection and a request of its own, which the answer has counted already. */
+/** Each question is a connection and a request of its own, which the response has counted already. */
 function counter(port: number): () => Promise<BackendCounts> {
   let asked = 0;
   return async () => {
-    const answer = await fetch(`http://127.0.0.1:${port}/_status`, { headers: { connection: 'close' } });
-    const text = await answer.text();
+    const response = await fetch(`http://127.0.0.1:${port}/_status`, { headers: { connection: 'close' } });
+    const text = await response.text();
     asked += 1;
     const [, accepted, , requests] = /^ (\d+) (\d+) (\d+) $/m.exec(text) ?? [];
     if (accepted === undefined || requests === undefined) throw new Error(`The backend answered:\n${text}`);

@@ -16,7 +16,7 @@ export interface Candidate {
   readonly port: number;
   /** Its processes. */
   pids(): readonly number[];
-  /** The Redis key that holds the requests admitted for a consumer key in its window. */
+  /** The Redis key that holds the requests allowed for a consumer key in its window. */
   countKey(keyId: string): string;
   /** The logical database that `countKey` is in. */
   readonly redisDatabase: number;

@@ -32,14 +32,40 @@ export async function makeKeys(port: number): Promise<BenchKeys> {
     consumerApiKeyId: spent.id,
     rateLimitId: 'one',
   });
+  const limited = [keys.slice(100, 200), keys.slice(200, 300)] as const;
+  await bindAll(port, limited[0], 'three-limits', 2);
+  await bindAll(port, limited[1], 'eight-limits', 7);
   return {
     hundred: keys.slice(0, 100),
+    three_limits: limited[0],
+    eight_limits: limited[1],
     one: keys.slice(0, 1),
     spent: [spent],
     ten_thousand: keys,
     all: [...keys, spent],
   };
 }
+
+/** Binds the keys to a plan with so many limits beside its own. */
+async function bindAll(
+  port: number,
+  keys: readonly BenchKey[],
+  rateLimitId: string,
+  additional: number,
+): Promise<void> {
+  const additionalLimits = ADDITIONAL_PERIODS.slice(0, additional).map((period, index) => ({
+    limitId: `limit-${index}`,
+    limit: AMPLE,
+    period,
+  }));
+  const plan = { rateLimitId, description: '', limit: AMPLE, period: 'day', additionalLimits };
+  await manage(port, 'POST', '/rate-limit/create', plan);
+  for (const { id } of keys) {
+    await manage(port, 'POST', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId });
+  }
+}
+
+const ADDITIONAL_PERIODS = ['second', 'hour', 'minute', '2 days', 'week', 'month', 'year'];
 
 async function makeKey(
   port: number,
@@ -54,12 +80,13 @@ async function manage(
   path: string,
   body: unknown,
 ): Promise<{ readonly id: string; readonly secret: string }> {
-  const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+  const response = await fetch(`http://127.0.0.1:${port}${path}`, {
     method,
     headers: { authorization: `Bearer ${ROOT_TOKEN}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  if (!answer.ok) throw new Error(`${method} ${path} answered ${answer.status}: ${await answer.text()}`);
-  const { id, secret } = (await answer.json()) as { id: string; secret: string };
+  if (!response.ok)
+    throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
+  const { id, secret } = (await response.json()) as { id: string; secret: string };
   return { id, secret };
 }

@@ -84,7 +84,7 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
     pids: child.pids,
     output: child.output,
     redisDatabase: world.redisDatabase,
-    countKey: (id) => `tg:{${id}}:window`,
+    countKey: (id) => `tg:{${id}}:window:main:86400000`,
     stop: child.stop,
   };
 }

@@ -16,7 +16,7 @@ import {
   type TollgateVariant,
   type TollgateWorld,
 } from './tollgate.ts';
-import { ADMIT_SCRIPT, startExpress, startNginxLua } from './yardsticks.ts';
+import { DECIDE_SCRIPT, startExpress, startNginxLua } from './yardsticks.ts';
 
 /** All that runs while the bench measures. */
 export interface World {
@@ -123,6 +123,6 @@ async function copyDatabase(url: string): Promise<string> {
 
 async function loadScript(port: number): Promise<void> {
   const redis = new Redis({ host: '127.0.0.1', port });
-  await redis.script('LOAD', ADMIT_SCRIPT);
+  await redis.script('LOAD', DECIDE_SCRIPT);
   redis.disconnect();
 }

@@ -20,8 +20,8 @@ export interface YardstickWorld {
 
 const SOURCES = resolve(import.meta.dirname, '../yardsticks');
 /** What they ask of Redis; it must know the script already. */
-export const ADMIT_SCRIPT = readFileSync(join(SOURCES, 'admit.lua'), 'utf8');
-const ADMIT_SHA = createHash('sha1').update(ADMIT_SCRIPT).digest('hex');
+export const DECIDE_SCRIPT = readFileSync(join(SOURCES, 'decide.lua'), 'utf8');
+const DECIDE_SHA = createHash('sha1').update(DECIDE_SCRIPT).digest('hex');
 
 /** nginx with one worker, as OpenResty gateways are built. */
 export async function startNginxLua(world: YardstickWorld): Promise<Candidate> {
@@ -59,7 +59,7 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
     const child = startPinned({
       taskset: world.programs.taskset,
       cores: String(CANDIDATE_CORE),
-      command: [process.execPath, source, ...ports, keys, join(SOURCES, 'admit.lua'), String(WINDOW_MS)],
+      command: [process.execPath, source, ...ports, keys, join(SOURCES, 'decide.lua'), String(WINDOW_MS)],
       environment: { NODE_ENV: 'production' },
     });
     await untilListening(port, child);
@@ -81,7 +81,7 @@ export async function startExpress(world: YardstickWorld): Promise<Candidate> {
 }
 
 function configuration(port: number, keys: string, { backendPort, redisPort }: YardstickWorld): string {
-  const script = `'${keys}', '127.0.0.1', ${redisPort}, '${ADMIT_SHA}', ${WINDOW_MS}`;
+  const script = `'${keys}', '127.0.0.1', ${redisPort}, '${DECIDE_SHA}', ${WINDOW_MS}`;
   return `load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
 ${nginxBasics()}

@@ -16,7 +16,7 @@ export interface ClientStage {
   /** What the gateway was started with. */
   readonly environment: Readonly<Record<string, string>>;
   /** What the backend does with requests from now on. */
-  answer(listener: RequestListener): void;
+  respond(listener: RequestListener): void;
 }
 
 /** Gives the calling file a gateway with real stores. Whatever a client of it may do, it is a client of the whole. */
@@ -25,7 +25,7 @@ export function withGatewayProcess(settings: Readonly<Record<string, string>> = 
   const backend = createServer((req, res) => listener(req, res));
   const stage: { -readonly [Part in keyof ClientStage]?: ClientStage[Part] } = {
     backend,
-    answer: (next) => {
+    respond: (next) => {
       listener = next;
     },
   };

@@ -25,7 +25,7 @@ export interface Outcome {
   /** What reached the backend and was no HTTP. */
   readonly malformed: readonly string[];
   /** Status codes that the client was answered. */
-  readonly answers: readonly number[];
+  readonly responses: readonly number[];
 }
 
 /** Tells that enough is known, so that the end of the connection need not be waited for. */
@@ -51,7 +51,7 @@ export async function sendTo(lane: Lane, bytes: string, enough: Enough = () => f
   return {
     forwarded: [...backend.requests],
     malformed: [...backend.malformed],
-    answers: [...client.text.matchAll(/HTTP\/1\.\d (\d{3}) /g)].map(([, status]) => Number(status)),
+    responses: [...client.text.matchAll(/HTTP\/1\.\d (\d{3}) /g)].map(([, status]) => Number(status)),
   };
 }
 

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { type ReadRequest, readStrictly } from './strict-reading.ts';
 
-const ANSWER = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
+const RESPONSE = 'HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n';
 
-/** A backend that reads strictly, keeps every complete request that reaches it and answers it with an empty 200. */
+/** A backend that reads strictly, keeps every complete request that reaches it and responds to it with an empty 200. */
 export class RecordingBackend {
   /** Complete requests, in the order in which they became complete. */
   readonly requests: ReadRequest[] = [];
@@ -55,7 +55,7 @@ export class RecordingBackend {
       const { requests, rest } = readStrictly(text);
       for (const request of requests.slice(seen)) {
         this.requests.push(request);
-        socket.write(ANSWER);
+        socket.write(RESPONSE);
       }
       seen = requests.length;
       if (rest === 'malformed') {

@@ -14,6 +14,8 @@ export interface Reading {
   readonly requests: readonly ReadRequest[];
   /** What stands behind the last complete request: nothing, the beginning of another one, or what can't be one. */
   readonly rest: 'nothing' | 'incomplete' | 'malformed';
+  /** Where the rest begins. */
+  readonly end: number;
 }
 
 /**
@@ -25,9 +27,9 @@ export function readStrictly(text: string): Reading {
   let at = 0;
   for (;;) {
     while (text[at] === '\r' || text[at] === '\n') at += 1;
-    if (at >= text.length) return { requests, rest: 'nothing' };
+    if (at >= text.length) return { requests, rest: 'nothing', end: at };
     const read = readRequest(text, at);
-    if (typeof read === 'string') return { requests, rest: read };
+    if (typeof read === 'string') return { requests, rest: read, end: at };
     requests.push(read.request);
     at = read.end;
   }

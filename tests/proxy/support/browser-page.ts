@@ -14,7 +14,7 @@ export interface PageResponse {
   readonly body: string;
 }
 
-/** A page of an origin: holds the answers to the rules of the Fetch standard as a browser does. */
+/** A page of an origin: holds the responses to the rules of the Fetch standard as a browser does. */
 export class BrowserPage {
   readonly #origin: string;
 
@@ -29,13 +29,13 @@ export class BrowserPage {
       .filter((name) => !SAFE_REQUEST_FIELDS.has(name))
       .toSorted();
     if (!SAFE_METHODS.has(method) || unsafe.length > 0) await this.#preflight(url, method, unsafe);
-    const answer = await this.#send(url, method, headers);
-    this.#check(answer.headers);
-    const exposed = listOf(answer.headers, 'access-control-expose-headers');
+    const response = await this.#send(url, method, headers);
+    this.#check(response.headers);
+    const exposed = listOf(response.headers, 'access-control-expose-headers');
     return {
-      ...answer,
+      ...response,
       headers: Object.fromEntries(
-        Object.entries(answer.headers).filter(
+        Object.entries(response.headers).filter(
           ([name]) => SAFE_RESPONSE_FIELDS.has(name) || exposed.includes('*') || exposed.includes(name),
         ),
       ),
@@ -69,16 +69,19 @@ export class BrowserPage {
   }
 
   async #send(url: string, method: string, headers: Readonly<Record<string, string>>): Promise<PageResponse> {
-    const answer = await request(url, {
+    const response = await request(url, {
       method: method as 'GET',
       headers: { ...headers, origin: this.#origin },
     });
     // The standard reads a repeated field as a list.
-    const combined = Object.entries(answer.headers).map(([name, value]) => [name, [value].flat().join(', ')]);
+    const combined = Object.entries(response.headers).map(([name, value]) => [
+      name,
+      [value].flat().join(', '),
+    ]);
     return {
-      status: answer.statusCode,
+      status: response.statusCode,
       headers: Object.fromEntries(combined),
-      body: await answer.body.text(),
+      body: await response.body.text(),
     };
   }
 }

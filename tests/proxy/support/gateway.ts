@@ -1,21 +1,25 @@
 import { BlockList } from 'node:net';
+import { RequestIds } from '../../../src/http/request-id.ts';
+import { KeyCache } from '../../../src/keys/cache/key-cache.ts';
+import type { KeySnapshot, PlanSnapshot } from '../../../src/keys/consumer-key.ts';
+import { createSecret } from '../../../src/keys/secret-format.ts';
+import { CostSettler } from '../../../src/limiter/cost-settler.ts';
+import { InProcessRateLimiter } from '../../../src/limiter/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from '../../../src/limiter/in-process-record-versions.ts';
+import { InProcessWindowCounters } from '../../../src/limiter/in-process-window-counters.ts';
+import { WindowTable } from '../../../src/limiter/window-table.ts';
+import { limitsOfPlan } from '../../../src/plans/limits-of-plan.ts';
+import type { PlanTerms } from '../../../src/plans/plan.ts';
+import { systemClock } from '../../../src/platform/clock.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+import type { ExchangeSummary } from '../../../src/proxy/exchange-summary.ts';
+import { createProxy, type Proxy as ProxiedSide } from '../../../src/proxy/pipeline.ts';
+import type { ProxyOptions } from '../../../src/proxy/proxy-options.ts';
 import {
   createPublicServer,
   PUBLIC_TIMEOUTS,
   type PublicServerOptions,
-} from '../../../src/http/public-server.ts';
-import { RequestIds } from '../../../src/http/request-id.ts';
-import type { GrantedPlan, KeyGrant } from '../../../src/keys/consumer-key.ts';
-import { KeyDirectory } from '../../../src/keys/key-directory.ts';
-import { createSecret } from '../../../src/keys/secret-format.ts';
-import { InProcessRateLimiter } from '../../../src/limiter/in-process-rate-limiter.ts';
-import { InProcessRecordVersions } from '../../../src/limiter/in-process-record-versions.ts';
-import { parsePeriod } from '../../../src/limiter/period.ts';
-import { WindowTable } from '../../../src/limiter/window-table.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
-import { systemRandom } from '../../../src/platform/random.ts';
-import { createProxy, type Proxy as ProxiedSide, type ProxyOptions } from '../../../src/proxy/pipeline.ts';
-import type { ExchangeSummary } from '../../../src/proxy/summary.ts';
+} from '../../../src/server/public-server.ts';
 import type { CompletedRequest } from '../../../src/usage/usage.ts';
 import { until } from '../../support/until.ts';
 import { RawPeer } from './raw-peer.ts';
@@ -26,11 +30,15 @@ export interface GatewaySettings extends Partial<ProxyOptions> {
   readonly management?: NonNullable<PublicServerOptions['management']>;
 }
 
+/** A plan of these terms. */
+export function planOf(terms: Partial<PlanTerms>): PlanSnapshot {
+  const whole = { limit: 1000, period: 'hour', additionalLimits: [], costs: [], ...terms };
+  return { id: 'test-plan', limits: limitsOfPlan(whole, {}) };
+}
+
 /** A plan of `limit` requests in `periodText`. */
-export function plan(limit: number, periodText = 'hour'): GrantedPlan {
-  const period = parsePeriod(periodText);
-  if (period === undefined) throw new Error(`no period: ${periodText}`);
-  return { id: 'test-plan', limit, period, periodText };
+export function plan(limit: number, periodText = 'hour'): PlanSnapshot {
+  return planOf({ limit, period: periodText });
 }
 
 /** The proxied side of a gateway, whole, with its records and counts in this process. Two keys exist: `secret` and `otherSecret`. */
@@ -41,17 +49,22 @@ export class TestGateway {
   readonly recorded: CompletedRequest[] = [];
   /** What was observed of all requests, in order. */
   readonly observed: ExchangeSummary[] = [];
-  /** Heads that were refused before anything looked at them. */
-  readonly refused: string[] = [];
+  /** Heads that were rejected before anything looked at them. */
+  readonly rejected: string[] = [];
   /** Keys by secret, as the record store has them. */
-  readonly grants = new Map<string, KeyGrant>();
+  readonly snapshots = new Map<string, KeySnapshot>();
   readonly clients: RawPeer[] = [];
+  /** What was thrown where no request could be told. */
+  readonly faults: unknown[] = [];
   /** Makes the record store fail. */
   isStoreDown = false;
+  /** How long the record store takes. Milliseconds. */
+  storeDelayMs = 0;
   /** Keeps this replica from being told of changes. */
   isFeedSilent = false;
   readonly versions: InProcessRecordVersions;
-  readonly directory: KeyDirectory;
+  readonly costSettler: CostSettler;
+  readonly keyCache: KeyCache;
   readonly proxy: ProxiedSide;
   readonly #server: ReturnType<typeof createPublicServer>;
   #port = 0;
@@ -59,21 +72,23 @@ export class TestGateway {
   private constructor(backendUrl: string, { timeouts, management, ...settings }: GatewaySettings) {
     const table = new WindowTable();
     this.versions = new InProcessRecordVersions(table, systemClock);
+    this.costSettler = new CostSettler(new InProcessWindowCounters(table, systemClock));
     const read = async <Found>(find: () => Found): Promise<Found> => {
       if (this.isStoreDown) throw new Error('the record store is down');
+      if (this.storeDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.storeDelayMs));
       return find();
     };
-    this.directory = new KeyDirectory({
+    this.keyCache = new KeyCache({
       repository: {
-        findGrantsByLookup: (lookups) =>
+        findSnapshotsByLookup: (lookups) =>
           read(() =>
             lookups.flatMap((lookup) => {
-              const grant = this.grants.get(lookup.toString());
-              return grant === undefined ? [] : [{ lookup, grant }];
+              const snapshot = this.snapshots.get(lookup.toString());
+              return snapshot === undefined ? [] : [{ lookup, snapshot }];
             }),
           ),
-        findGrantById: (keyId) =>
-          read(() => [...this.grants.values()].find((grant) => grant.keyId === keyId)),
+        findSnapshotById: (keyId) =>
+          read(() => [...this.snapshots.values()].find((snapshot) => snapshot.keyId === keyId)),
       },
       vault: { lookups: (secret) => [Buffer.from(secret)] },
       clock: systemClock,
@@ -82,12 +97,17 @@ export class TestGateway {
       backendUrl: new URL(backendUrl),
       backendTimeoutMs: 10_000,
       backendConnections: 16,
-      keys: this.directory,
+      // One key may have them all, unless a test is about shares.
+      backendConnectionsPerKey: settings.backendConnections ?? 16,
+      onFault: (error) => this.faults.push(error),
+      keys: this.keyCache,
       limiter: new InProcessRateLimiter(table, systemClock),
+      costSettler: this.costSettler,
       usage: { record: (request) => this.recorded.push(request) },
       clock: systemClock,
       requestIds: new RequestIds(systemRandom, () => false),
       customerIdHeader: 'x-customer-id',
+      endpointPatterns: [],
       forwardAuthorization: true,
       trustedProxies: new BlockList(),
       corsAllowedOrigins: [],
@@ -96,17 +116,17 @@ export class TestGateway {
     });
     this.versions.onChange((keyId) => {
       if (this.isFeedSilent) return;
-      this.directory.drop(keyId);
+      this.keyCache.drop(keyId);
       this.proxy.recheckUpgradesOf(keyId);
     });
     this.#server = createPublicServer({
       proxied: this.proxy,
       timeouts: { ...PUBLIC_TIMEOUTS, ...timeouts },
-      onRefused: (error) => this.refused.push(error.code),
+      onRejected: (error) => this.rejected.push(error.code),
       ...(management === undefined ? {} : { management }),
     });
-    this.grants.set(this.secret, grant('key_one'));
-    this.grants.set(this.otherSecret, grant('key_two'));
+    this.snapshots.set(this.secret, snapshot('key_one'));
+    this.snapshots.set(this.otherSecret, snapshot('key_two'));
   }
 
   static async start(backendUrl: string, settings: GatewaySettings = {}): Promise<TestGateway> {
@@ -120,21 +140,21 @@ export class TestGateway {
   }
 
   /** Changes the key that `secret` names, as the management interface would: at once, and with a new version. */
-  async change(changes: Partial<KeyGrant>, secret = this.secret): Promise<void> {
-    const before = this.grants.get(secret);
+  async change(changes: Partial<KeySnapshot>, secret = this.secret): Promise<void> {
+    const before = this.snapshots.get(secret);
     if (before === undefined) throw new Error('no such key');
     const after = { ...before, ...changes, version: `${Number.parseInt(before.version, 10) + 1}.0` };
-    await this.versions.announce([before.keyId]);
-    this.grants.set(secret, after);
-    await this.versions.settle([{ keyId: after.keyId, version: after.version }]);
+    await this.versions.markStale([before.keyId]);
+    this.snapshots.set(secret, after);
+    await this.versions.publishVersion([{ keyId: after.keyId, version: after.version }]);
   }
 
   /** Deletes the key that `secret` names. */
   async delete(secret = this.secret): Promise<void> {
-    const before = this.grants.get(secret);
+    const before = this.snapshots.get(secret);
     if (before === undefined) throw new Error('no such key');
-    await this.versions.announce([before.keyId]);
-    this.grants.delete(secret);
+    await this.versions.markStale([before.keyId]);
+    this.snapshots.delete(secret);
     await this.versions.retire(before.keyId);
   }
 
@@ -154,19 +174,24 @@ export class TestGateway {
 
   /** A request head with the first key, its other lines as given, and the empty line behind it. */
   head(requestLine: string, ...lines: readonly string[]): string {
+    return this.headOf(this.secret, requestLine, ...lines);
+  }
+
+  /** The same with any key. */
+  headOf(secret: string, requestLine: string, ...lines: readonly string[]): string {
     return [
       `${requestLine} HTTP/1.1`,
       'Host: api.example.com',
-      `Authorization: Bearer ${this.secret}`,
+      `Authorization: Bearer ${secret}`,
       ...lines,
       '',
       '',
     ].join('\r\n');
   }
 
-  /** Resolves when no request has a backend connection and none waits for one. */
+  /** Resolves when no request has a place with the backend any more. */
   async settled(): Promise<void> {
-    await until(() => this.proxy.backendLoad.busy === 0 && this.proxy.backendLoad.waiting === 0);
+    await until(() => this.proxy.backendLoad.busy === 0 && this.proxy.backendPlaces === 0);
   }
 
   /** Closes as a stopping process does. */
@@ -181,6 +206,6 @@ export class TestGateway {
   }
 }
 
-function grant(keyId: string): KeyGrant {
+function snapshot(keyId: string): KeySnapshot {
   return { keyId, version: '1.0', enabled: true, expiresAtMs: null, plan: plan(1_000_000) };
 }

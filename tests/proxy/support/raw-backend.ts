@@ -41,10 +41,10 @@ export class RawBackend {
     this.#accept = accept;
   }
 
-  /** Answers every request head from now on with these bytes, on open connections too; a body is read and ignored. Fitting where requests have no or small bodies. */
-  answer(bytes: string | Buffer): void {
-    for (const connection of this.connections) connection.answerEachHead(bytes);
-    this.onConnection((connection) => connection.answerEachHead(bytes));
+  /** Responds to every request head from now on with these bytes, on open connections too; a body is read and ignored. Fitting where requests have no or small bodies. */
+  respond(bytes: string | Buffer): void {
+    for (const connection of this.connections) connection.respondToEachHead(bytes);
+    this.onConnection((connection) => connection.respondToEachHead(bytes));
   }
 
   /** The n-th connection (from 0), as soon as there is one. */

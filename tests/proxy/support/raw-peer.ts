@@ -10,7 +10,7 @@ export class RawPeer {
   #length = 0;
   #waiting: (() => void)[] = [];
   #answered = 0;
-  #answer: string | Buffer | undefined;
+  #response: string | Buffer | undefined;
 
   constructor(socket: Socket) {
     this.socket = socket;
@@ -86,22 +86,22 @@ export class RawPeer {
     return this.ending === 'open';
   }
 
-  /** Waits for the head of the n-th request or answer received (from 0) and resolves with it. */
+  /** Waits for the head of the n-th request or response received (from 0) and resolves with it. */
   async head(index = 0): Promise<string> {
     const text = await this.until((all) => all.split('\r\n\r\n').length > index + 1);
     return text.split('\r\n\r\n')[index] ?? '';
   }
 
   /** Writes these bytes each time that one more head has arrived. A later call changes the bytes. */
-  answerEachHead(bytes: string | Buffer): void {
-    const isAnswering = this.#answer !== undefined;
-    this.#answer = bytes;
-    if (isAnswering) return;
+  respondToEachHead(bytes: string | Buffer): void {
+    const isResponding = this.#response !== undefined;
+    this.#response = bytes;
+    if (isResponding) return;
     const look = () => {
       const heads = this.text.split('\r\n\r\n').length - 1;
       while (this.#answered < heads) {
         this.#answered += 1;
-        this.send(this.#answer ?? '');
+        this.send(this.#response ?? '');
       }
     };
     this.socket.on('data', look);

@@ -9,7 +9,7 @@ export interface Stage {
   readonly backend: RawBackend;
 }
 
-/** What a proxied request meets must be the same wherever management answers: on the same port, or on one of its own. */
+/** What a proxied request meets must be the same wherever management responds: on the same port, or on one of its own. */
 export const MANAGEMENT_PORTS: readonly (readonly [string, GatewaySettings])[] = [
   ['management on the same port', { management: (_req, res) => void res.end('management') }],
   ['management on a port of its own', {}],

@@ -56,7 +56,7 @@ export async function startHaproxy(
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await until(() => hasEnded(child) || answers(url), { timeoutMs: 10_000 });
+    await until(() => hasEnded(child) || responds(url), { timeoutMs: 10_000 });
     if (hasEnded(child)) throw new Error(`haproxy ended at once:\n${written}`);
   } catch (error) {
     await stop();
@@ -78,7 +78,7 @@ function onLoopback(configuration: string, { servers, port, checkIntervalMs }: P
   );
   const replacements: readonly (readonly [RegExp, string])[] = [
     [/^resolvers docker\n(?: .*\n|\n)+/m, ''],
-    [/^frontend metrics\n(?: .*\n?|\n)+/m, ''],
+    [/^# Management,[\s\S]*/m, ''],
     [/^ {2}bind :8080$/m, `  bind 127.0.0.1:${port}`],
     [/check port 9090 inter 1s/, `check inter ${checkIntervalMs}ms`],
     [/^ {2}server-template .*$/m, lines.join('\n')],
@@ -89,7 +89,7 @@ function onLoopback(configuration: string, { servers, port, checkIntervalMs }: P
   }, configuration);
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responds(url: string): Promise<boolean> {
   return fetch(url).then(
     () => true,
     () => false,

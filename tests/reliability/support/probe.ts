@@ -1,4 +1,4 @@
-/** What `/readyz` answers. */
+/** What `/readyz` responds. */
 export interface Readyz {
   readonly status: number;
   readonly components: Readonly<Record<string, string>>;
@@ -6,16 +6,16 @@ export interface Readyz {
 
 /** Asks a replica's ops port whether it is ready. */
 export async function readyz(opsUrl: string): Promise<Readyz> {
-  const answer = await fetch(`${opsUrl}/readyz`);
-  const { components } = (await answer.json()) as { components: Record<string, string> };
-  return { status: answer.status, components };
+  const response = await fetch(`${opsUrl}/readyz`);
+  const { components } = (await response.json()) as { components: Record<string, string> };
+  return { status: response.status, components };
 }
 
 /** The status of `/livez`. */
 export async function livez(opsUrl: string): Promise<number> {
-  const answer = await fetch(`${opsUrl}/livez`);
-  await answer.arrayBuffer();
-  return answer.status;
+  const response = await fetch(`${opsUrl}/livez`);
+  await response.arrayBuffer();
+  return response.status;
 }
 
 /** The sum of a metric's samples, over those whose labels contain the text. NaN when there is none. */
@@ -23,7 +23,7 @@ export async function metric(opsUrl: string, name: string, labels = ''): Promise
   return sampleOf(await scrape(opsUrl), name, labels);
 }
 
-/** What `/metrics` answers. Some metrics begin anew with each look at them. */
+/** What `/metrics` responds. Some metrics begin anew with each look at them. */
 export async function scrape(opsUrl: string): Promise<string> {
   return (await fetch(`${opsUrl}/metrics`)).text();
 }

@@ -50,9 +50,9 @@ export interface Asked {
 
 export async function ask(url: string, secret: string): Promise<Asked> {
   const startedAt = performance.now();
-  const answer = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
-  const body = await answer.text();
-  return { status: answer.status, body, headers: answer.headers, tookMs: performance.now() - startedAt };
+  const response = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+  const body = await response.text();
+  return { status: response.status, body, headers: response.headers, tookMs: performance.now() - startedAt };
 }
 
 /** Whether a replica decides without Redis. */

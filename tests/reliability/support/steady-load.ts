@@ -65,7 +65,7 @@ function outcomeOf(url: string, secret: string, { kind: { path, method }, agent 
       agent,
       headers: { authorization: `Bearer ${secret}`, ...(method === 'POST' && { 'content-length': 4 }) },
     });
-    req.once('error', (error) => resolve(`no answer: ${error.message}`));
+    req.once('error', (error) => resolve(`no response: ${error.message}`));
     req.once('response', (res) => {
       let body = '';
       res.setEncoding('utf8').on('data', (chunk: string) => {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A backend whose answers a test can hold back. */
+/** A backend whose responses a test can hold back. */
 export interface TestBackend {
   readonly url: string;
   /** Requests that were received. */
@@ -13,14 +13,14 @@ export interface TestBackend {
   held(): number;
   /** From now on requests are not answered. */
   hold(): void;
-  /** Answers the one that has been held for longest. */
-  answerOldest(): void;
-  /** Answers what was held, and everything from now on. */
+  /** Responds to the one that has been held for longest. */
+  respondToOldest(): void;
+  /** Responds to what was held, and everything from now on. */
   release(): void;
   stop(): Promise<void>;
 }
 
-/** Answers 200 to everything, at once unless told otherwise, and 101 to upgrades. */
+/** Responses 200 to everything, at once unless told otherwise, and 101 to upgrades. */
 export async function startBackend(): Promise<TestBackend> {
   const targets: string[] = [];
   let isHolding = false;
@@ -50,7 +50,7 @@ export async function startBackend(): Promise<TestBackend> {
     hold: () => {
       isHolding = true;
     },
-    answerOldest: () => {
+    respondToOldest: () => {
       const [oldest] = held;
       if (oldest === undefined) throw new Error('no request is held');
       held.delete(oldest);

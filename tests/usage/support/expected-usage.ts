@@ -1,10 +1,10 @@
 import type { CompletedRequest, KeyUsage } from '../../../src/usage/usage.ts';
 import { requestOfMix } from './request-mix.ts';
 
-/** What the detail answer must say of a key after these requests and no others, counted by other means than ours. */
+/** What the detail response must say of a key after these requests and no others, counted by other means than ours. */
 export function expectedUsage(keyId: string, requests: readonly CompletedRequest[]): KeyUsage {
   const own = requests.filter((request) => request.keyId === keyId);
-  const tally = (names: readonly CompletedRequest[]) => ({
+  const buffer = (names: readonly CompletedRequest[]) => ({
     requests: names.length,
     successful: names.filter(({ successful }) => successful).length,
     failed: names.filter(({ successful }) => !successful).length,
@@ -14,15 +14,15 @@ export function expectedUsage(keyId: string, requests: readonly CompletedRequest
       ([nameA, a], [nameB, b]) => b.length - a.length || (nameA < nameB ? -1 : 1),
     );
   return {
-    ...tally(own),
+    ...buffer(own),
     endpoints: groups(({ endpoint }) => endpoint).map(([endpoint, all]) => ({
       endpoint,
-      ...tally(all),
+      ...buffer(all),
       averageResponseTimeMs: meanMs(all),
     })),
     customers: groups(({ customerId }) => customerId).map(([customerId, all]) => ({
       customerId,
-      ...tally(all),
+      ...buffer(all),
     })),
   };
 }

@@ -1,13 +1,13 @@
 import { writeSync } from 'node:fs';
 import { pino } from 'pino';
+import { redisUrl } from '../../../src/config/redis-url.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { connectPostgres } from '../../../src/storage/postgres/postgres-connection.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usage-history.ts';
 import { closeRedis, connectRedis } from '../../../src/storage/redis/connection.ts';
-import { RedisLiveUsage } from '../../../src/storage/redis/redis-live-usage.ts';
+import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { createUsage } from '../../../src/usage/create-usage.ts';
-import type { FlushStep } from '../../../src/usage/flush-steps.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { requestOfMix } from './request-mix.ts';
 
@@ -16,13 +16,14 @@ export interface ReplicaTask {
   readonly redisUrl: string;
   readonly databaseUrl: string;
   /**
-   * - `flush`: moves what is due, ends itself with SIGKILL after the step where one is given.
+   * - `flush`: moves what is there, again and again, until it is killed.
    * - `record`: records these requests of the mix, then stops as a gateway does.
    * - `record-until-told`: records the mix until SIGTERM, then stops as a gateway does.
    */
   readonly do: 'flush' | 'record' | 'record-until-told';
   readonly keyIds: readonly string[];
-  readonly dieAt?: FlushStep;
+  /** Ends itself with SIGKILL as soon as this step of a move is done. */
+  readonly dieAfter?: 'take' | 'apply' | 'drop' | 'release';
   readonly from?: number;
   readonly to?: number;
 }
@@ -31,23 +32,21 @@ const log = pino({ level: 'silent' });
 const task = JSON.parse(process.argv[2] ?? '') as ReplicaTask;
 const redis = connectRedis(
   'usage',
-  { url: task.redisUrl, mode: 'single', timeoutMs: 1000 },
+  { address: redisUrl(task.redisUrl), mode: 'single', timeoutMs: 1000 },
   { log, random: systemRandom },
 );
 const db = connectPostgres({ url: task.databaseUrl, maxConnections: 4, onIdleError: () => {} });
 await new Promise<void>((resolve) => {
   redis.once('ready', () => resolve());
 });
-const live = new RedisLiveUsage({ redis, clock: systemClock, flushDelayMs: 100 });
-
-const onStep = (step: FlushStep) => {
-  if (step === task.dieAt) process.kill(process.pid, 'SIGKILL');
-};
-const history = new PostgresUsageHistory(db, onStep);
+const live = new RedisLiveUsage(redis, systemClock);
+const history = new PostgresUsageHistory(db);
 
 if (task.do === 'flush') {
-  const isDone = await new UsageFlusher({ live, history, log, onStep }).flush();
-  await end(isDone);
+  const stores = { live: mortal(live), history: mortal(history) };
+  const flusher = new UsageFlusher({ ...stores, clock: systemClock, log, intervalMs: 0 });
+  while (await flusher.flush());
+  await end(false);
 }
 
 const usage = createUsage({
@@ -58,6 +57,7 @@ const usage = createUsage({
   random: systemRandom,
   log,
   retentionDays: 90,
+  dailyRetentionDays: 400,
   flushEveryMs: 100,
 });
 usage.start();
@@ -83,4 +83,20 @@ async function end(isDone: boolean): Promise<never> {
   await closeRedis(redis);
   await db.destroy();
   process.exit(isDone ? 0 : 1);
+}
+
+/** The store, but that the process dies when the step is done that the task says, unless the step had nothing to do. */
+function mortal<Store extends object>(store: Store): Store {
+  return new Proxy(store, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      return async (...args: unknown[]) => {
+        const result: unknown = await Reflect.apply(method, target, args);
+        const didNothing = name === 'take' && (!Array.isArray(result) || result.length === 0);
+        if (name === task.dieAfter && !didNothing) process.kill(process.pid, 'SIGKILL');
+        return result;
+      };
+    },
+  });
 }

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 
-/** A way to Redis on which answers get lost. */
+/** A way to Redis on which responds get lost. */
 export interface ReplyLosingProxy {
   readonly url: string;
-  /** Lets this many pieces of answers through, then cuts the connection instead of passing on the next. Once. */
+  /** Lets this many pieces of responses through, then cuts the connection instead of passing on the next. Once. */
   loseReplyAfter(pieces: number): void;
   close(): Promise<void>;
 }

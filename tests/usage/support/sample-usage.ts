@@ -1,6 +1,18 @@
-import { addCounts, addUnder, type Counts, noUsage, type UsageSums } from '../../../src/usage/usage-sums.ts';
+import type { UsageBatch } from '../../../src/usage/live-usage.ts';
+import { NO_CAPS, SliceTable } from '../../../src/usage/slice-table.ts';
+import type { CompletedRequest } from '../../../src/usage/usage.ts';
+import {
+  addUnder,
+  type Counts,
+  emptySlice,
+  noCounts,
+  totalsOf,
+  type UsageSlice,
+} from '../../../src/usage/usage-slice.ts';
 
+/** An hour, and the day that it is in. */
 export const HOUR = 490_000;
+const DAY = 20_416;
 
 /** A request, or many alike. */
 export interface SampleRequest {
@@ -12,46 +24,38 @@ export interface SampleRequest {
   readonly forwardedUs: number;
 }
 
-/** The sums of these requests. */
-export function usageOf(...requests: readonly Partial<SampleRequest>[]): UsageSums {
-  const sums = noUsage();
+/** The slice of these requests with a key. */
+export function sliceOf(keyId: string, ...requests: readonly Partial<SampleRequest>[]): UsageSlice {
+  const slice = emptySlice(keyId, DAY, 'gold');
+  slice.lastUsedAtS = (HOUR + 1) * 3600;
   for (const request of requests) {
     const { endpoint = '/a', customer = 'anonymous', successful = true, hour = HOUR, times = 1 } = request;
     const counts: Counts = {
+      ...noCounts(),
       requests: times,
       successful: successful ? times : 0,
+      serverErrors: successful ? 0 : times,
       forwarded: request.forwardedUs === undefined ? 0 : times,
       forwardedUs: (request.forwardedUs ?? 0) * times,
     };
-    addCounts(sums.totals, counts);
-    addUnder(sums.endpoints, endpoint, counts);
-    addUnder(sums.customers, customer, counts);
-    addUnder(sums.hours, hour, counts);
+    addUnder(slice.endpoints, endpoint, counts);
+    addUnder(slice.customers, customer, counts);
+    addUnder(slice.hours, hour, counts);
   }
-  return sums;
+  return slice;
 }
 
 /** So many requests, each with an endpoint and a customer of its own. */
-export function manyNames(count: number, prefix = ''): UsageSums {
-  return usageOf(
-    ...Array.from({ length: count }, (_, index) => ({
-      endpoint: `/${prefix}${index}`,
-      customer: `${prefix}${index}`,
-    })),
-  );
+export function manyNames(keyId: string, count: number, prefix = ''): UsageSlice {
+  const named = (index: number) => ({ endpoint: `/${prefix}${index}`, customer: `${prefix}${index}` });
+  return sliceOf(keyId, ...Array.from({ length: count }, (_, index) => named(index)));
 }
 
-/** All sums of several, as a store that forgets nothing has them. */
-export function addedUp(all: readonly UsageSums[]): UsageSums {
-  const sums = noUsage();
-  for (const each of all) {
-    addCounts(sums.totals, each.totals);
-    for (const list of ['endpoints', 'customers'] as const) {
-      for (const [name, counts] of each[list]) addUnder(sums[list], name, counts);
-    }
-    for (const [hour, counts] of each.hours) addUnder(sums.hours, hour, counts);
-  }
-  return sums;
+/** All sums of several slices, as a store that forgets nothing has them. */
+export function addedUp(all: readonly UsageSlice[]): readonly UsageSlice[] {
+  const table = new SliceTable(NO_CAPS);
+  for (const slice of all) table.add(slice);
+  return table.slices;
 }
 
 /** Requests of a list in all. */
@@ -59,4 +63,28 @@ export function requestsIn(list: Iterable<Readonly<Pick<Counts, 'requests'>>>): 
   let requests = 0;
   for (const counts of list) requests += counts.requests;
   return requests;
+}
+
+/** Requests in slices, or in the slices of batches, in all. */
+export function requestsOf(all: readonly (UsageSlice | UsageBatch)[]): number {
+  const slices = all.flatMap((each) => ('slices' in each ? each.slices : each));
+  return requestsIn(slices.map(totalsOf));
+}
+
+/** A request that went well. */
+export function completed(fields: Partial<CompletedRequest> = {}): CompletedRequest {
+  return {
+    keyId: 'key',
+    planId: 'gold',
+    endpoint: '/a',
+    customerId: 'c',
+    status: 200,
+    successful: true,
+    rateLimited: false,
+    shadowLimited: 0,
+    forwardedMs: 1,
+    bytesIn: 0,
+    bytesOut: 0,
+    ...fields,
+  };
 }

@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
+import { redisUrl } from '../../../src/config/redis-url.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../../src/storage/embedded/in-process-live-usage.ts';
 import { closeRedis, connectRedis, type RedisMode } from '../../../src/storage/redis/connection.ts';
-import { RedisLiveUsage } from '../../../src/storage/redis/redis-live-usage.ts';
-import type { LiveUsage } from '../../../src/usage/live-usage.ts';
+import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
+import {
+  type LiveUsage,
+  shardOf,
+  type UsageBatch,
+  type WriteOutcome,
+} from '../../../src/usage/live-usage.ts';
+import type { UsageSlice } from '../../../src/usage/usage-slice.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
@@ -23,7 +30,7 @@ export interface LiveStore {
 /** Every implementation, by the name that its tests carry. */
 export const LIVE_STORES: Readonly<Record<string, () => Promise<LiveStore>>> = {
   'in the process': async () => {
-    const live = new InProcessLiveUsage(systemClock);
+    const live = new InProcessLiveUsage(systemClock, systemRandom);
     return { first: live, second: live, close: async () => {} };
   },
   'in Redis': () => openInRedis(testRedisUrl(), 'single'),
@@ -35,23 +42,41 @@ export async function openRedisUsage(
   url: string,
   mode: RedisMode = 'single',
 ): Promise<{ readonly live: RedisLiveUsage; close(): Promise<void> }> {
-  const redis = connectRedis('usage', { url, mode, timeoutMs: 500 }, { log: silent, random: systemRandom });
+  const redis = connectRedis(
+    'usage',
+    { address: redisUrl(url), mode, timeoutMs: 500 },
+    { log: silent, random: systemRandom },
+  );
   await until(() => redis.status === 'ready', { timeoutMs: 15_000 });
-  const live = new RedisLiveUsage({ redis, clock: systemClock, flushDelayMs: 0 });
+  const live = new RedisLiveUsage(redis, systemClock);
   return { live, close: () => closeRedis(redis) };
 }
 
-/** As if the leases of all flushers had run out, and all waiting looks were due. */
+/** As if the leases of all flushers had run out. */
 export async function expireLeases(url: string): Promise<void> {
   const redis = new Redis(url);
-  for (const set of await redis.keys('tg:usage:marks:*')) {
-    const marks = await redis.zrange(set, '0', '-1', 'WITHSCORES');
-    for (let index = 0; index < marks.length; index += 2) {
-      const fraction = Number(marks[index + 1]) % 1;
-      await redis.zadd(set, 'XX', String(fraction), marks[index] ?? '');
-    }
-  }
+  for (const lease of await redis.keys('tg:{usage-*}:lease')) await redis.del(lease);
   redis.disconnect();
+}
+
+/** Takes what a key's shard has, as if no flusher had it, and gives it back. */
+export async function takeAll(live: LiveUsage, keyId: string): Promise<readonly UsageBatch[]> {
+  const shard = shardOf(keyId);
+  await live.release(shard, 0);
+  const batches = await live.take(shard);
+  await live.release(shard, 0);
+  if (batches === undefined) throw new Error('somebody else has the shard');
+  return batches;
+}
+
+let writes = 0;
+
+/** Writes slices of one key, each time as another writer. Resolves with the outcome. */
+export async function writeSlices(live: LiveUsage, ...slices: readonly UsageSlice[]): Promise<WriteOutcome> {
+  writes += 1;
+  const shard = shardOf(slices[0]?.keyId ?? '');
+  const write = { shard, writer: `test-${writes}`, sequence: 1, previous: 0, slices };
+  return (await live.write([write]))[0] ?? 'unknown';
 }
 
 async function openInRedis(url: string, mode: RedisMode): Promise<LiveStore> {

@@ -1,7 +1,8 @@
 import { sql } from 'kysely';
+import { systemClock } from '../../../src/platform/clock.ts';
 import { openRecords, type Records } from '../../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usage-history.ts';
-import type { RedisLiveUsage } from '../../../src/storage/redis/redis-live-usage.ts';
+import type { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { StoredUsage } from '../../../src/usage/stored-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { MIGRATIONS } from '../../support/records.ts';
@@ -38,7 +39,7 @@ export async function createUsageWorld(): Promise<UsageWorld> {
   await records.migrate();
   const { live, close } = await openRedisUsage(redis.url);
   const history = new PostgresUsageHistory(records.db);
-  const flusher = new UsageFlusher({ live, history, log: silent });
+  const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 100 });
   return {
     redis,
     databaseUrl: database.url,

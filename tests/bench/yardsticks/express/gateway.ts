@@ -28,7 +28,7 @@ app.use(async (req, res, next) => {
     res.status(401).json({ error: 'a key is required' });
     return;
   }
-  const [admitted, remaining, endsInMs] = (await redis.evalsha(sha, 1, key.count, key.limit, windowMs)) as [
+  const [allowed, remaining, endsInMs] = (await redis.evalsha(sha, 1, key.count, key.limit, windowMs)) as [
     number,
     number,
     number,
@@ -39,7 +39,7 @@ app.use(async (req, res, next) => {
     'X-RateLimit-Remaining': String(remaining),
     'X-RateLimit-Reset': String(Math.floor(Date.now() / 1000) + seconds),
   });
-  if (admitted === 0) {
+  if (allowed === 0) {
     res.status(429).set('Retry-After', String(seconds)).json({ error: 'rate limit exceeded' });
     return;
   }

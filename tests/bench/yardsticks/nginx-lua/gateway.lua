@@ -13,7 +13,7 @@ function gateway.configure(file, redis_host, redis_port, script_sha, window)
   host, port, sha, window_ms = redis_host, redis_port, script_sha, window
 end
 
-local function refuse(status, text)
+local function reject(status, text)
   ngx.status = status
   ngx.header['Content-Type'] = 'application/json'
   ngx.print(text)
@@ -34,11 +34,11 @@ end
 function gateway.access()
   local secret = string.match(ngx.var.http_authorization or '', '^[Bb]earer (.+)$')
   local key = secret and keys[secret]
-  if not key then return refuse(401, '{"error":"a key is required"}') end
+  if not key then return reject(401, '{"error":"a key is required"}') end
   local answer, failure = decide(key)
   if not answer then
     ngx.log(ngx.ERR, 'redis: ', failure)
-    return refuse(503, '{"error":"not available"}')
+    return reject(503, '{"error":"not available"}')
   end
   local seconds = math.ceil(answer[3] / 1000)
   ngx.header['X-RateLimit-Limit'] = key.limit
@@ -46,7 +46,7 @@ function gateway.access()
   ngx.header['X-RateLimit-Reset'] = math.floor(ngx.time() + seconds)
   if answer[1] == 0 then
     ngx.header['Retry-After'] = seconds
-    return refuse(429, '{"error":"rate limit exceeded"}')
+    return reject(429, '{"error":"rate limit exceeded"}')
   end
   ngx.req.set_header('x-api-key', secret)
 end

@@ -1,0 +1,30 @@
+import type { AddressInfo } from 'node:net';
+import { StartFault } from '../platform/start-fault.ts';
+
+/** A port, and the settings that choose it. */
+interface Place {
+  readonly port: number;
+  readonly host: string;
+  readonly portSetting: 'PORT' | 'ADMIN_PORT' | 'OPS_PORT';
+  readonly hostSetting: 'HOST' | 'OPS_HOST';
+}
+
+/** Resolves with what `listen` does; rejects with a `StartFault` where the system does not give the port. */
+export async function listenAt(
+  { port, host, portSetting, hostSetting }: Place,
+  listen: (port: number, host: string) => Promise<AddressInfo>,
+): Promise<AddressInfo> {
+  try {
+    return await listen(port, host);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    const reasons: Readonly<Record<string, string>> = {
+      EADDRINUSE: `Port ${port} of ${host} is in use by another process: stop it, or set ${portSetting} to another port.`,
+      EACCES: `Port ${port} needs rights that this process has not: set ${portSetting} to a port from 1024 on.`,
+      EADDRNOTAVAIL: `This machine has no address ${host}: set ${hostSetting} to one that it has, or to 0.0.0.0 for all.`,
+      ENOTFOUND: `There is no host named ${host}: set ${hostSetting} to an address of this machine.`,
+    };
+    const reason = typeof code === 'string' ? reasons[code] : undefined;
+    throw reason === undefined ? error : new StartFault(reason, { cause: error });
+  }
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
+import { createPublicServer, type PublicServer } from '../server/public-server.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
+import { listenAt } from './listen.ts';
+import type { RequestObservers } from './request-observers.ts';
+
+/** What listens. */
+export interface ListenerParts {
+  readonly proxy: ProxiedSide;
+  readonly management: (req: IncomingMessage, res: ServerResponse) => void;
+  readonly observers: RequestObservers;
+}
+
+/** The open ports. */
+export interface Listeners {
+  readonly port: number;
+  /** Null: management is on `port`. */
+  readonly adminPort: number | null;
+  /** From now on every response says `Connection: close`. */
+  announceClose(): void;
+}
+
+/** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
+export async function openListeners(
+  { settings, lifecycle }: ReplicaContext,
+  { proxy, management, observers }: ListenerParts,
+): Promise<Listeners> {
+  const { host, port, adminPort, shutdownDrainMs } = settings;
+  const sharesPort = settings.workers > 1;
+  // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
+  const listening: PublicServer[] = [];
+  lifecycle.add('ports', shutdownDrainMs + CLOSE_DEADLINE_MS, async () => {
+    await Promise.all(listening.map((server) => server.close(shutdownDrainMs)));
+  });
+  const listen = async (server: PublicServer, portSetting: 'PORT' | 'ADMIN_PORT'): Promise<number> => {
+    const wanted = portSetting === 'PORT' ? port : (adminPort ?? 0);
+    const place = { port: wanted, host, portSetting, hostSetting: 'HOST' } as const;
+    const address = await listenAt(place, (at, on) => server.listen(at, on));
+    listening.push(server);
+    return address.port;
+  };
+
+  return {
+    adminPort:
+      adminPort === null ? null : await listen(createPublicServer({ management, sharesPort }), 'ADMIN_PORT'),
+    port: await listen(
+      createPublicServer({
+        proxied: proxy,
+        sharesPort,
+        onRejected: observers.rejected,
+        ...(adminPort === null && { management }),
+      }),
+      'PORT',
+    ),
+    announceClose: () => {
+      for (const server of listening) server.announceClose();
+    },
+  };
+}

@@ -1,0 +1,97 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+
+/** What the ops port shows. */
+export interface OpsSources {
+  readonly readiness: () => Promise<{
+    readonly ready: boolean;
+    readonly components: Readonly<Record<string, string>>;
+  }>;
+  readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
+}
+
+/** What a client of the ops port may take. */
+export interface OpsLimits {
+  /** For a complete request head. Milliseconds. */
+  readonly headMs: number;
+  /** For a complete request, and for a connection on which nothing moves. Milliseconds. */
+  readonly idleMs: number;
+  /** Connections open at a time; more are closed at once. */
+  readonly connections: number;
+}
+
+const OPS_LIMITS: OpsLimits = { headMs: 5000, idleMs: 10_000, connections: 256 };
+const HEAD_LIMIT_BYTES = 8 * 1024;
+
+/**
+ * The port for kubelet and Prometheus: `/livez` (the event loop turns), `/readyz` (every component responds; names those that don't)
+ * and `/metrics`. It is a separate port because on the public one these paths would hide the backend's. Requests that come while a
+ * scrape runs get the result of that scrape.
+ */
+export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIMITS): Server {
+  const metrics = sharedWhileRunning(sources.metrics);
+  const routes: Readonly<Record<string, (res: ServerResponse) => Promise<void>>> = {
+    '/livez': async (res) => sendJson(res, 200, { status: 'ok' }),
+    '/readyz': async (res) => {
+      const report = await sources.readiness();
+      sendJson(res, report.ready ? 200 : 503, {
+        status: report.ready ? 'ready' : 'not ready',
+        components: report.components,
+      });
+    },
+    '/metrics': async (res) => {
+      const { contentType, text } = await metrics();
+      res.writeHead(200, { 'content-type': contentType }).end(text);
+    },
+  };
+  const server = createServer(
+    {
+      maxHeaderSize: HEAD_LIMIT_BYTES,
+      headersTimeout: limits.headMs,
+      requestTimeout: limits.idleMs,
+      connectionsCheckingInterval: Math.min(1000, limits.headMs),
+    },
+    (req, res) => serve(routes, req, res),
+  );
+  server.timeout = limits.idleMs;
+  server.maxConnections = limits.connections;
+  return server;
+}
+
+function serve(
+  routes: Readonly<Record<string, (res: ServerResponse) => Promise<void>>>,
+  req: IncomingMessage,
+  res: ServerResponse,
+): void {
+  const route = routes[(req.url ?? '').split('?', 1)[0] ?? ''];
+  if (route === undefined) {
+    sendJson(res, 404, { error: 'The ops port has /livez, /readyz and /metrics.', code: 'not_found' });
+  } else if (req.method !== 'GET' && req.method !== 'HEAD') {
+    res.setHeader('allow', 'GET, HEAD');
+    sendJson(res, 405, { error: 'The ops port is read-only.', code: 'method_not_allowed' });
+  } else {
+    route(res).catch(() =>
+      sendJson(res, 500, { error: 'The response could not be made.', code: 'internal_error' }),
+    );
+  }
+}
+
+/** Calls that come while one is running get its result. */
+function sharedWhileRunning<Result>(run: () => Promise<Result>): () => Promise<Result> {
+  let running: Promise<Result> | undefined;
+  return () => {
+    running ??= run().finally(() => {
+      running = undefined;
+    });
+    return running;
+  };
+}
+
+function sendJson(res: ServerResponse, status: number, body: unknown): void {
+  if (res.headersSent) {
+    res.destroy();
+    return;
+  }
+  res
+    .writeHead(status, { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
+    .end(JSON.stringify(body));
+}

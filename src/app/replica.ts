@@ -1,0 +1,128 @@
+import { maskedSettings, type Settings } from '../config/settings.ts';
+import { FailedCredentials } from '../http/failed-credentials.ts';
+import { RequestIds } from '../http/request-id.ts';
+import { KeyCache } from '../keys/cache/key-cache.ts';
+import { SecretRedactor } from '../keys/secret-redactor.ts';
+import { SecretVault } from '../keys/secret-vault.ts';
+import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
+import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
+import { Lifecycle } from '../platform/lifecycle.ts';
+import { createBulkLogger } from '../platform/logger.ts';
+import type { Platform } from '../platform/platform.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
+import { gatewayReadings, gatewayVersion, redisCallBuckets } from './gateway-metrics.ts';
+import { openListeners } from './open-listeners.ts';
+import type { OpsSources } from './ops-server.ts';
+import { observeRequests } from './request-observers.ts';
+import { secretsOf } from './secrets.ts';
+import { wireManagement } from './wire-management.ts';
+import { wireProxy } from './wire-proxy.ts';
+import { wireStores } from './wire-stores.ts';
+import { wireUsage } from './wire-usage.ts';
+
+/** A replica that runs in this process, but for its ops port. */
+export interface Replica {
+  /** The ports that it listens on. */
+  readonly port: number;
+  readonly adminPort: number | null;
+  /** For the ops port, which outlives the replica so that it can show how it stops. */
+  readonly ops: OpsSources & { readonly snapshot: () => Promise<MetricsSnapshot> };
+  /** Resolves when every component is ready. */
+  ready(): Promise<void>;
+  /**
+   * Not ready any more, then, after `SHUTDOWN_DELAY_MS`, no new connections; requests in flight end within `SHUTDOWN_DRAIN_MS`; usage is
+   * written; everything is closed. Resolves with whether all went well. Never rejects.
+   */
+  stop(): Promise<boolean>;
+}
+
+/** Postgres queries for keys that run together, for new and for changed keys each. */
+const KEY_QUERIES = 4;
+
+/**
+ * Builds a replica and starts it. It starts without its stores, too, and is ready once they respond. Several workers share
+ * their ports. Rejects when a port can't be had.
+ */
+export async function startReplica(settings: Settings, platform: Platform): Promise<Replica> {
+  platform.log.info({ settings: maskedSettings(settings) }, 'starting');
+  const lifecycle = new Lifecycle(platform.log);
+  try {
+    return await wireReplica({ settings, platform, lifecycle });
+  } catch (error) {
+    await lifecycle.stop();
+    throw error;
+  }
+}
+
+/** The parts in the order in which they start; they stop in the reverse order. */
+async function wireReplica(context: ReplicaContext): Promise<Replica> {
+  const { settings, platform, lifecycle } = context;
+  const { clock, random, log } = platform;
+  const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
+  const redactor = new SecretRedactor({ rootTokens, keyPrefix: settings.keyPrefix });
+  const vault = new SecretVault(encryptionKeys, random);
+  const stores = await wireStores(context, vault);
+  const { records, counting, readiness } = stores;
+
+  const usage = wireUsage(context, stores, redactor);
+  const keys = new KeyCache({ repository: records.keys, vault, clock, maxLookups: KEY_QUERIES });
+
+  const mask = (text: string): string => redactor.masked(text);
+  const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });
+  lifecycle.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
+  const shared = {
+    usage,
+    observers,
+    requestIds: new RequestIds(random, (text) => redactor.holds(text)),
+    failedCredentials: new FailedCredentials({ clock, trustedProxies: settings.trustedProxies }),
+  };
+  const { proxy, revalidator, costSettler } = await wireProxy(context, { ...shared, stores, keys, redactor });
+  const management = wireManagement(context, { ...shared, stores, vault, rootTokens });
+
+  const { backendConnections } = settings;
+  const version = gatewayVersion();
+  const measured = {
+    counting,
+    costSettler,
+    keys,
+    revalidator,
+    usage,
+    proxy,
+    readiness,
+    version,
+    backendConnections,
+  };
+  const registry = createMetrics({
+    requests: observers.metrics,
+    readings: [...gatewayReadings(measured), ...observers.readings],
+    buckets: redisCallBuckets(counting),
+  });
+  const listeners = await openListeners(context, { proxy, management, observers });
+
+  return {
+    port: listeners.port,
+    adminPort: listeners.adminPort,
+    ops: { readiness: () => readiness.report(), ...scrapes(registry) },
+    ready: async () => {
+      while (!(await readiness.report()).ready) await pause(20);
+    },
+    stop: async () => {
+      readiness.drain();
+      // Clients that keep their connections, which no load balancer would move, leave while there is time.
+      listeners.announceClose();
+      await pause(settings.shutdownDelayMs);
+      return lifecycle.stop();
+    },
+  };
+}
+
+function scrapes(registry: ReturnType<typeof createMetrics>): Pick<Replica['ops'], 'metrics' | 'snapshot'> {
+  return {
+    metrics: async () => ({ contentType: registry.contentType, text: await scrapeText(registry) }),
+    snapshot: () => scrapeObjects(registry),
+  };
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

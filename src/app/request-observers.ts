@@ -1,0 +1,71 @@
+import type { Settings } from '../config/settings.ts';
+import type { TollgateError } from '../errors.ts';
+import { errorResponse } from '../http/error-responses.ts';
+import type { ServedRequest } from '../http/with-request-id.ts';
+import { ENDPOINTS } from '../management/endpoints.ts';
+import { AccessLog } from '../observability/access-log.ts';
+import { BackendReachability } from '../observability/backend-reachability.ts';
+import { KeyMetrics } from '../observability/key-metrics.ts';
+import type { Reading } from '../observability/metrics.ts';
+import { RequestMetrics } from '../observability/request-metrics.ts';
+import type { BulkLogger } from '../platform/logger.ts';
+import type { Platform } from '../platform/platform.ts';
+import type { ExchangeSummary } from '../proxy/exchange-summary.ts';
+
+/** What observes requests that have ended: the metrics, and the access log when it is on. */
+export interface RequestObservers {
+  readonly metrics: RequestMetrics;
+  /** Metrics that exist only when a setting asks for them. */
+  readonly readings: readonly Reading[];
+  proxied(summary: ExchangeSummary): void;
+  rejected(error: TollgateError): void;
+  managed(request: ServedRequest): void;
+  /** Writes buffered log lines. */
+  flush(): void;
+}
+
+/** What observing needs besides the settings. */
+export interface ObserverOptions extends Pick<Platform, 'clock' | 'log'> {
+  readonly bulkLogger: () => BulkLogger;
+  /** Makes a path fit to be written down. */
+  readonly mask: (path: string) => string;
+}
+
+/** Puts together what the settings ask for. What is off is not there at all. */
+export function observeRequests(
+  {
+    accessLog: rate,
+    metricsPerKey,
+    backendUrl,
+  }: Pick<Settings, 'accessLog' | 'metricsPerKey' | 'backendUrl'>,
+  { clock, log, bulkLogger, mask }: ObserverOptions,
+): RequestObservers {
+  const metrics = new RequestMetrics(ENDPOINTS.map(({ operationId }) => operationId));
+  const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
+  const reachability = new BackendReachability(backendUrl.host, { log, clock });
+  const bulk = rate > 0 && log.isLevelEnabled('info') ? bulkLogger() : undefined;
+  const accessLog = bulk && new AccessLog({ rate, lines: bulk.lines, backend: backendUrl.host, mask });
+  return {
+    metrics,
+    readings: keys === undefined ? [] : [keys.reading()],
+    proxied(summary) {
+      metrics.observe(summary.outcome, summary);
+      if (summary.decision !== undefined) metrics.limits.observe(summary.decision);
+      if (keys !== undefined && summary.keyId !== undefined) keys.observe(summary.keyId, summary.outcome);
+      reachability.observe(summary);
+      accessLog?.proxied(summary);
+    },
+    rejected(error) {
+      const { status } = errorResponse(error);
+      metrics.rejected(status);
+      accessLog?.rejected(status, error.code);
+    },
+    managed(request) {
+      metrics.managed(request.notes.operation, request.status);
+      accessLog?.managed(request);
+    },
+    flush() {
+      bulk?.flush();
+    },
+  };
+}

@@ -1,0 +1,29 @@
+import type { Settings } from '../config/settings.ts';
+import type { Platform } from '../platform/platform.ts';
+import { openOpsPort } from './ops-port.ts';
+import { type Replica, startReplica } from './replica.ts';
+
+/** A gateway that runs: one process, or several that share its ports. */
+export interface Gateway extends Pick<Replica, 'port' | 'adminPort' | 'ready' | 'stop'> {
+  readonly opsPort: number;
+}
+
+/** Starts a replica with its ops port in this process. Rejects when a port can't be had. */
+export async function startSingleProcess(settings: Settings, platform: Platform): Promise<Gateway> {
+  const replica = await startReplica(settings, platform);
+  const ops = await openOpsPort(replica.ops, settings).catch(async (error: unknown) => {
+    await replica.stop();
+    throw error;
+  });
+  const ports = { port: replica.port, adminPort: replica.adminPort, opsPort: ops.port };
+  platform.log.info(ports, 'listening');
+  return {
+    ...ports,
+    ready: () => replica.ready(),
+    stop: async () => {
+      const isClean = await replica.stop();
+      await ops.close();
+      return isClean;
+    },
+  };
+}

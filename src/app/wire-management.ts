@@ -1,0 +1,66 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
+import type { RequestIds } from '../http/request-id.ts';
+import { withRequestId } from '../http/with-request-id.ts';
+import { KeyService } from '../keys/key-service.ts';
+import type { SecretVault } from '../keys/secret-vault.ts';
+import { createManagementApp } from '../management/management-app.ts';
+import { PlanService } from '../plans/plan-service.ts';
+import { PostgresSeriesStore } from '../storage/postgres/postgres-series-store.ts';
+import type { Usage } from '../usage/create-usage.ts';
+import { UsageSeries } from '../usage/series/usage-series.ts';
+import type { ReplicaContext } from './context.ts';
+import type { RequestObservers } from './request-observers.ts';
+import type { Stores } from './wire-stores.ts';
+
+/** What the management interface works with. */
+export interface ManagementParts {
+  readonly stores: Stores;
+  readonly usage: Usage;
+  readonly vault: SecretVault;
+  readonly rootTokens: readonly string[];
+  readonly requestIds: RequestIds;
+  readonly failedCredentials: FailedCredentials;
+  readonly observers: RequestObservers;
+}
+
+/** Builds the management interface, as a listener of requests. */
+export function wireManagement(
+  { settings, platform }: ReplicaContext,
+  { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers }: ManagementParts,
+): (req: IncomingMessage, res: ServerResponse) => void {
+  const { clock, random, log } = platform;
+  const { records, counting } = stores;
+  const keys = new KeyService({
+    repository: records.keys,
+    versions: counting.versions,
+    vault,
+    clock,
+    random,
+    keyPrefix: settings.keyPrefix,
+    reveal: settings.secretReveal,
+  });
+  const plans = new PlanService({
+    repository: records.plans,
+    versions: counting.versions,
+    clock,
+    defaultPlanId: settings.defaultPlanId,
+  });
+  const app = createManagementApp({
+    keys,
+    plans,
+    counters: counting.counters,
+    usage: usage.reader,
+    series: new UsageSeries({
+      store: new PostgresSeriesStore(records.db),
+      clock,
+      retentionDays: settings.usageRetentionDays,
+      pending: usage.pending,
+    }),
+    rootTokens,
+    failedCredentials,
+    clock,
+    log,
+  });
+  return withRequestId(app, { requestIds, clock, onServed: observers.managed });
+}

@@ -1,0 +1,26 @@
+import type { SecretRedactor } from '../keys/secret-redactor.ts';
+import { PostgresUsageHistory } from '../storage/postgres/postgres-usage-history.ts';
+import { createUsage, type Usage } from '../usage/create-usage.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
+import type { Stores } from './wire-stores.ts';
+
+/** Starts the usage statistics, and the preparation of the record store, after which old statistics are pruned. */
+export function wireUsage(
+  { settings, platform, lifecycle }: ReplicaContext,
+  { records, counting, preparation }: Stores,
+  redactor: SecretRedactor,
+): Usage {
+  const usage = createUsage({
+    mask: (text) => redactor.masked(text),
+    live: counting.liveUsage,
+    history: new PostgresUsageHistory(records.db),
+    flushEveryMs: settings.usageFlushMs,
+    retentionDays: settings.usageRetentionDays,
+    dailyRetentionDays: settings.usageDailyRetentionDays,
+    ...platform,
+  });
+  lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => void (await usage.stop(CLOSE_DEADLINE_MS)));
+  usage.start();
+  preparation.start(() => usage.startPruning());
+  return usage;
+}

@@ -1,0 +1,232 @@
+import cluster, { type Worker } from 'node:cluster';
+import type { Settings } from '../../config/settings.ts';
+import { maskedSettings } from '../../config/settings.ts';
+import { Watchdog } from '../../observability/watchdog.ts';
+import { WorkerMetrics } from '../../observability/worker-metrics.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { StartFault } from '../../platform/start-fault.ts';
+import { openOpsPort } from '../ops-port.ts';
+import type { Gateway } from '../single-process.ts';
+import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
+
+type Report = WorkerMessage & { readonly tell: 'report' };
+type Listening = WorkerMessage & { readonly tell: 'listening' };
+
+/** Between the end of a worker and the start of the one that takes its place. Milliseconds. */
+const RESTART_MS = 1000;
+/** Longest that a worker may take to report: half of the timeout of the probe in `k8s/`, so that a stuck worker does not fail it. Milliseconds. */
+const REPORT_DEADLINE_MS = 1000;
+/** A worker that has not reported for this long is killed. Milliseconds. */
+const WATCHDOG_TIMEOUT_MS = 30_000;
+/** What closing everything may take beyond `SHUTDOWN_DELAY_MS` and `SHUTDOWN_DRAIN_MS`. Milliseconds. */
+const STOP_MARGIN_MS = 55_000;
+
+/**
+ * `WORKERS` replicas of one machine in a process each. They listen on the same ports, and the system spreads connections over them; this
+ * process has the ops port, which reports on all of them, and replaces a worker that dies. Rejects when a worker can't start.
+ */
+export async function startWorkerGroup(settings: Settings, platform: Platform): Promise<Gateway> {
+  const { log } = platform;
+  const group = new WorkerGroup(settings, platform);
+  log.info({ settings: maskedSettings(settings) }, 'starting workers');
+  const { port, adminPort } = await group.start();
+  const ops = await openOpsPort(
+    { readiness: () => group.readiness(), metrics: () => group.metrics() },
+    settings,
+  ).catch(async (error: unknown) => {
+    await group.stop();
+    throw error;
+  });
+  const ports = { port, adminPort, opsPort: ops.port };
+  log.info({ ...ports, workers: settings.workers }, 'listening');
+  return {
+    ...ports,
+    ready: async () => {
+      while (!(await group.readiness()).ready) await pause(20);
+    },
+    stop: async () => {
+      const isClean = await group.stop();
+      await ops.close();
+      return isClean;
+    },
+  };
+}
+
+class WorkerGroup {
+  readonly #settings: Settings;
+  readonly #log: Platform['log'];
+  /** By number of the request: resolves with whether the worker reported in time. */
+  readonly #waiting = new Map<number, (reported: boolean) => void>();
+  readonly #listening = new WeakSet<Worker>();
+  /** The last report of each worker, in time or not. */
+  readonly #readiness = new WeakMap<Worker, Report['readiness']>();
+  readonly #metrics = new WorkerMetrics();
+  readonly #watchdog: Watchdog<Worker>;
+  #requests = 0;
+  #isStopping = false;
+
+  constructor(settings: Settings, { log, clock }: Platform) {
+    this.#settings = settings;
+    this.#log = log;
+    this.#watchdog = new Watchdog(WATCHDOG_TIMEOUT_MS, clock);
+  }
+
+  async start(): Promise<Listening> {
+    // The system spreads connections more evenly than a primary process that hands them over, and without a hop.
+    cluster.schedulingPolicy = cluster.SCHED_NONE;
+    const first = await Promise.all(Array.from({ length: this.#settings.workers }, () => this.#fork())).catch(
+      async (error: unknown) => {
+        await this.stop();
+        throw error;
+      },
+    );
+    const [listening] = first;
+    if (listening === undefined) throw new Error('A worker group needs a worker.');
+    return listening;
+  }
+
+  /** Ready when one of the workers is and responds; of each component the first fault that one of them has. */
+  async readiness(): Promise<{
+    readonly ready: boolean;
+    readonly components: Readonly<Record<string, string>>;
+  }> {
+    const responding = await this.#requestReports();
+    const components: Record<string, string> = {};
+    // Late reports count as well: a worker that starts while a store hangs reports that, but late.
+    for (const worker of this.#workers()) {
+      for (const [name, state] of Object.entries(this.#readiness.get(worker)?.components ?? {})) {
+        if (components[name] === undefined || components[name] === 'ok') components[name] = state;
+      }
+    }
+    const ready = responding.filter((worker) => this.#readiness.get(worker)?.ready).length;
+    components.workers =
+      ready === this.#settings.workers ? 'ok' : `${ready} of ${this.#settings.workers} ready`;
+    if (this.#isStopping) components.replica = 'shutting down';
+    return { ready: ready > 0 && !this.#isStopping, components };
+  }
+
+  async metrics(): Promise<{ readonly contentType: string; readonly text: string }> {
+    const responding = await this.#requestReports();
+    return this.#metrics.merged(new Set(responding.map(({ id }) => id)));
+  }
+
+  async stop(): Promise<boolean> {
+    this.#isStopping = true;
+    const { shutdownDelayMs, shutdownDrainMs } = this.#settings;
+    const deadlineMs = shutdownDelayMs + shutdownDrainMs + STOP_MARGIN_MS;
+    const areClean = await Promise.all(
+      this.#workers().map(async (worker) => {
+        // A worker that is still starting has nothing to finish, and a signal may end it before it has a handler.
+        const hasListened = this.#listening.has(worker);
+        const code = await ended(worker, deadlineMs);
+        return code === 0 || !hasListened;
+      }),
+    );
+    return areClean.every(Boolean);
+  }
+
+  /** Starts a worker. Resolves once it listens; rejects when it ends before. */
+  #fork(): Promise<Listening> {
+    const worker = cluster.fork();
+    this.#metrics.started(worker.id);
+    this.#log.info({ worker: worker.process.pid }, 'a worker starts');
+    const listening = Promise.withResolvers<Listening>();
+    worker.on('message', (message: unknown) => {
+      if (!isWorkerMessage(message)) return;
+      if (message.tell === 'report') {
+        this.#note(worker, message);
+        return;
+      }
+      this.#listening.add(worker);
+      listening.resolve(message);
+    });
+    worker.once('exit', (code, signal) => {
+      this.#metrics.ended(worker.id);
+      if (this.#listening.has(worker)) this.#replace(worker, code, signal);
+      else
+        listening.reject(
+          new StartFault(`A worker ended with code ${code} before it listened: it has said why above.`),
+        );
+    });
+    return listening.promise;
+  }
+
+  #replace(worker: Worker, code: number, signal: string | null): void {
+    if (this.#isStopping) return;
+    this.#log.error({ pid: worker.process.pid, code, signal }, 'a worker died; another one takes its place');
+    setTimeout(() => {
+      if (this.#isStopping) return;
+      this.#fork().then(
+        () => this.#log.info('a worker took the place of one that died'),
+        () => this.#replace(worker, code, signal),
+      );
+    }, RESTART_MS);
+  }
+
+  #note(worker: Worker, { number, readiness, metrics }: Report): void {
+    this.#watchdog.reset(worker);
+    this.#readiness.set(worker, readiness);
+    this.#metrics.update(worker.id, metrics);
+    this.#waiting.get(number)?.(true);
+  }
+
+  /** Requests a report of every worker. Resolves with those that sent it in time; the others are starting, stopping or stuck. */
+  async #requestReports(): Promise<readonly Worker[]> {
+    const reported = await Promise.all(
+      this.#workers().map(async (worker) => ((await this.#requestReport(worker)) ? [worker] : [])),
+    );
+    return reported.flat();
+  }
+
+  async #requestReport(worker: Worker): Promise<boolean> {
+    const number = ++this.#requests;
+    const response = Promise.withResolvers<boolean>();
+    const timer = setTimeout(() => {
+      response.resolve(false);
+      this.#overdue(worker);
+    }, REPORT_DEADLINE_MS);
+    this.#waiting.set(number, response.resolve);
+    try {
+      if (!worker.isConnected()) return false;
+      worker.send({ ask: 'report', number }, (error) => {
+        if (error) response.resolve(false);
+      });
+      return await response.promise;
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(number);
+    }
+  }
+
+  /** Kills a stuck worker, so that another one takes its place: the system goes on giving it connections, which it would never serve. */
+  #overdue(worker: Worker): void {
+    if (this.#isStopping || !this.#listening.has(worker) || !this.#watchdog.isExpired(worker)) return;
+    this.#log.error({ worker: worker.process.pid }, 'a worker is stuck and is killed');
+    worker.process.kill('SIGKILL');
+  }
+
+  #workers(): readonly Worker[] {
+    return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+  }
+}
+
+/** Stops a worker. Resolves with its exit code, null when a signal ended it. */
+function ended({ process: child }: Worker, deadlineMs: number): Promise<number | null> {
+  return new Promise((resolve) => {
+    // The cluster still lists a worker that has just died, and its exit event does not come again.
+    if (child.exitCode !== null || child.signalCode !== null) {
+      resolve(child.exitCode);
+      return;
+    }
+    const timer = setTimeout(() => child.kill('SIGKILL'), deadlineMs);
+    child.once('exit', (code) => {
+      clearTimeout(timer);
+      resolve(code);
+    });
+    child.kill('SIGTERM');
+  });
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}

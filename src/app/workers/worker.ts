@@ -1,0 +1,27 @@
+import type { Settings } from '../../config/settings.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { type Replica, startReplica } from '../replica.ts';
+import { isReportRequest, type WorkerMessage } from './worker-messages.ts';
+
+/**
+ * Starts a replica that shares its ports with other processes, and reports to the primary process. It stops by itself when the primary
+ * process is gone. Rejects when a port can't be had.
+ */
+export async function startWorker(settings: Settings, platform: Platform): Promise<Pick<Replica, 'stop'>> {
+  const replica = await startReplica(settings, platform);
+  process.on('message', (message) => {
+    if (isReportRequest(message)) void report(replica, message.number);
+  });
+  tell({ tell: 'listening', port: replica.port, adminPort: replica.adminPort });
+  return replica;
+}
+
+async function report(replica: Replica, number: number): Promise<void> {
+  const [readiness, metrics] = await Promise.all([replica.ops.readiness(), replica.ops.snapshot()]);
+  tell({ tell: 'report', number, readiness, metrics });
+}
+
+function tell(message: WorkerMessage): void {
+  // Without a channel the primary process is gone, and this one about to stop.
+  if (process.connected) process.send?.(message);
+}

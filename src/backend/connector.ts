@@ -1,0 +1,60 @@
+import { Socket } from 'node:net';
+import { buildConnector } from 'undici';
+import { BackendError } from './backend-error.ts';
+
+/** Where the backend is and how connections to it are made and kept. */
+export interface BackendOptions {
+  /** Scheme and authority. */
+  readonly url: URL;
+  /** How long making a connection may take, TLS included. Milliseconds. */
+  readonly connectTimeoutMs: number;
+  /** How long the backend may be silent within a body. Milliseconds. */
+  readonly bodyIdleMs: number;
+  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
+  readonly ca?: string;
+  /** Called with what a request's error callback threw. Must not throw. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
+
+/** Opens sockets to one backend; they share the TLS sessions. */
+export class BackendConnector {
+  readonly #connect: buildConnector.connector;
+  readonly #target: buildConnector.Options;
+  /** Sockets opened since the start. */
+  opened = 0;
+
+  constructor({ url, connectTimeoutMs, ca }: BackendOptions) {
+    this.#connect = buildConnector({
+      allowH2: false,
+      timeout: connectTimeoutMs,
+      ...(ca === undefined ? {} : { ca }),
+    });
+    this.#target = {
+      protocol: url.protocol,
+      host: url.host,
+      // Of an IPv6 address without the brackets.
+      hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+      port: url.port,
+    };
+  }
+
+  /** Calls back with an open socket or with what went wrong. Returns the socket while it is being connected, to give it up. */
+  connect(connected: (error: BackendError | null, socket?: Socket) => void): Socket | undefined {
+    // Its type does not say so, but undici's connector returns the socket that it is connecting.
+    const connecting: unknown = this.#connect(this.#target, (...[error, socket]) => {
+      // undici's types say null, but it leaves the argument out when the connection fails.
+      if (socket) this.opened += 1;
+      if (socket) connected(null, socket);
+      else connected(connectError(error));
+    });
+    return connecting instanceof Socket ? connecting : undefined;
+  }
+}
+
+function connectError(cause: Error | null): BackendError {
+  return cause !== null && 'code' in cause && TIMEOUTS.has(cause.code)
+    ? new BackendError('connect_timeout', 'The backend took no connection in time.', cause)
+    : new BackendError('connect_failed', 'There is no connection to the backend.', cause ?? undefined);
+}

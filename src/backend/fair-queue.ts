@@ -1,0 +1,77 @@
+/** The waiting requests of one fairness key, in order. The keys take turns. */
+export class FairLine<Item> {
+  /** Connections that requests of this key have. */
+  busy = 0;
+  /** Places that requests of this key have: reserved, waiting and busy ones. */
+  taken = 0;
+  readonly key: string;
+  #waiting: Set<Item> | undefined;
+
+  constructor(key: string) {
+    this.key = key;
+  }
+
+  get waiting(): number {
+    return this.#waiting?.size ?? 0;
+  }
+
+  push(item: Item): void {
+    this.#waiting ??= new Set();
+    this.#waiting.add(item);
+  }
+
+  /** Puts an item in front of all others. */
+  unshift(item: Item): void {
+    this.#waiting = new Set([item, ...(this.#waiting ?? [])]);
+  }
+
+  shift(): Item | undefined {
+    const [first] = this.#waiting ?? [];
+    if (first !== undefined) this.#waiting?.delete(first);
+    return first;
+  }
+
+  delete(item: Item): boolean {
+    return this.#waiting?.delete(item) === true;
+  }
+}
+
+/**
+ * The lines of those keys that have something waiting and may have one more connection, served in turn: each key gets one
+ * connection before any gets its next.
+ */
+export class FairQueue<Item, Line extends FairLine<Item>> {
+  readonly #busyPerKey: number;
+  readonly #turns = new Set<Line>();
+
+  constructor(busyPerKey: number) {
+    this.#busyPerKey = busyPerKey;
+  }
+
+  /** Whether something waits that may be served. */
+  get hasNext(): boolean {
+    return this.#turns.size > 0;
+  }
+
+  /** Whether a request of this line may have a connection now, before all that wait. */
+  mayPass(line: Line): boolean {
+    return this.#turns.size === 0 && line.waiting === 0 && line.busy < this.#busyPerKey;
+  }
+
+  /** To be called after a line or its `busy` has changed. */
+  update(line: Line): void {
+    if (line.waiting > 0 && line.busy < this.#busyPerKey) this.#turns.add(line);
+    else this.#turns.delete(line);
+  }
+
+  /** Takes the oldest item of the line whose turn it is, and counts it as busy. The line's next turn comes after all others. */
+  next(): { readonly line: Line; readonly item: Item } | undefined {
+    const [line] = this.#turns;
+    const item = line?.shift();
+    if (line === undefined || item === undefined) return undefined;
+    this.#turns.delete(line);
+    line.busy += 1;
+    this.update(line);
+    return { line, item };
+  }
+}

@@ -1,0 +1,265 @@
+import type { Clock } from '../platform/clock.ts';
+import { BackendConnector, type BackendOptions } from './connector.ts';
+import { FairQueue } from './fair-queue.ts';
+import type { BackendConnections, BackendJob, BackendPlace, NoPlace } from './places.ts';
+import { PollTurns } from './poll-turns.ts';
+import {
+  type PlaceKeeper,
+  PooledConnection,
+  PooledLine,
+  type PooledTicket,
+  type Reservation,
+} from './pooled.ts';
+
+/** How many connections there are, and how many requests may wait for one. */
+export interface BackendPoolOptions extends BackendOptions {
+  readonly clock: Clock;
+  readonly connections: number;
+  /** Most connections that requests of one fairness key have; more than `connections` mean as many. */
+  readonly connectionsPerKey: number;
+  /** Most requests that wait. One fairness key has the same share of them as of the connections. */
+  readonly waiting: number;
+}
+
+/** How often idle connections are looked through. Milliseconds. */
+const IDLE_CHECK_MS = 500;
+
+/**
+ * At most `connections` requests are with the backend, each on a separate connection, and at most `waiting` wait for one; the
+ * fairness keys that wait are served in turn. The connection used last is used first, so that the others may close when fewer are
+ * needed. An idle connection is written to only after the event loop has read what lies in its socket. A place is given back by what
+ * happens to the connection, never by the request's own code.
+ */
+export class BackendPool implements BackendConnections, PlaceKeeper {
+  readonly #options: BackendPoolOptions;
+  readonly #connector: BackendConnector;
+  readonly #placesPerKey: number;
+  readonly #queue: FairQueue<PooledTicket, PooledLine>;
+  /** The lines of the keys that have a place. */
+  readonly #lines = new Map<string, PooledLine>();
+  readonly #all = new Set<PooledConnection>();
+  /** The one that was used last is the last. */
+  readonly #idle: PooledConnection[] = [];
+  readonly #turns = new PollTurns<Reservation>((reservation) => this.#settle(reservation));
+  #taken = 0;
+  #waiting = 0;
+  #idleCheck: NodeJS.Timeout | undefined;
+  #isDestroyed = false;
+
+  constructor(options: BackendPoolOptions) {
+    const { connections, connectionsPerKey, waiting } = options;
+    const busyPerKey = Math.min(connections, connectionsPerKey);
+    this.#options = options;
+    this.#connector = new BackendConnector(options);
+    this.#queue = new FairQueue(busyPerKey);
+    this.#placesPerKey = busyPerKey + Math.ceil((waiting * busyPerKey) / connections);
+  }
+
+  /** Requests that wait for a connection now. */
+  get waitingCount(): number {
+    return this.#waiting;
+  }
+
+  /** Requests that have a connection now. */
+  get busyCount(): number {
+    return this.#all.size - this.#idle.length;
+  }
+
+  /** Places taken now: by requests with a connection, by those that wait, and by reservations that are not used yet. */
+  get takenCount(): number {
+    return this.#taken;
+  }
+
+  get connects(): number {
+    return this.#connector.opened;
+  }
+
+  reserve(fairnessKey: string): BackendPlace | NoPlace {
+    const { connections, waiting } = this.#options;
+    let line = this.#lines.get(fairnessKey);
+    if (this.#taken >= connections + waiting) return 'full';
+    if (line === undefined) {
+      line = new PooledLine(this, fairnessKey);
+      this.#lines.set(fairnessKey, line);
+    } else if (line.taken >= this.#placesPerKey) {
+      return 'key_full';
+    }
+    this.take(line);
+    return line;
+  }
+
+  destroy(): void {
+    this.#isDestroyed = true;
+    clearTimeout(this.#idleCheck);
+    for (const connection of this.#all) connection.connection.destroy();
+  }
+
+  /** This and the methods below are for the pool's own lines, tickets and connections. */
+  take(line: PooledLine): void {
+    line.taken += 1;
+    this.#taken += 1;
+  }
+
+  giveBack(line: PooledLine): void {
+    line.taken -= 1;
+    this.#taken -= 1;
+    if (line.taken === 0) this.#lines.delete(line.key);
+  }
+
+  enter(ticket: PooledTicket, nowMs: number): void {
+    const { line } = ticket;
+    const pooled = this.#queue.mayPass(line) ? this.#findConnection(nowMs) : undefined;
+    if (pooled !== undefined) {
+      line.busy += 1;
+      this.#assign(ticket, pooled, nowMs);
+      return;
+    }
+    line.push(ticket);
+    this.#waiting += 1;
+    this.#queue.update(line);
+  }
+
+  enterFirst(ticket: PooledTicket): void {
+    this.#lines.set(ticket.line.key, ticket.line);
+    ticket.line.unshift(ticket);
+    this.#waiting += 1;
+    this.#queue.update(ticket.line);
+    this.#serve(this.#options.clock.monotonicMs());
+  }
+
+  leave(ticket: PooledTicket): void {
+    const { line, reservation } = ticket;
+    if (reservation !== undefined) {
+      const { pooled } = reservation;
+      ticket.reservation = undefined;
+      pooled.connection.release();
+      this.#addIdle(pooled, this.#options.clock.monotonicMs());
+    } else if (line.delete(ticket)) {
+      this.#waiting -= 1;
+      this.#queue.update(line);
+      this.giveBack(line);
+    }
+  }
+
+  onIdle(pooled: PooledConnection): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    pooled.idleSinceMs = nowMs;
+    this.#addIdle(pooled, nowMs);
+  }
+
+  onGone(pooled: PooledConnection): void {
+    this.#all.delete(pooled);
+    const { ticket } = pooled;
+    const isIdle = pooled.line === undefined;
+    if (isIdle) this.#idle.splice(this.#idle.indexOf(pooled), 1);
+    else this.#free(pooled);
+    if (this.#isDestroyed) return;
+    // Its request has not begun: it takes the next connection.
+    if (ticket?.reservation?.pooled === pooled) {
+      ticket.reservation = undefined;
+      this.take(ticket.line);
+      this.enterFirst(ticket);
+    } else if (!isIdle) {
+      this.#serve(this.#options.clock.monotonicMs());
+    }
+  }
+
+  #addIdle(pooled: PooledConnection, nowMs: number): void {
+    this.#idle.push(pooled);
+    this.#idleCheck ??= setTimeout(() => this.#checkIdle(), IDLE_CHECK_MS).unref();
+    this.#free(pooled);
+    this.#serve(nowMs);
+  }
+
+  /** The connection carries no request any more. */
+  #free(pooled: PooledConnection): void {
+    const { line } = pooled;
+    pooled.ticket = undefined;
+    pooled.line = undefined;
+    if (line === undefined) return;
+    line.busy -= 1;
+    this.#queue.update(line);
+    this.giveBack(line);
+  }
+
+  /** Gives connections to those that wait, as long as there are both. */
+  #serve(nowMs: number): void {
+    while (this.#queue.hasNext && !this.#isDestroyed) {
+      const pooled = this.#findConnection(nowMs);
+      if (pooled === undefined) return;
+      const next = this.#queue.next();
+      if (next === undefined) return;
+      this.#waiting -= 1;
+      this.#assign(next.item, pooled, nowMs);
+    }
+  }
+
+  /** An idle connection, or a new one while there may be more. It is in no list of idle ones any more. */
+  #findConnection(nowMs: number): PooledConnection | undefined {
+    // The process may have been paused: the backend may have closed the connection meanwhile.
+    for (let last = this.#idle.at(-1); last !== undefined; last = this.#idle.at(-1)) {
+      if (!isTooOld(last, nowMs)) return this.#idle.pop();
+      last.connection.destroy();
+    }
+    if (this.#all.size >= this.#options.connections || this.#isDestroyed) return undefined;
+    const made = new PooledConnection(this, this.#options, this.#connector);
+    this.#all.add(made);
+    return made;
+  }
+
+  #assign(ticket: PooledTicket, pooled: PooledConnection, nowMs: number): void {
+    pooled.line = ticket.line;
+    pooled.ticket = ticket;
+    if (pooled.connection.state === 'new') {
+      this.#begin(ticket, pooled, nowMs);
+      return;
+    }
+    pooled.connection.reserve();
+    ticket.reservation = { ticket, pooled };
+    this.#turns.add(ticket.reservation);
+  }
+
+  /** The event loop has read what lay in the socket of the connection. */
+  #settle(reservation: Reservation): void {
+    const { ticket, pooled } = reservation;
+    // Withdrawn, or it has got another connection because this one closed.
+    if (ticket.reservation !== reservation) return;
+    if (!pooled.connection.isUsable) {
+      pooled.connection.destroy();
+      return;
+    }
+    ticket.reservation = undefined;
+    this.#begin(ticket, pooled, this.#options.clock.monotonicMs());
+  }
+
+  #begin({ job }: PooledTicket, { connection }: PooledConnection, nowMs: number): void {
+    try {
+      job.begin(connection, nowMs);
+    } catch (error) {
+      connection.destroy();
+      this.#report(job, error);
+    }
+    // A job that did not send anything does not need it.
+    if (connection.state === 'new' || connection.state === 'reserved') connection.destroy();
+  }
+
+  #report(job: BackendJob, error: unknown): void {
+    try {
+      job.onError(error);
+    } catch (fault) {
+      this.#options.onFault?.(fault);
+    }
+  }
+
+  #checkIdle(): void {
+    const nowMs = this.#options.clock.monotonicMs();
+    for (const old of this.#idle.filter((idle) => isTooOld(idle, nowMs))) old.connection.destroy();
+    this.#idleCheck =
+      this.#idle.length === 0 ? undefined : setTimeout(() => this.#checkIdle(), IDLE_CHECK_MS).unref();
+  }
+}
+
+/** An idle connection that the backend may be about to close. */
+function isTooOld({ idleSinceMs, connection }: PooledConnection, nowMs: number): boolean {
+  return nowMs - idleSinceMs >= connection.maxIdleMs;
+}

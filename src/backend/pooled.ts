@@ -1,0 +1,98 @@
+import { BackendConnection, type ConnectionOwner } from './connection.ts';
+import type { BackendConnector, BackendOptions } from './connector.ts';
+import { FairLine } from './fair-queue.ts';
+import type { BackendJob, BackendPlace, Ticket } from './places.ts';
+
+/** What a pool does for its lines, tickets and connections. */
+export interface PlaceKeeper {
+  /** Counts one more place of the line as taken. */
+  take(line: PooledLine): void;
+  giveBack(line: PooledLine): void;
+  /** Brings a ticket on its way: to a connection now, or into its line. */
+  enter(ticket: PooledTicket, nowMs: number): void;
+  /** Brings a ticket that has waited already to the head of its line. */
+  enterFirst(ticket: PooledTicket): void;
+  /** Takes out a ticket that has not begun. */
+  leave(ticket: PooledTicket): void;
+  onIdle(pooled: PooledConnection): void;
+  onGone(pooled: PooledConnection): void;
+}
+
+/** The places of one fairness key. All of its requests share the object: each holds one place of it. */
+export class PooledLine extends FairLine<PooledTicket> implements BackendPlace {
+  readonly #pool: PlaceKeeper;
+
+  constructor(pool: PlaceKeeper, key: string) {
+    super(key);
+    this.#pool = pool;
+  }
+
+  request(job: BackendJob, nowMs: number): Ticket {
+    const ticket = new PooledTicket(this.#pool, this, job);
+    this.#pool.enter(ticket, nowMs);
+    return ticket;
+  }
+
+  cancel(): void {
+    this.#pool.giveBack(this);
+  }
+}
+
+/** An idle connection is reserved for a job. */
+export interface Reservation {
+  readonly ticket: PooledTicket;
+  readonly pooled: PooledConnection;
+}
+
+/** A job on its way to a connection. */
+export class PooledTicket implements Ticket {
+  readonly job: BackendJob;
+  readonly line: PooledLine;
+  /** Of the idle connection that it will get unless that closes first. */
+  reservation: Reservation | undefined = undefined;
+  readonly #pool: PlaceKeeper;
+
+  constructor(pool: PlaceKeeper, line: PooledLine, job: BackendJob) {
+    this.#pool = pool;
+    this.line = line;
+    this.job = job;
+  }
+
+  withdraw(): void {
+    this.#pool.leave(this);
+  }
+
+  retry(): void {
+    this.#pool.take(this.line);
+    this.#pool.enterFirst(this);
+  }
+}
+
+/** A connection of the pool, and what it is used for. */
+export class PooledConnection implements ConnectionOwner {
+  readonly connection: BackendConnection;
+  /** Of the request that has it; undefined while it is idle. */
+  line: PooledLine | undefined = undefined;
+  ticket: PooledTicket | undefined = undefined;
+  /** By the monotonic clock. Milliseconds. */
+  idleSinceMs = 0;
+  readonly #pool: PlaceKeeper;
+
+  constructor(pool: PlaceKeeper, options: BackendOptions, connector: BackendConnector) {
+    this.#pool = pool;
+    this.connection = new BackendConnection(options, connector, this);
+  }
+
+  onIdle(): void {
+    this.#pool.onIdle(this);
+  }
+
+  onClosed(): void {
+    this.#pool.onGone(this);
+  }
+
+  /** No request of a pool asks for an upgrade. */
+  onSwitched(): void {
+    this.#pool.onGone(this);
+  }
+}

@@ -1,0 +1,34 @@
+import { mayKeepAfter } from './reuse-rules.ts';
+
+/** The framing of a request's body: no body, its length in bytes, or chunked. */
+type BodyFraming = 'none' | 'chunked' | number;
+
+/** What the head of a request to the backend is made of. */
+export interface RequestHeadParts {
+  readonly method: string;
+  /** With the path of the backend's URL in front. */
+  readonly target: string;
+  /** Of the backend. */
+  readonly host: string;
+  /** Names and values in turn, without those that belong to this hop and without those of the framing. */
+  readonly headers: readonly string[];
+  readonly body: BodyFraming;
+  readonly isUpgrade: boolean;
+}
+
+/** Methods that need `Content-Length: 0` when there is no body (RFC 9110 section 8.6). */
+const WITH_LENGTH: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
+
+/** The head as it goes over the wire, in latin1: the same bytes as the client's where they are the client's. */
+export function requestHead({ method, target, host, headers, body, isUpgrade }: RequestHeadParts): string {
+  let head = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: ${connectionOf(method, body !== 'none', isUpgrade)}\r\n`;
+  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+  if (body === 'chunked') return `${head}Transfer-Encoding: chunked\r\n\r\n`;
+  if (body !== 'none') return `${head}Content-Length: ${body}\r\n\r\n`;
+  return WITH_LENGTH.has(method) ? `${head}content-length: 0\r\n\r\n` : `${head}\r\n`;
+}
+
+function connectionOf(method: string, hasBody: boolean, isUpgrade: boolean): string {
+  if (isUpgrade) return 'upgrade\r\nupgrade: websocket';
+  return mayKeepAfter(method, hasBody) ? 'keep-alive' : 'close';
+}

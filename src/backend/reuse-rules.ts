@@ -1,0 +1,48 @@
+import type { ResponseHead } from './response-head.ts';
+
+/** A request and its response, once the response is complete. */
+export interface FinishedExchange {
+  readonly method: string;
+  /** The request had a body. */
+  readonly hadBody: boolean;
+  /** All of the request was written, its body included. */
+  readonly isRequestSent: boolean;
+  readonly head: ResponseHead;
+  /** More arrived than the response. */
+  readonly hasSurplus: boolean;
+}
+
+/** An unused connection is closed after this time unless the backend's `Keep-Alive` says how long it keeps it: Node's servers keep 5 s. */
+const IDLE_MS = 4000;
+/** How much earlier than the backend announces an unused connection is closed. */
+const MARGIN_MS = 1000;
+const LONGEST_IDLE_MS = 600_000;
+
+/** Methods that have a body as a rule: what any server reads. */
+const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'PROPPATCH']);
+
+/**
+ * Whether a connection may carry another request after one of this kind. A server that does not read the body of a GET takes it for
+ * the next request; and some send the body of a response to HEAD all the same, later than its head.
+ */
+export function mayKeepAfter(method: string, hadBody: boolean): boolean {
+  return method !== 'HEAD' && (!hadBody || WITH_BODY.has(method));
+}
+
+/**
+ * How long a connection may stay idle before its next request, in milliseconds; 0 = it must be closed. It is used again only where it
+ * is certain that the next byte on it belongs to the next response (RFC 9112 sections 6.3 and 9.3):
+ */
+export function reusableForMs(exchange: FinishedExchange): number {
+  const { method, hadBody, isRequestSent, head, hasSurplus } = exchange;
+  const { status, length, isChunked, keepsAlive, keepAliveMs } = head;
+  if (!keepsAlive || !isRequestSent || hasSurplus || !mayKeepAfter(method, hadBody)) return 0;
+  if (status === 204 || status === 304) {
+    // There must be no body here, but a server that announces one may send it.
+    if (isChunked || (length ?? 0) > 0) return 0;
+  } else if (!isChunked && length === undefined) {
+    return 0;
+  }
+  if (keepAliveMs === undefined) return IDLE_MS;
+  return Math.max(0, Math.min(keepAliveMs - MARGIN_MS, LONGEST_IDLE_MS));
+}

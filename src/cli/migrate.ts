@@ -1,0 +1,27 @@
+import { openRecordStore } from '../app/open-stores.ts';
+import { InvalidSettings, readRecordSettings } from '../config/settings.ts';
+import { systemClock } from '../platform/clock.ts';
+import { createLogger } from '../platform/logger.ts';
+import { systemRandom } from '../platform/random.ts';
+
+/** Applies the migrations of `sql/` and ends: exit code 0 when the store is as this version needs it, 78 for bad settings, else 1. */
+async function migrate(): Promise<number> {
+  const settings = readRecordSettings(process.env);
+  const log = createLogger(settings.logLevel);
+  const records = await openRecordStore(settings, { clock: systemClock, random: systemRandom, log });
+  try {
+    const applied = await records.migrate();
+    log.info({ migrations: applied }, applied.length > 0 ? 'migrations applied' : 'nothing to migrate');
+    return 0;
+  } catch (error) {
+    log.fatal({ err: error }, 'the migration failed; nothing of it was kept');
+    return 1;
+  } finally {
+    await records.close();
+  }
+}
+
+process.exitCode = await migrate().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  return error instanceof InvalidSettings ? 78 : 1;
+});

@@ -1,0 +1,38 @@
+import { openRecordStore } from '../app/open-stores.ts';
+import { InvalidSettings, readRotationSettings } from '../config/settings.ts';
+import { rotateEncryptionKey } from '../keys/rotate-encryption-key.ts';
+import { SecretVault } from '../keys/secret-vault.ts';
+import { systemClock } from '../platform/clock.ts';
+import { createLogger } from '../platform/logger.ts';
+import { systemRandom } from '../platform/random.ts';
+
+/**
+ * Brings every stored key under the first of `ENCRYPTION_KEY` while replicas work, so that the others can be taken out of the list. Exit code 0
+ * when every key can do without the others, 2 when some can't, 78 for bad settings, else 1. `docs/runbook.md` has the whole procedure.
+ */
+async function rotate(): Promise<number> {
+  const settings = readRotationSettings(process.env);
+  const log = createLogger(settings.logLevel);
+  const platform = { clock: systemClock, random: systemRandom, log };
+  const records = await openRecordStore(settings, platform);
+  try {
+    const report = await rotateEncryptionKey(
+      records.sealedKeys,
+      new SecretVault(settings.encryptionKeys, systemRandom),
+    );
+    log.info({ ...report }, 'rotated');
+    if (report.unkept === 0) return 0;
+    log.warn(
+      { keys: report.unkept },
+      'keys made with SECRET_REVEAL=once need the encryption key that they were made under for as long as they live',
+    );
+    return 2;
+  } finally {
+    await records.close();
+  }
+}
+
+process.exitCode = await rotate().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  return error instanceof InvalidSettings ? 78 : 1;
+});

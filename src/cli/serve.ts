@@ -1,0 +1,75 @@
+import cluster from 'node:cluster';
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+import { InvalidSettings, readSettings, type Settings } from '../config/settings.ts';
+import { systemClock } from '../platform/clock.ts';
+import { createLogger } from '../platform/logger.ts';
+import type { Platform } from '../platform/platform.ts';
+import { systemRandom } from '../platform/random.ts';
+import { StartFault } from '../platform/start-fault.ts';
+
+/** Exit code of sysexits.h for a configuration that can't be used. */
+const EX_CONFIG = 78;
+/**
+ * Where Node keeps what it compiled, without types, for later starts. Next to the code, because write access to either
+ * lets one change what runs. Where it can't be written, as in the image, nothing is kept. NODE_COMPILE_CACHE comes first, NODE_DISABLE_COMPILE_CACHE ends it.
+ */
+const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/tollgate');
+
+const settings = settingsOrExit();
+const log = createLogger(settings.logLevel);
+enableCompileCache(COMPILED_DIRECTORY);
+const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
+  if (error instanceof StartFault) process.stderr.write(`${error.message}\n`);
+  else log.fatal({ err: error }, 'could not start');
+  process.exit(1);
+});
+
+let stopping = false;
+// A terminal sends SIGINT to workers as well; the primary process stops them by message.
+for (const signal of cluster.isWorker ? (['SIGTERM'] as const) : (['SIGTERM', 'SIGINT'] as const))
+  process.on(signal, () => stop(signal));
+if (cluster.isWorker) {
+  process.on('SIGINT', () => {});
+  process.on('disconnect', () => {
+    if (!stopping) stop('the primary process is gone');
+  });
+}
+
+/** Loads only what this process is: it is long, and the primary process of workers needs little of it. */
+async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
+  if (cluster.isWorker) {
+    const { startWorker } = await import('../app/workers/worker.ts');
+    return startWorker(settings, platform);
+  }
+  if (settings.workers > 1) {
+    const { startWorkerGroup } = await import('../app/workers/worker-group.ts');
+    return startWorkerGroup(settings, platform);
+  }
+  const { startSingleProcess } = await import('../app/single-process.ts');
+  return startSingleProcess(settings, platform);
+}
+
+function stop(reason: string): void {
+  if (stopping) {
+    log.warn({ reason }, 'second stop signal: stopping without waiting any longer');
+    process.exit(1);
+  }
+  stopping = true;
+  log.info({ reason }, 'stopping');
+  gateway.stop().then((isClean) => {
+    if (isClean) log.info('stopped, usage written');
+    else log.error('stopped, but not cleanly: see above');
+    process.exit(isClean ? 0 : 1);
+  });
+}
+
+function settingsOrExit(): Settings {
+  try {
+    return readSettings(process.env);
+  } catch (error) {
+    if (!(error instanceof InvalidSettings)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exit(EX_CONFIG);
+  }
+}

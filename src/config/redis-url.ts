@@ -1,0 +1,54 @@
+const REDIS_PORT = 6379;
+const DATABASE_NUMBER = /^\d{1,5}$/;
+
+/**
+ * Reads `redis://user:password@host:port/database`, or `rediss://` for TLS. Several nodes are separated by commas, as
+ * `redis://:password@a:7000,b:7000` or each with its scheme: the first one's scheme and credentials hold for all. For sentinels the
+ * nodes are the sentinels, the credentials are the master's, the path after the last node is the master's name, and `?db=` and
+ * `?sentinelPassword=` give the rest. What is missing is undefined. Throws an `Error` that does not quote the URL, which holds a password.
+ */
+export function redisUrl(text: string) {
+  const urls = text.split(',').map((node, index) => nodeUrl(node.trim(), index));
+  const [first] = urls;
+  const last = urls.at(-1);
+  if (first === undefined || last === undefined) throw new Error('must not be empty');
+  const path = decodeURIComponent(last.pathname.slice(1));
+  const isNumber = DATABASE_NUMBER.test(path);
+  return {
+    nodes: urls.map(nodeOf),
+    isTls: first.protocol === 'rediss:',
+    username: decodeURIComponent(first.username) || undefined,
+    password: decodeURIComponent(first.password) || undefined,
+    database: Number(last.searchParams.get('db') ?? (isNumber ? path : 0)),
+    masterName: path === '' || isNumber ? undefined : path,
+    sentinelPassword: last.searchParams.get('sentinelPassword') ?? undefined,
+  };
+}
+
+/** Only the first node needs its scheme. */
+function nodeUrl(text: string, index: number): URL {
+  const url = URL.parse(index === 0 || text.includes('://') ? text : `redis://${text}`);
+  if (url === null || !['redis:', 'rediss:'].includes(url.protocol) || url.hostname === '')
+    throw new Error('must be a URL that starts with redis:// or rediss://');
+  if (!DATABASE_NUMBER.test(url.searchParams.get('db') ?? '0'))
+    throw new Error('must have a number as db in its query');
+  requireDecodable(url);
+  return url;
+}
+
+function nodeOf(url: URL): { host: string; port: number } {
+  return {
+    // The brackets of an IPv6 address belong to the URL, not to the address.
+    host: url.hostname.replace(/^\[|\]$/g, ''),
+    port: url.port === '' ? REDIS_PORT : Number(url.port),
+  };
+}
+
+/** Throws unless the credentials and the path of a URL are percent-encoded properly. */
+export function requireDecodable({ username, password, pathname }: URL): void {
+  try {
+    decodeURIComponent(username + password + pathname);
+  } catch {
+    throw new Error('must be percent-encoded properly: write a percent sign itself as %25');
+  }
+}

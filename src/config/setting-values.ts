@@ -1,0 +1,194 @@
+import { BlockList, isIP } from 'node:net';
+import { requireDecodable } from './redis-url.ts';
+
+/** Reads one setting's text. Throws an `Error` whose message says what is allowed and never repeats the value. */
+export type Parse<T> = (value: string) => T;
+
+/** Text that `isAllowed` accepts; `what` names the allowed form. */
+export function text(isAllowed: (value: string) => boolean, what: string): Parse<string> {
+  return (value) => {
+    if (!isAllowed(value)) throw new Error(`must be ${what}`);
+    return value;
+  };
+}
+
+/** Text that matches `form`. */
+export function pattern(form: RegExp, what: string): Parse<string> {
+  return text((value) => form.test(value), what);
+}
+
+/** `null` for an empty value. */
+export function optional<T>(parse: Parse<T>): Parse<T | null> {
+  return (value) => (value === '' ? null : parse(value));
+}
+
+/** One word of a closed set. */
+export function oneOf<const W extends string>(...words: readonly W[]): Parse<W> {
+  return (value) => {
+    const word = words.find((candidate) => candidate === value);
+    if (word === undefined) throw new Error(`must be one of ${words.join(', ')}`);
+    return word;
+  };
+}
+
+/** `true` or `false`. */
+export const booleanWord: Parse<boolean> = (value) => oneOf('true', 'false')(value) === 'true';
+
+/** A whole number of things. */
+export function count(least: number, most: number): Parse<number> {
+  return wholeNumber(least, most, 'a whole number');
+}
+
+/** A whole number of milliseconds. */
+export function milliseconds(least: number, most: number): Parse<number> {
+  return wholeNumber(least, most, 'a whole number of milliseconds');
+}
+
+/** Some part of all, from 0 to 1; `what` names the allowed form. */
+export function part(what: string): Parse<number> {
+  return (value) => {
+    const number = /^(\d?\.\d{1,15}|\d)$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= 0 && number <= 1)) throw new Error(`must be ${what}`);
+    return number;
+  };
+}
+
+/** Which part of the requests is logged: 0 for `off`, 1 for `all`. */
+export const accessLog: Parse<number> = (value) =>
+  value === 'off'
+    ? 0
+    : value === 'all'
+      ? 1
+      : part('off, all, or the part of the requests to log, like 0.01')(value);
+
+/** How many keys have their own metrics: 0 for `off`. */
+export const metricsPerKey: Parse<number> = (value) => {
+  const number = value === 'off' ? 0 : Number(/^top:([1-9]\d{0,3})$/.exec(value)?.[1] ?? Number.NaN);
+  if (!(number <= 1000))
+    throw new Error('must be off, or top: and a number of keys from 1 to 1000, like top:20');
+  return number;
+};
+
+/** A TCP port; 0 lets the system choose one. */
+export const port: Parse<number> = wholeNumber(0, 65_535, 'a port');
+
+function wholeNumber(least: number, most: number, what: string): Parse<number> {
+  return (value) => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= least && number <= most)) throw new Error(`must be ${what} from ${least} to ${most}`);
+    return number;
+  };
+}
+
+/** The backend's base URL. Credentials are rejected: they would have nowhere to go but a log. */
+export const backendUrl: Parse<URL> = (value) => {
+  const url = URL.parse(value);
+  if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
+    throw new Error('must be a URL like https://api.example.com or http://backend:3000/base');
+  }
+  if (url.username !== '' || url.password !== '') throw new Error('must not hold a user name or a password');
+  if (url.search !== '' || url.hash !== '') throw new Error('must not hold a query or a fragment');
+  return url;
+};
+
+/** The URL of one Postgres server. */
+export const postgresUrl: Parse<string> = (value) => {
+  const url = URL.parse(value);
+  if (url === null || !['postgres:', 'postgresql:'].includes(url.protocol) || url.hostname === '')
+    throw new Error('must be a URL of one server that starts with postgres:// or postgresql://');
+  if (`${url.hostname}${url.searchParams.get('host')}`.includes(','))
+    throw new Error('must name one host: several are not supported');
+  // The client takes a percent sign that begins no escape as it is, and then all of them.
+  if (!/%(?![0-9a-f]{2})/i.test(value)) requireDecodable(url);
+  return value;
+};
+
+/** A random token of 32 hexadecimal digits has fewer different ones once in thirty million times. */
+const FEWEST_CHARACTERS = 8;
+
+/** Tokens that fit in a Bearer header (RFC 6750 2.1), at least 32 characters each; all are valid. */
+export const rootTokens: Parse<readonly string[]> = (value) => {
+  const tokens = list(value);
+  for (const token of tokens) {
+    if (token.length < 32) throw new Error('each token must have at least 32 characters');
+    if (!/^[A-Za-z0-9._~+/-]+=*$/.test(token))
+      throw new Error('a token may hold only letters, digits and -._~+/ (and = at its end)');
+    if (new Set(token).size < FEWEST_CHARACTERS)
+      throw new Error(
+        'a token has too few different characters to be secret (make one with: openssl rand -hex 32)',
+      );
+  }
+  return tokens;
+};
+
+/** 32-byte keys in base64: the first seals, all open. */
+export const encryptionKeys: Parse<readonly Buffer[]> = (value) =>
+  list(value).map((encoded) => {
+    const key = Buffer.from(encoded, 'base64');
+    const isExact =
+      key.toString('base64').replace(/=+$/, '') ===
+      encoded.replaceAll('-', '+').replaceAll('_', '/').replace(/=+$/, '');
+    if (key.length !== 32 || !isExact)
+      throw new Error('each key must be 32 bytes in base64 (make one with: openssl rand -base64 32)');
+    return key;
+  });
+
+/** The name of a request header, in lower case. Those that the gateway itself reads or writes are rejected. */
+export const headerName: Parse<string> = (value) => {
+  const name = value.toLowerCase();
+  if (!/^[a-z0-9!#$%&'*+.^`|~-]{1,64}$/.test(name))
+    throw new Error('must be a header name of at most 64 characters, without _');
+  if (
+    [
+      'authorization',
+      'x-api-key',
+      'host',
+      'cookie',
+      'connection',
+      'content-length',
+      'transfer-encoding',
+    ].includes(name)
+  ) {
+    throw new Error('must not be a header that carries credentials or framing');
+  }
+  return name;
+};
+
+/** Addresses and CIDR blocks, comma-separated. */
+export const networks: Parse<BlockList> = (value) => {
+  const blocks = new BlockList();
+  for (const entry of list(value)) addNetwork(blocks, entry);
+  return blocks;
+};
+
+function addNetwork(blocks: BlockList, entry: string): void {
+  const [address = '', bits, ...rest] = entry.split('/');
+  const version = isIP(address);
+  const most = version === 4 ? 32 : 128;
+  const prefix = bits === undefined ? most : /^\d{1,3}$/.test(bits) ? Number(bits) : -1;
+  if (version === 0 || rest.length > 0 || prefix < 0 || prefix > most) {
+    throw new Error('must be IP addresses and networks like 10.0.0.0/8, separated by commas');
+  }
+  blocks.addSubnet(address, prefix, version === 4 ? 'ipv4' : 'ipv6');
+}
+
+/** `*`, or the exact origins (scheme, host, port) that browsers may call from. Empty = no CORS at all. */
+export const corsOrigins: Parse<readonly string[]> = (value) => {
+  const origins = list(value);
+  if (origins.length === 1 && origins[0] === '*') return origins;
+  for (const origin of origins) {
+    if (URL.parse(origin)?.origin !== origin)
+      throw new Error('must be * or origins like https://app.example.com, separated by commas');
+  }
+  return origins;
+};
+
+/** Entries separated by commas; none for an empty value alone, so that a list that lost its entries is not taken for one not set. */
+function list(value: string): readonly string[] {
+  const entries = value
+    .split(',')
+    .map((entry) => entry.trim())
+    .filter((entry) => entry !== '');
+  if (value !== '' && entries.length === 0) throw new Error('must have an entry beside its commas');
+  return entries;
+}

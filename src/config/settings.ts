@@ -1,0 +1,347 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
+import { misspeltVariables } from './misspelt-variables.ts';
+import { redisUrl } from './redis-url.ts';
+import {
+  accessLog,
+  backendUrl,
+  booleanWord,
+  corsOrigins,
+  count,
+  encryptionKeys,
+  headerName,
+  metricsPerKey,
+  milliseconds,
+  networks,
+  oneOf,
+  optional,
+  type Parse,
+  pattern,
+  port,
+  postgresUrl,
+  rootTokens,
+  text,
+} from './setting-values.ts';
+import { readTracing } from './tracing-settings.ts';
+
+/** One setting: how its variable is named, read and shown. */
+interface Setting<T> {
+  readonly variable: string;
+  /** What applies when the variable is missing or empty; undefined = the setting is required. */
+  readonly byDefault: string | undefined;
+  readonly parse: Parse<T>;
+  /** Reads what `<variable>_FILE` names, which may be set instead; undefined = it may not. */
+  readonly parseFile: Parse<T> | undefined;
+  /** Masked wherever settings are shown. */
+  readonly secret: boolean;
+  /** An empty value is a value, different from a missing one. */
+  readonly emptyCounts: boolean;
+}
+
+const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
+const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
+
+/** The table of all settings. Each is described in `docs/settings.md`, and a test holds the two together. */
+export const SETTINGS = {
+  backendUrl: required('BACKEND_URL', backendUrl),
+  rootTokens: secret('ROOT_TOKEN', rootTokens),
+  encryptionKeys: secret('ENCRYPTION_KEY', encryptionKeys),
+  databaseUrl: secret('DATABASE_URL', optional(postgresUrl)),
+  redisUrl: secret('REDIS_URL', optional(redisUrl)),
+  redisMode: setting('REDIS_MODE', 'single', oneOf('single', 'cluster', 'sentinel')),
+  host: setting('HOST', '', optional(HOST)),
+  port: setting('PORT', '8080', port),
+  adminPort: setting('ADMIN_PORT', '', optional(port)),
+  opsHost: setting('OPS_HOST', '', optional(HOST)),
+  opsPort: setting('OPS_PORT', '9090', port),
+  dataDir: setting(
+    'DATA_DIR',
+    './data',
+    text((value) => value.length <= 1024, 'a path'),
+  ),
+  autoMigrate: setting('AUTO_MIGRATE', '', optional(booleanWord)),
+  defaultPlanId: {
+    ...setting(
+      'DEFAULT_PLAN_ID',
+      'default',
+      optional(pattern(PLAN_ID, 'the rateLimitId of a plan, or empty for no limit')),
+    ),
+    emptyCounts: true,
+  },
+  customerIdHeader: setting('CUSTOMER_ID_HEADER', 'x-customer-id', headerName),
+  keyPrefix: setting(
+    'KEY_PREFIX',
+    'tg',
+    pattern(/^[A-Za-z][A-Za-z0-9]{0,15}$/, 'a letter and up to 15 letters and digits'),
+  ),
+  secretReveal: setting('SECRET_REVEAL', 'always', oneOf('always', 'once')),
+  forwardAuthorization: setting('FORWARD_AUTHORIZATION', 'true', booleanWord),
+  trustedProxies: setting('TRUSTED_PROXIES', '', networks),
+  corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', '', corsOrigins),
+  limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
+  redisTimeoutMs: setting('REDIS_TIMEOUT_MS', '200', milliseconds(1, 60_000)),
+  backendTimeoutMs: setting('BACKEND_TIMEOUT_MS', '30000', milliseconds(1, 3_600_000)),
+  backendConnections: setting('BACKEND_CONNECTIONS', '256', count(1, 65_535)),
+  backendConnectionsPerKey: setting('BACKEND_CONNECTIONS_PER_KEY', '', optional(count(1, 65_535))),
+  upgradesPerKey: setting('UPGRADES_PER_KEY', '1024', count(1, 65_535)),
+  requestBodyMinBytesPerSecond: setting('REQUEST_BODY_MIN_BYTES_PER_SECOND', '256', count(0, 1_000_000_000)),
+  responseBodyMinBytesPerSecond: setting(
+    'RESPONSE_BODY_MIN_BYTES_PER_SECOND',
+    '256',
+    count(0, 1_000_000_000),
+  ),
+  endpointPatterns: {
+    ...setting('ENDPOINT_PATTERNS', '', listedPatterns),
+    parseFile: patternsOfFile,
+  },
+  usageFlushMs: setting('USAGE_FLUSH_MS', '10000', milliseconds(100, 50_000)),
+  usageRetentionDays: setting('USAGE_RETENTION_DAYS', '90', count(1, 3650)),
+  usageDailyRetentionDays: setting('USAGE_DAILY_RETENTION_DAYS', '400', count(1, 3650)),
+  shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', '', optional(milliseconds(0, 600_000))),
+  shutdownDrainMs: setting('SHUTDOWN_DRAIN_MS', '25000', milliseconds(0, 3_600_000)),
+  workers: setting('WORKERS', '1', count(1, 256)),
+  accessLog: setting('ACCESS_LOG', 'all', accessLog),
+  metricsPerKey: setting('METRICS_PER_KEY', 'off', metricsPerKey),
+  logLevel: setting('LOG_LEVEL', 'info', oneOf('silent', 'fatal', 'error', 'warn', 'info', 'debug', 'trace')),
+} as const satisfies Record<string, Setting<unknown>>;
+
+const LOOPBACK = '127.0.0.1';
+const EVERYWHERE = '0.0.0.0';
+/** Longer than load balancers commonly take to notice that a replica is not ready any more. */
+const PRODUCTION_DELAY_MS = 3000;
+
+/** Every variable that the table reads. */
+const VARIABLES = Object.values(SETTINGS).flatMap(({ variable, parseFile }) =>
+  parseFile === undefined ? [variable] : [variable, `${variable}_FILE`],
+);
+
+/** The rows of `RecordSettings`. */
+const RECORD_TABLE = {
+  databaseUrl: SETTINGS.databaseUrl,
+  dataDir: SETTINGS.dataDir,
+  defaultPlanId: SETTINGS.defaultPlanId,
+  logLevel: SETTINGS.logLevel,
+};
+
+type ValuesOf<T extends Readonly<Record<string, Setting<unknown>>>> = {
+  readonly [K in keyof T]: ReturnType<T[K]['parse']>;
+};
+type Values = ValuesOf<typeof SETTINGS>;
+
+/** All settings, read once, checked whole and frozen. Durations are milliseconds. */
+export interface Settings
+  extends Omit<Values, 'host' | 'opsHost' | 'autoMigrate' | 'shutdownDelayMs' | 'backendConnectionsPerKey'> {
+  readonly host: string;
+  /** `HOST` where `OPS_HOST` is not set. */
+  readonly opsHost: string;
+  readonly autoMigrate: boolean;
+  readonly shutdownDelayMs: number;
+  /** Half of `BACKEND_CONNECTIONS`, at least one, where `BACKEND_CONNECTIONS_PER_KEY` is not set. */
+  readonly backendConnectionsPerKey: number;
+  /** From OpenTelemetry's own variables; null = no traces. */
+  readonly tracing: ReturnType<typeof readTracing>;
+}
+
+/** The environment can't be used. `faults` has one sentence for each thing to mend, none of them with a secret in it. */
+export class InvalidSettings extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The settings have ${faults.length} fault(s):\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
+    this.name = 'InvalidSettings';
+    this.faults = faults;
+  }
+}
+
+/** The environment variables as a process has them. */
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The settings that say where the records are. */
+export type RecordSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'defaultPlanId' | 'logLevel'>;
+
+/** Reads every setting. Throws `InvalidSettings` with all faults at once. */
+export function readSettings(environment: Environment): Settings {
+  const faults: string[] = [];
+  const values = readTable(SETTINGS, environment, faults);
+  faults.push(...faultsBetween(values, environment));
+  faults.push(...misspeltVariables(environment, VARIABLES));
+  const tracing = readTracing(environment, faults);
+  if (faults.length > 0) throw new InvalidSettings(faults);
+  const isProduction = environment.NODE_ENV === 'production';
+  // Without a database the gateway serves one machine: it listens on loopback unless HOST is set.
+  const host = values.host ?? (values.databaseUrl === null ? LOOPBACK : EVERYWHERE);
+  return Object.freeze({
+    ...values,
+    host,
+    opsHost: values.opsHost ?? host,
+    backendConnectionsPerKey:
+      values.backendConnectionsPerKey ?? Math.max(1, Math.floor(values.backendConnections / 2)),
+    autoMigrate: values.autoMigrate ?? !isProduction,
+    shutdownDelayMs: values.shutdownDelayMs ?? (isProduction ? PRODUCTION_DELAY_MS : 0),
+    tracing,
+  });
+}
+
+/** Reads only what a program needs that works on the records alone. Throws as `readSettings` does. */
+export function readRecordSettings(environment: Environment): RecordSettings {
+  const faults: string[] = [];
+  return frozenUnless(faults, readTable(RECORD_TABLE, environment, faults), environment);
+}
+
+/** The same with the encryption keys: to be the new one first, then the old ones. Throws as `readSettings` does. */
+export function readRotationSettings(
+  environment: Environment,
+): RecordSettings & Pick<Settings, 'encryptionKeys'> {
+  const faults: string[] = [];
+  const values = readTable({ ...RECORD_TABLE, encryptionKeys: SETTINGS.encryptionKeys }, environment, faults);
+  if (values.encryptionKeys !== undefined && values.encryptionKeys.length < 2) {
+    faults.push('ENCRYPTION_KEY: must list the new key first and then the old ones');
+  }
+  return frozenUnless(faults, values, environment);
+}
+
+function frozenUnless<T extends Pick<Values, 'databaseUrl'>>(
+  faults: string[],
+  values: T,
+  environment: Environment,
+): Readonly<T> {
+  faults.push(...misspeltVariables(environment, VARIABLES));
+  if (environment.NODE_ENV === 'production' && values.databaseUrl === null) {
+    faults.push('DATABASE_URL: is required with NODE_ENV=production');
+  }
+  if (faults.length > 0) throw new InvalidSettings(faults);
+  return Object.freeze(values);
+}
+
+/** The settings as they may be shown: by variable, secrets as `***` or `not set`. */
+export function maskedSettings(settings: Settings): Readonly<Record<string, unknown>> {
+  const shown: Record<string, unknown> = {};
+  for (const [name, row] of Object.entries(SETTINGS)) {
+    const value: unknown = settings[name as keyof typeof SETTINGS];
+    const isSet = Array.isArray(value) ? value.length > 0 : value !== null;
+    shown[row.variable] = row.secret
+      ? isSet
+        ? '***'
+        : 'not set'
+      : value instanceof URL
+        ? value.href
+        : value;
+  }
+  return shown;
+}
+
+function setting<T>(variable: string, byDefault: string, parse: Parse<T>): Setting<T> {
+  return { variable, byDefault, parse, parseFile: undefined, secret: false, emptyCounts: false };
+}
+
+function required<T>(variable: string, parse: Parse<T>): Setting<T> {
+  return { variable, byDefault: undefined, parse, parseFile: undefined, secret: false, emptyCounts: false };
+}
+
+function secret<T>(variable: string, parse: Parse<T>): Setting<T> {
+  return { variable, byDefault: '', parse, parseFile: parse, secret: true, emptyCounts: false };
+}
+
+function readTable<T extends Readonly<Record<string, Setting<unknown>>>>(
+  table: T,
+  environment: Environment,
+  faults: string[],
+): ValuesOf<T> {
+  const entries = Object.entries(table).map(([name, row]) => [name, readSetting(row, environment, faults)]);
+  // The rows of the table decide the types; a row with a fault leaves undefined here, and then the object is thrown away.
+  return Object.fromEntries(entries) as ValuesOf<T>;
+}
+
+function readSetting(row: Setting<unknown>, environment: Environment, faults: string[]): unknown {
+  const direct = environment[row.variable]?.trim();
+  const file = row.parseFile === undefined ? undefined : environment[`${row.variable}_FILE`]?.trim();
+  if (row.parseFile !== undefined && file) {
+    if (direct) faults.push(`${row.variable}: is set both directly and by ${row.variable}_FILE; keep one`);
+    const content = direct ? undefined : readText(file, row.variable, faults);
+    return content === undefined ? undefined : parseText(row.parseFile, content, row.variable, faults);
+  }
+  const isMissing = direct === undefined || (direct === '' && !row.emptyCounts);
+  const value = isMissing ? row.byDefault : direct;
+  if (value !== undefined) return parseText(row.parse, value, row.variable, faults);
+  faults.push(`${row.variable}: is required`);
+  return undefined;
+}
+
+/** Undefined, and a fault more, for a file that can't be read or is empty. */
+function readText(file: string, variable: string, faults: string[]): string | undefined {
+  try {
+    const content = readFileSync(file, 'utf8').trim();
+    if (content !== '') return content;
+    faults.push(`${variable}_FILE: the file is empty`);
+  } catch (error) {
+    const reason =
+      typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
+    faults.push(`${variable}_FILE: the file can not be read (${reason})`);
+  }
+  return undefined;
+}
+
+function parseText(parse: Parse<unknown>, value: string, variable: string, faults: string[]): unknown {
+  try {
+    return parse(value);
+  } catch (error) {
+    // Parsers throw sentences that never repeat the value.
+    faults.push(`${variable}: ${error instanceof Error ? error.message : 'is invalid'}`);
+    return undefined;
+  }
+}
+
+/** Rules that need more than one setting. A value with a fault is undefined here, and adds no other fault. */
+function faultsBetween(values: Partial<Values>, environment: Environment): readonly string[] {
+  const faults: string[] = [];
+  const ports = [values.port, values.adminPort, values.opsPort].filter((value) => Boolean(value));
+  if (new Set(ports).size < ports.length)
+    faults.push('PORT, ADMIN_PORT, OPS_PORT: must differ from each other');
+
+  if (values.workers !== undefined && values.workers > 1 && (values.port === 0 || values.adminPort === 0)) {
+    faults.push('PORT, ADMIN_PORT: must not be 0 with WORKERS above 1, which share them');
+  }
+
+  // What one process makes or keeps for itself can't serve several: each would count, and encrypt, on its own.
+  const sharing = reasonToShare(values, environment);
+  if (sharing !== undefined && values.databaseUrl === null)
+    faults.push(`DATABASE_URL: is required with ${sharing}`);
+  if (sharing !== undefined && values.redisUrl === null)
+    faults.push(`REDIS_URL: is required with ${sharing}`);
+  const keeping = sharing ?? (values.databaseUrl ? 'DATABASE_URL' : undefined);
+  if (keeping !== undefined && values.rootTokens?.length === 0)
+    faults.push(`ROOT_TOKEN: is required with ${keeping}`);
+  if (keeping !== undefined && values.encryptionKeys?.length === 0)
+    faults.push(`ENCRYPTION_KEY: is required with ${keeping}`);
+
+  if (
+    values.redisMode !== undefined &&
+    values.redisMode !== 'single' &&
+    values.redisUrl === null &&
+    sharing === undefined
+  ) {
+    faults.push(`REDIS_URL: is required with REDIS_MODE=${values.redisMode}`);
+  }
+  return [...faults, ...redisFaults(values)];
+}
+
+/** What the mode makes of the URL, which is well-formed in itself. */
+function redisFaults({ redisMode, redisUrl: address }: Partial<Values>): readonly string[] {
+  // Sentinels may be several, and the path is the name of their master.
+  if (!address || redisMode === undefined || redisMode === 'sentinel') return [];
+  const faults: string[] = [];
+  if (redisMode === 'single' && address.nodes.length > 1)
+    faults.push('REDIS_URL: must name one server with REDIS_MODE=single');
+  if (address.masterName !== undefined)
+    faults.push(`REDIS_URL: must end with the port or the number of a database with REDIS_MODE=${redisMode}`);
+  return faults;
+}
+
+function reasonToShare(values: Partial<Values>, environment: Environment): string | undefined {
+  if (environment.NODE_ENV === 'production') return 'NODE_ENV=production';
+  return values.workers !== undefined && values.workers > 1 ? 'WORKERS above 1' : undefined;
+}

@@ -1,0 +1,68 @@
+import { count, oneOf, type Parse, part } from './setting-values.ts';
+
+type Environment = Readonly<Record<string, string | undefined>>;
+
+const SAMPLER = oneOf(
+  'always_on',
+  'always_off',
+  'traceidratio',
+  'parentbased_always_on',
+  'parentbased_always_off',
+  'parentbased_traceidratio',
+);
+
+/** Which traces are kept: the sampler of OpenTelemetry without its parent. */
+type RootSampler = 'always_on' | 'always_off' | 'traceidratio';
+
+/**
+ * Null when traces are off: nothing names an exporter or where to send to, or something says no. Faults are added as sentences that
+ * never repeat a value.
+ */
+export function readTracing(environment: Environment, faults: string[]) {
+  const given = (variable: string): string | undefined => environment[variable]?.trim() || undefined;
+  function read<T>(parse: Parse<T>, ...variables: readonly string[]): T | undefined {
+    const variable = variables.find((each) => given(each) !== undefined);
+    if (variable === undefined) return undefined;
+    try {
+      return parse(given(variable) ?? '');
+    } catch (error) {
+      faults.push(`${variable}: ${error instanceof Error ? error.message : 'is invalid'}`);
+      return undefined;
+    }
+  }
+
+  const isOn =
+    given('OTEL_SDK_DISABLED')?.toLowerCase() !== 'true' &&
+    given('OTEL_TRACES_EXPORTER') !== 'none' &&
+    ['OTEL_TRACES_EXPORTER', 'OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'].some(given);
+  if (!isOn) return null;
+  read(oneOf('otlp', 'none'), 'OTEL_TRACES_EXPORTER');
+  const protocol = read(
+    oneOf('http/protobuf', 'http/json'),
+    'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL',
+    'OTEL_EXPORTER_OTLP_PROTOCOL',
+  );
+  const sampler = read(SAMPLER, 'OTEL_TRACES_SAMPLER') ?? 'parentbased_always_on';
+  const chosenRatio = read(part('a number from 0 to 1'), 'OTEL_TRACES_SAMPLER_ARG');
+  const scheduledDelayMillis = read(count(1, 3_600_000), 'OTEL_BSP_SCHEDULE_DELAY');
+  const exportTimeoutMillis = read(count(1, 3_600_000), 'OTEL_BSP_EXPORT_TIMEOUT');
+  const maxQueueSize = read(count(1, 1_000_000), 'OTEL_BSP_MAX_QUEUE_SIZE');
+  const maxExportBatchSize = read(count(1, 1_000_000), 'OTEL_BSP_MAX_EXPORT_BATCH_SIZE');
+  return {
+    protocol: protocol ?? 'http/protobuf',
+    sampler: withoutParent(sampler),
+    isParentBased: sampler.startsWith('parentbased_'),
+    ratio: chosenRatio ?? 1,
+    batches: {
+      ...(scheduledDelayMillis !== undefined && { scheduledDelayMillis }),
+      ...(exportTimeoutMillis !== undefined && { exportTimeoutMillis }),
+      ...(maxQueueSize !== undefined && { maxQueueSize }),
+      ...(maxExportBatchSize !== undefined && { maxExportBatchSize }),
+    },
+  };
+}
+
+function withoutParent(sampler: ReturnType<typeof SAMPLER>): RootSampler {
+  if (sampler === 'always_off' || sampler === 'parentbased_always_off') return 'always_off';
+  return sampler === 'always_on' || sampler === 'parentbased_always_on' ? 'always_on' : 'traceidratio';
+}

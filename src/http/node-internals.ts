@@ -1,0 +1,104 @@
+import { createServer, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { Duplex } from 'node:stream';
+
+/*
+ * The parts of Node that its documentation does not name and that the gateway relies on. `checkNodeInternals` tries each of them at the
+ * start. Checked on Node 24.21 and 26.10.
+ *
+ * | part | why |
+ * |---|---|
+ * | `ServerResponse._storeHeader` | puts lines that are known to be sound into a head; `setHeader` would check and join each again |
+ * | `ServerResponse._keepAliveTimeout` | what `Keep-Alive` says, while the server's own timer, set twice for each request, stays off |
+ * | `Socket._httpMessage` | the response whose turn it is on a connection |
+ * | `Socket.parser.getCurrentBuffer` | the bytes being parsed: to recognise other protocols, and bytes lost after a declined upgrade |
+ */
+
+const storeHeader: unknown = Reflect.get(ServerResponse.prototype, '_storeHeader');
+
+/** A response that adds lines to its head as they are. */
+export class HeadLinesResponse extends ServerResponse {
+  /** Node's own. Milliseconds; 0 = the response has no `Keep-Alive`. */
+  declare protected _keepAliveTimeout: number;
+  /** Sound header lines, each with its CRLF. They follow the status line. */
+  protected headLines = '';
+
+  /** What `Keep-Alive` says. Milliseconds. */
+  announceKeepAlive(ms: number): void {
+    this._keepAliveTimeout = ms;
+  }
+
+  _storeHeader(statusLine: string, headers: unknown): void {
+    Reflect.apply(storeHeader as () => void, this, [statusLine + this.headLines, headers]);
+  }
+}
+
+/** The response whose turn it is on a connection of a server; undefined when none is due. */
+export function responseDue(socket: Socket): ServerResponse | undefined {
+  const due: unknown = Reflect.get(socket, '_httpMessage');
+  return due instanceof ServerResponse ? due : undefined;
+}
+
+/** A copy of the bytes that Node's parser is at while it calls back. Undefined outside of that, and for a socket without a parser. */
+export function bytesBeingParsed(socket: Socket): Buffer | undefined {
+  const parser: unknown = Reflect.get(socket, 'parser');
+  if (!hasBuffer(parser)) return undefined;
+  const bytes = parser.getCurrentBuffer();
+  return Buffer.isBuffer(bytes) ? bytes : undefined;
+}
+
+function hasBuffer(parser: unknown): parser is { getCurrentBuffer(): unknown } {
+  return (
+    typeof parser === 'object' &&
+    parser !== null &&
+    'getCurrentBuffer' in parser &&
+    typeof parser.getCurrentBuffer === 'function'
+  );
+}
+
+const PROBE = 'GET /probe HTTP/1.1\r\nHost: probe\r\nConnection: Upgrade\r\nUpgrade: probe\r\n\r\n';
+const PROBED_HEAD =
+  'HTTP/1.1 200 OK\r\nX-Probe: 1\r\nContent-Length: 0\r\nConnection: keep-alive\r\nKeep-Alive: timeout=7\r\n\r\n';
+
+/** Sends a request through a server that listens nowhere. Rejects when this version of Node does one of the above in another way. */
+export async function checkNodeInternals(): Promise<void> {
+  const head = await new Promise<string>((resolve) => {
+    const socket = new Duplex({
+      read() {},
+      write(chunk: Buffer, _encoding, done) {
+        resolve(chunk.toString('latin1'));
+        done();
+      },
+    });
+    let parsed: Buffer | undefined;
+    const server = createServer({
+      ServerResponse: ProbeResponse,
+      shouldUpgradeCallback: (req) => {
+        parsed = bytesBeingParsed(req.socket);
+        return false;
+      },
+    });
+    server.on('request', (req, res) => {
+      if (parsed?.toString('latin1') !== PROBE) resolve('parser.getCurrentBuffer');
+      else if (responseDue(req.socket) !== res) resolve('_httpMessage');
+      else res.respond();
+    });
+    server.emit('connection', socket);
+    socket.push(PROBE);
+  });
+  if (head !== PROBED_HEAD) {
+    throw new Error(
+      `Node ${process.versions.node} has changed a part of its HTTP server that this version of Tollgate relies on. Use another version of Node, or of Tollgate. (${head})`,
+    );
+  }
+}
+
+class ProbeResponse extends HeadLinesResponse {
+  respond(): void {
+    this.headLines = 'X-Probe: 1\r\n';
+    this.sendDate = false;
+    this.announceKeepAlive(7000);
+    this.writeHead(200, ['Content-Length', '0']);
+    this.end();
+  }
+}

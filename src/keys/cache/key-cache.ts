@@ -1,0 +1,257 @@
+import { hash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Clock } from '../../platform/clock.ts';
+import type { KeySnapshot } from '../consumer-key.ts';
+import type { KeyRepository } from '../key-repository.ts';
+import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secret-format.ts';
+import type { SecretVault } from '../secret-vault.ts';
+import { ConcurrencyLimit } from './concurrency-limit.ts';
+import { KeyBatchLoader } from './key-batch-loader.ts';
+import { NegativeCache } from './negative-cache.ts';
+import { SingleFlight } from './single-flight.ts';
+
+const WAITING_PER_LOOKUP = 100;
+/** Secrets being looked up, or waiting for it, at a time. */
+const SECRETS_LOOKED_UP = 10_000;
+
+/** Keys that were used within this time are checked again and again. Milliseconds. */
+const ACTIVE_FOR_MS = 60_000;
+/** A copy that was neither read nor checked for this long is read before it is used. Longer than two checks take. Milliseconds. */
+const CHECKED_FOR_MS = 8000;
+/** Longest that a request waits for that. Milliseconds. */
+const CONFIRMATION_TIMEOUT_MS = 1000;
+
+/** What a replica remembers of a key. A change makes a new entry; this one stays as it is. */
+export interface KeyEntry {
+  readonly snapshot: KeySnapshot;
+}
+
+/**
+ * Responds to a `load`: an error, or the entry, or neither for a secret that names no key. `fresh` is true when the entry was read
+ * from the record store for this very call, after it was made.
+ */
+export type Loaded = (error: Error | null, entry: KeyEntry | undefined, fresh: boolean) => void;
+
+/** Responds to a `reload`: an error, or the entry as read after the call, or neither for a key that is gone. */
+export type Reloaded = (error: Error | null, entry: KeyEntry | undefined) => void;
+
+/** What the key cache works with, and its bounds. */
+export interface KeyCacheOptions {
+  readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotById'>;
+  readonly vault: Pick<SecretVault, 'lookups'>;
+  readonly clock: Clock;
+  /** Keys remembered; the least recently used one is forgotten first. 100 000 by default. */
+  readonly maxEntries?: number;
+  /** Secrets remembered that name no key. 100 000 by default. */
+  readonly maxUnknown?: number;
+  /** For how long, in milliseconds. 5000 by default. */
+  readonly unknownTtlMs?: number;
+  /**
+   * Most concurrent reads of the record store, counted separately for unknown secrets and for known keys, so that a flood of
+   * wrong secrets does not hold up known keys. A read of secrets is for up to a hundred of them; 10 000 may wait, taking turns by client. Of known keys, a
+   * hundred times as many as may be read. 8 by default.
+   */
+  readonly maxLookups?: number;
+}
+
+/**
+ * The keys that a replica knows, found by the secret that a request presents. The cache is never authoritative: every decision
+ * compares the snapshot's version with the shared one, and reports `stale` when it is out of date.
+ *
+ * The callbacks are called exactly once, at once or later, and must not throw. No promise is made where no read is needed.
+ */
+export class KeyCache {
+  /** Calls of `find` that found an entry, and that did not, since the start. */
+  hits = 0;
+  misses = 0;
+
+  readonly #repository: KeyCacheOptions['repository'];
+  readonly #clock: Clock;
+  readonly #vault: KeyCacheOptions['vault'];
+  readonly #unknown: NegativeCache;
+  /** By digest of the secret: the secret itself is never kept. */
+  readonly #entries: LRUCache<string, CachedKey>;
+  /** The digest of each key that has an entry. */
+  readonly #digests = new Map<string, string>();
+  readonly #lookUps: KeyBatchLoader;
+  readonly #loads: SingleFlight<KeyEntry>;
+  readonly #reloads: SingleFlight<KeyEntry>;
+  /** When active entries were last taken, by the monotonic clock. */
+  #takenAtMs: number;
+
+  constructor(options: KeyCacheOptions) {
+    const { maxEntries = 100_000, maxUnknown = 100_000, unknownTtlMs = 5000, maxLookups = 8 } = options;
+    this.#repository = options.repository;
+    this.#lookUps = new KeyBatchLoader({ repository: options.repository, maxRunning: maxLookups });
+    this.#clock = options.clock;
+    this.#takenAtMs = options.clock.monotonicMs();
+    this.#vault = options.vault;
+    this.#unknown = new NegativeCache(maxUnknown, unknownTtlMs, options.clock);
+    this.#entries = new LRUCache({
+      max: maxEntries,
+      dispose: ({ snapshot }, _digest, reason) => {
+        if (reason !== 'set') {
+          this.#digests.delete(snapshot.keyId);
+        }
+      },
+    });
+    this.#loads = new SingleFlight(new ConcurrencyLimit(SECRETS_LOOKED_UP, 0));
+    this.#reloads = new SingleFlight(new ConcurrencyLimit(maxLookups, maxLookups * WAITING_PER_LOOKUP));
+  }
+
+  /** Keys remembered at present. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  /** The cached entry of the secret's key. Undefined: call `load`. */
+  find(secret: string): KeyEntry | undefined {
+    // A longer text can't be a secret, so no digest is computed.
+    const entry = secret.length > MAX_SECRET_LENGTH ? undefined : this.#entries.get(digestOf(secret));
+    if (entry === undefined) {
+      this.misses += 1;
+    } else {
+      this.hits += 1;
+      entry.usedAtMs = this.#takenAtMs;
+    }
+    return entry;
+  }
+
+  /**
+   * Reads the secret's key from the record store, unless the secret can't be one or was found unknown a moment ago. Calls for the
+   * same secret that come meanwhile share the read, and get `fresh` false. Gives `StoreUnavailable`, or `overloaded` when too
+   * many reads wait, of all clients or of this one: `client` names who presents the secret.
+   */
+  load(secret: string, client: string, loaded: Loaded): void {
+    if (!isWellFormedSecret(secret)) {
+      loaded(null, undefined, false);
+      return;
+    }
+    const digest = digestOf(secret);
+    if (this.#unknown.has(digest)) {
+      loaded(null, undefined, false);
+      return;
+    }
+    this.#loads.join(
+      digest,
+      async () => {
+        const readAtMs = this.#clock.monotonicMs();
+        return this.#remember(
+          digest,
+          await this.#lookUps.find(this.#vault.lookups(secret), client),
+          readAtMs,
+        );
+      },
+      loaded,
+    );
+  }
+
+  /**
+   * Reads an entry's key again, with a read that begins after this call. Calls for the same key whose read has not begun share
+   * one. The key is forgotten when it is gone. Gives `StoreUnavailable`, or `overloaded` when too many reads wait; the entry stays
+   * remembered then.
+   */
+  reload(entry: KeyEntry, loaded: Reloaded): void {
+    const { keyId } = entry.snapshot;
+    // The entry's own digest, because the change feed may have removed the key since it was found.
+    const digest = entry instanceof CachedKey ? entry.digest : this.#digests.get(keyId);
+    this.#reloads.joinNext(
+      keyId,
+      async () => {
+        const readAtMs = this.#clock.monotonicMs();
+        return this.#remember(digest, await this.#repository.findSnapshotById(keyId), readAtMs);
+      },
+      loaded,
+    );
+  }
+
+  /** Whether a copy was not checked for some seconds: then `confirm` it first. `nowMs` is by the monotonic clock. */
+  isUnchecked(entry: KeyEntry, nowMs: number): boolean {
+    return entry instanceof CachedKey && nowMs - entry.checkedAtMs >= CHECKED_FOR_MS;
+  }
+
+  /**
+   * Gives what a new read gives within a second, and undefined for a key that is gone. Where the record store does not respond, the entry is
+   * given as it is and counts as checked: a store that is down gets a query for each key once in a while, not with each request. `fresh`
+   * is true when it was read.
+   */
+  confirm(entry: KeyEntry, confirmed: (entry: KeyEntry | undefined, fresh: boolean) => void): void {
+    let isOver = false;
+    const give = (given: KeyEntry | undefined, fresh: boolean) => {
+      if (isOver) return;
+      isOver = true;
+      clearTimeout(timer);
+      confirmed(given, fresh);
+    };
+    const keep = () => {
+      if (entry instanceof CachedKey) entry.checkedAtMs = this.#clock.monotonicMs();
+      give(entry, false);
+    };
+    const timer = setTimeout(keep, CONFIRMATION_TIMEOUT_MS);
+    this.reload(entry, (error, reloaded) => {
+      if (error) keep();
+      else give(reloaded, true);
+    });
+  }
+
+  /** The entries that were used within the last minute, to be checked now: they count as checked from here on. */
+  takeActive(): readonly KeyEntry[] {
+    const nowMs = this.#clock.monotonicMs();
+    const active: KeyEntry[] = [];
+    // The one that was used last comes first.
+    for (const entry of this.#entries.values()) {
+      if (nowMs - entry.usedAtMs > ACTIVE_FOR_MS) break;
+      entry.checkedAtMs = nowMs;
+      active.push(entry);
+    }
+    this.#takenAtMs = nowMs;
+    return active;
+  }
+
+  /** Forgets a key, so that its next request reads it. */
+  drop(keyId: string): void {
+    const digest = this.#digests.get(keyId);
+    if (digest !== undefined) {
+      this.#entries.delete(digest);
+    }
+  }
+
+  #remember(
+    digest: string | undefined,
+    snapshot: KeySnapshot | undefined,
+    readAtMs: number,
+  ): KeyEntry | undefined {
+    if (digest === undefined) {
+      return snapshot && { snapshot };
+    }
+    if (snapshot === undefined) {
+      this.#entries.delete(digest);
+      this.#unknown.add(digest);
+      return undefined;
+    }
+    const entry = new CachedKey(snapshot, digest, readAtMs);
+    this.#entries.set(digest, entry);
+    this.#digests.set(snapshot.keyId, digest);
+    return entry;
+  }
+}
+
+class CachedKey implements KeyEntry {
+  readonly snapshot: KeySnapshot;
+  readonly digest: string;
+  /** When the read, or the latest check, began. By the monotonic clock, as the other one. */
+  checkedAtMs: number;
+  /** When it was used last, to a few seconds: a look at the clock for each request would cost more than it is worth. */
+  usedAtMs: number;
+
+  constructor(snapshot: KeySnapshot, digest: string, readAtMs: number) {
+    this.snapshot = snapshot;
+    this.digest = digest;
+    this.checkedAtMs = readAtMs;
+    this.usedAtMs = readAtMs;
+  }
+}
+
+function digestOf(secret: string): string {
+  return hash('sha256', secret, 'base64');
+}

@@ -1,0 +1,80 @@
+import type { ConcurrencyLimit } from './concurrency-limit.ts';
+
+/** Called when a read ended: an error, or the value; `first` is true for the one whose call started the read. */
+export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;
+
+interface SharedRead<Value> {
+  readonly read: () => Promise<Value | undefined>;
+  readonly waiters: ReadEnded<Value>[];
+  /** False while the concurrency limit keeps it waiting: callers that come until then share a read that is yet to begin. */
+  begun: boolean;
+  /** Those that came too late for this read, and get the one after it. */
+  readonly late: ReadEnded<Value>[];
+}
+
+/** Reads by name, of which at most one runs for a name at a time, and the gate's number in all. */
+export class SingleFlight<Value> {
+  readonly #gate: ConcurrencyLimit;
+  readonly #reads = new Map<string, SharedRead<Value>>();
+
+  constructor(gate: ConcurrencyLimit) {
+    this.#gate = gate;
+  }
+
+  /** Waits for the name's read that is under way, else starts one. */
+  join(name: string, read: () => Promise<Value | undefined>, ended: ReadEnded<Value>): void {
+    const current = this.#reads.get(name);
+    if (current === undefined) {
+      this.#enter(name, read, [ended]);
+    } else {
+      current.waiters.push(ended);
+    }
+  }
+
+  /** Waits for a read that begins after this call: one that is running is followed by one more, for all who came meanwhile. */
+  joinNext(name: string, read: () => Promise<Value | undefined>, ended: ReadEnded<Value>): void {
+    const current = this.#reads.get(name);
+    if (current === undefined) {
+      this.#enter(name, read, [ended]);
+    } else if (current.begun) {
+      current.late.push(ended);
+    } else {
+      current.waiters.push(ended);
+    }
+  }
+
+  #enter(name: string, read: () => Promise<Value | undefined>, waiters: ReadEnded<Value>[]): void {
+    const shared: SharedRead<Value> = { read, waiters, begun: false, late: [] };
+    this.#reads.set(name, shared);
+    const rejection = this.#gate.enter((leave) => this.#run(name, shared, leave));
+    if (rejection !== undefined) {
+      this.#reads.delete(name);
+      respond(shared, rejection, undefined);
+    }
+  }
+
+  #run(name: string, shared: SharedRead<Value>, leave: () => void): void {
+    shared.begun = true;
+    const end = (error: Error | null, value: Value | undefined) => {
+      this.#reads.delete(name);
+      leave();
+      if (shared.late.length > 0) {
+        this.#enter(name, shared.read, shared.late);
+      }
+      respond(shared, error, value);
+    };
+    Promise.try(shared.read).then(
+      (value) => end(null, value),
+      (error: unknown) =>
+        end(error instanceof Error ? error : new Error('A read failed.', { cause: error }), undefined),
+    );
+  }
+}
+
+function respond<Value>({ waiters }: SharedRead<Value>, error: Error | null, value: Value | undefined): void {
+  let first = true;
+  for (const ended of waiters) {
+    ended(error, value, first);
+    first = false;
+  }
+}

@@ -1,0 +1,20 @@
+import type { SealedKeys } from './rotate-encryption-key.ts';
+import type { SecretVault } from './secret-vault.ts';
+
+/** How many of the oldest and how many of the newest keys are tried. */
+const SAMPLE = 100;
+
+/**
+ * Whether the encryption keys open the stored consumer keys, by a sample of the oldest and the newest: `all`, `some` (an old encryption key was
+ * taken out of the list too early) or `none` (it is another one, or the records are). Keys whose secret is not kept are passed over. Rejects
+ * with `StoreUnavailable`.
+ */
+export async function checkEncryptionKey(
+  keys: SealedKeys,
+  vault: SecretVault,
+): Promise<'all' | 'some' | 'none'> {
+  const sample = await keys.oldestAndNewest(SAMPLE);
+  const opened = sample.filter(({ sealedSecret }) => sealedSecret !== null && vault.knows(sealedSecret));
+  if (opened.length === sample.length) return 'all';
+  return opened.length > 0 ? 'some' : 'none';
+}

@@ -1,0 +1,68 @@
+/** Where a secret of any gateway may be within a text. Its checksum is not checked: a mistyped secret is redacted as well. */
+const SECRETS = '[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}';
+/** A secret of this gateway that has lost its checksum, or a part of it. */
+const DIGITS_WITHOUT_CHECKSUM = 30;
+const MASK = '***';
+/** Proxies, frameworks and clients may each have percent-encoded a path once more. */
+const MAX_DECODINGS = 3;
+
+/** What a redactor knows of the credentials that it looks for. */
+export interface SecretRedactorOptions {
+  readonly rootTokens: readonly string[];
+  /** `KEY_PREFIX`: a letter and at most 15 letters and digits. */
+  readonly keyPrefix: string;
+}
+
+/**
+ * Finds credentials where a client should not have put them: in a path, in the name that it gave its request. It goes by their form, so
+ * that secrets of other gateways and deleted ones are found too.
+ */
+export class SecretRedactor {
+  readonly #rootTokens: readonly string[];
+  readonly #secrets: RegExp;
+
+  constructor({ rootTokens, keyPrefix }: SecretRedactorOptions) {
+    this.#rootTokens = rootTokens;
+    this.#secrets = new RegExp(`${SECRETS}|${keyPrefix}_[0-9A-Za-z]{${DIGITS_WITHOUT_CHECKSUM},}`, 'g');
+  }
+
+  /** Whether a credential is in the text as it stands. */
+  holds(text: string): boolean {
+    return text.search(this.#secrets) >= 0 || this.#rootTokens.some((token) => text.includes(token));
+  }
+
+  /**
+   * A path that may be written down: where credentials are in it, percent-encoded up to three times included, the path is decoded until
+   * they show, and asterisks take their place.
+   */
+  masked(path: string): string {
+    let written = path;
+    let text = path;
+    for (let decodings = 0; ; decodings += 1) {
+      if (this.holds(text)) {
+        text = this.#replaced(text);
+        written = text;
+      }
+      if (decodings === MAX_DECODINGS || !text.includes('%')) return written;
+      text = decoded(text);
+    }
+  }
+
+  #replaced(text: string): string {
+    return this.#rootTokens.reduce(
+      (masked, token) => masked.replaceAll(token, MASK),
+      text.replaceAll(this.#secrets, MASK),
+    );
+  }
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    // Not UTF-8; what a credential may consist of is ASCII.
+    return path.replaceAll(/%([0-7][0-9A-Fa-f])/g, (_, code: string) =>
+      String.fromCharCode(Number.parseInt(code, 16)),
+    );
+  }
+}

@@ -1,0 +1,149 @@
+import type { Clock } from '../platform/clock.ts';
+import { type DecidedWindow, remainingIn } from './decided-window.ts';
+import { customerWindowName, type Limit, limitAt } from './limit.ts';
+import { windowEndMs } from './period.ts';
+import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
+
+/** Default number of keys remembered, the same as a replica caches, and of windows of customers. */
+const DEFAULT_CAPACITY = 100_000;
+
+/** The last known state of an open window. Changed in place, because each request updates it. */
+interface Window {
+  readonly name: string;
+  limit: number;
+  /** Left of the limit at the last shared decision; all of it in a window that was opened here. */
+  remaining: number;
+  /** By the shared clock. Milliseconds since 1970. */
+  resetAtMs: number;
+  /** Counted here since then. */
+  usedAlone: number;
+}
+
+/** A window for a request that is decided without the shared count. */
+interface MetWindow {
+  readonly limit: Limit;
+  readonly quota: number;
+  readonly known: Window | undefined;
+  readonly share: number;
+  readonly resetAtMs: number;
+  readonly isExceeded: boolean;
+}
+
+/**
+ * What a replica decides on while the shared limiter is unavailable: of a window that it knows, its share of what was left then, until
+ * that window ends; of any other, its share of the limit. So a window that was used up stays used up. A share is rounded up, also to
+ * what one request costs, if that much is left: otherwise no replica would ever allow an expensive request.
+ */
+export class DegradedWindows {
+  readonly #clock: Clock;
+  readonly #capacity: number;
+  /** Few for each key. */
+  readonly #ofKeys = new Map<string, Window[]>();
+  /** By key and name. */
+  readonly #ofCustomers = new Map<string, Window>();
+  /** The shared clock minus this process's monotonic one; undefined before the first shared decision. */
+  #sharedAheadMs: number | undefined = undefined;
+  #heardAtMs = 0;
+
+  /** Remembers at most `capacity` keys, and windows of customers; the oldest entry is forgotten first. */
+  constructor(clock: Clock, capacity = DEFAULT_CAPACITY) {
+    this.#clock = clock;
+    this.#capacity = capacity;
+  }
+
+  /** Stores the result of a shared decision. Called with each request. */
+  learn(subject: LimitSubject, { windows, nowMs }: CountedDecision): void {
+    // Decisions within a millisecond count as simultaneous.
+    if (nowMs !== this.#heardAtMs) {
+      this.#heardAtMs = nowMs;
+      this.#sharedAheadMs = nowMs - this.#clock.monotonicMs();
+    }
+    for (const decided of windows) {
+      const window = this.#find(subject, decided.limit) ?? this.#add(subject, decided.limit);
+      window.limit = decided.quota;
+      window.remaining = remainingIn(decided);
+      window.resetAtMs = decided.resetAtMs;
+      window.usedAlone = 0;
+    }
+  }
+
+  /** Decides for one of `replicas` replicas, and counts the request when it is allowed. At least one limit must apply. */
+  decide(subject: LimitSubject, replicas: number): CountedDecision {
+    const nowMs = this.#nowMs();
+    const met = subject.limits.map((limit) => this.#meet(subject, limit, replicas, nowMs));
+    const isLimited = met.some(({ limit, isExceeded }) => isExceeded && limit.mode === 'enforce');
+    const windows = met.map((window) => {
+      const isCounted = !isLimited && !window.isExceeded && subject.cost > 0;
+      const usedAlone = isCounted ? this.#count(subject, window) : (window.known?.usedAlone ?? 0);
+      return decidedWindow(window, usedAlone);
+    });
+    return { kind: isLimited ? 'limited' : 'allowed', windows, nowMs, degraded: true };
+  }
+
+  #meet(subject: LimitSubject, limit: Limit, replicas: number, nowMs: number): MetWindow {
+    const { cost } = subject;
+    const quota = limitAt(limit, nowMs);
+    const found = this.#find(subject, limit);
+    const known = found !== undefined && found.resetAtMs > nowMs ? found : undefined;
+    // The limit may have been changed meanwhile.
+    const left = known === undefined ? quota : Math.max(known.remaining + quota - known.limit, 0);
+    const share = Math.max(Math.ceil(left / Math.max(replicas, 1)), Math.min(cost, left));
+    const isExceeded = cost > 0 && (known?.usedAlone ?? 0) + cost > share;
+    const resetAtMs = known?.resetAtMs ?? windowEndMs(nowMs, limit.period);
+    return { limit, quota, known, share, resetAtMs, isExceeded };
+  }
+
+  #count(subject: LimitSubject, { limit, quota, known, resetAtMs }: MetWindow): number {
+    const window = known ?? this.#find(subject, limit) ?? this.#add(subject, limit);
+    if (known === undefined) {
+      window.limit = quota;
+      window.remaining = quota;
+      window.resetAtMs = resetAtMs;
+      window.usedAlone = 0;
+    }
+    window.usedAlone += subject.cost;
+    return window.usedAlone;
+  }
+
+  #find({ keyId, customerId }: LimitSubject, limit: Limit): Window | undefined {
+    if (limit.per === 'customer') {
+      return this.#ofCustomers.get(keyId + customerWindowName(limit, customerId));
+    }
+    return this.#ofKeys.get(keyId)?.find(({ name }) => name === limit.windowName);
+  }
+
+  #add({ keyId, customerId }: LimitSubject, limit: Limit): Window {
+    const window = { name: limit.windowName, limit: 0, remaining: 0, resetAtMs: 0, usedAlone: 0 };
+    if (limit.per === 'customer') {
+      makeRoom(this.#ofCustomers, this.#capacity);
+      this.#ofCustomers.set(keyId + customerWindowName(limit, customerId), window);
+      return window;
+    }
+    const windows = this.#ofKeys.get(keyId);
+    if (windows === undefined) {
+      makeRoom(this.#ofKeys, this.#capacity);
+      this.#ofKeys.set(keyId, [window]);
+    } else {
+      // Ended windows of an earlier plan are removed.
+      const nowMs = this.#nowMs();
+      this.#ofKeys.set(keyId, [...windows.filter(({ resetAtMs }) => resetAtMs > nowMs), window]);
+    }
+    return window;
+  }
+
+  #nowMs(): number {
+    return this.#sharedAheadMs === undefined
+      ? this.#clock.nowMs()
+      : Math.floor(this.#sharedAheadMs + this.#clock.monotonicMs());
+  }
+}
+
+function decidedWindow({ limit, share, resetAtMs, isExceeded }: MetWindow, used: number): DecidedWindow {
+  return { limit, quota: share, used, resetAtMs, isExceeded, isShared: false };
+}
+
+function makeRoom(map: Map<string, unknown>, capacity: number): void {
+  if (map.size < capacity) return;
+  const oldest = map.keys().next();
+  if (!oldest.done) map.delete(oldest.value);
+}

@@ -1,0 +1,97 @@
+import type { Clock } from '../platform/clock.ts';
+import {
+  customerWindowName,
+  type Limit,
+  MAX_CUSTOMER_WINDOWS,
+  OTHER_CUSTOMERS,
+  windowNameOf,
+} from './limit.ts';
+import { windowEndMs } from './period.ts';
+import type {
+  CostDifference,
+  CounterSubject,
+  GrantedUnits,
+  ResetWindows,
+  WindowCounter,
+  WindowCounters,
+  WindowCounts,
+} from './window-counters.ts';
+import { TOMBSTONE, type WindowKind, type WindowTable } from './window-table.ts';
+
+/** Room that one window can be given, in all. */
+const MOST = 999_999_999_999_999;
+
+/** The windows of one process, for all that is no decision. */
+export class InProcessWindowCounters implements WindowCounters {
+  readonly #table: WindowTable;
+  readonly #clock: Clock;
+
+  constructor(table: WindowTable, clock: Clock) {
+    this.#table = table;
+    this.#clock = clock;
+  }
+
+  async read({ keyId, limits, customerId }: CounterSubject): Promise<WindowCounts> {
+    const nowMs = this.#clock.nowMs();
+    const counters = limits.map((limit): WindowCounter => {
+      const [kind, name] = this.#place(keyId, limit, customerId, nowMs);
+      const open = this.#table.window(keyId, kind, name, nowMs);
+      if (open === undefined) return { limit, used: 0, granted: 0, resetAtMs: null };
+      return { limit, used: open.used + open.granted, granted: open.granted, resetAtMs: open.resetAtMs };
+    });
+    return { counters, nowMs };
+  }
+
+  async reset({ keyId, limits, customerId }: ResetWindows): Promise<void> {
+    for (const limit of limits) {
+      if (limit.per === 'key') {
+        this.#table.closeWindow(keyId, limit.windowName);
+      } else if (customerId === null) {
+        this.#table.closeWindow(keyId, customerWindowName(limit, OTHER_CUSTOMERS));
+        this.#table.closeCustomerWindows(keyId, (name) => name.startsWith(`${limit.windowName}:`));
+      } else {
+        this.#table.closeCustomerWindows(keyId, (name) => name === customerWindowName(limit, customerId));
+      }
+    }
+  }
+
+  async grant({ keyId, limits, customerId, units }: GrantedUnits): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    if (this.#table.version(keyId, nowMs) === TOMBSTONE) return;
+    for (const limit of limits) {
+      const [kind, name] = this.#place(keyId, limit, customerId, nowMs);
+      const resetAtMs = windowEndMs(nowMs, limit.period);
+      const open = this.#table.window(keyId, kind, name, nowMs) ?? { resetAtMs, used: 0, granted: 0 };
+      open.used = Math.max(open.used - units, -MOST);
+      open.granted = Math.min(open.granted + units, MOST);
+      this.#table.openWindow(keyId, kind, name, open, nowMs);
+    }
+  }
+
+  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
+    const nowMs = this.#clock.nowMs();
+    for (const { limit, isShared, resetAtMs } of windows) {
+      const isOfCustomer = limit.per === 'customer' && !isShared;
+      const kind = isOfCustomer ? 'customerWindows' : 'windows';
+      const open = this.#table.window(keyId, kind, windowNameOf(limit, customerId, isShared), nowMs);
+      if (open?.resetAtMs === resetAtMs) open.used += units;
+    }
+  }
+
+  /** Where the window of a limit is: a customer beyond the bound has the one that those share. */
+  #place(
+    keyId: string,
+    limit: Limit,
+    customerId: string,
+    nowMs: number,
+  ): readonly [kind: WindowKind, name: string] {
+    if (limit.per === 'key') return ['windows', limit.windowName];
+    const own = customerWindowName(limit, customerId);
+    const isOpen = this.#table.window(keyId, 'customerWindows', own, nowMs) !== undefined;
+    const isOther =
+      customerId === OTHER_CUSTOMERS || this.#table.hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS, nowMs);
+    return isOpen || !isOther
+      ? ['customerWindows', own]
+      : ['windows', customerWindowName(limit, OTHER_CUSTOMERS)];
+  }
+}

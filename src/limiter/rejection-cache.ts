@@ -1,0 +1,170 @@
+import type { Clock } from '../platform/clock.ts';
+import { type DecidedWindow, rejectingWindow } from './decided-window.ts';
+import type { CountedDecision, Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
+import type { ChangeFeed } from './record-versions.ts';
+
+/**
+ * Longest time for which a rejection is repeated without a call. The decision script notes that time in the key's version, and a change
+ * is acknowledged only after it: so a change holds even when its message on the feed is late or lost.
+ */
+const LONGEST_MS = 1000;
+const DEFAULT_CAPACITY = 10_000;
+/** Most windows remembered for a key, because each of its customers may have windows. */
+const WINDOWS_PER_KEY = 16;
+
+/** A window's state at a rejection. */
+interface SeenWindow {
+  readonly window: DecidedWindow;
+  /** Of a limit for each customer; undefined for the key's. */
+  readonly customerId: string | undefined;
+  /** Until then the window has no room again, by the store's clock. Milliseconds since 1970. */
+  readonly holdsUntilMs: number;
+  /** The store's time and the process's monotonic time at the call, to compute the store's time later. */
+  readonly nowMs: number;
+  readonly askedAt: number;
+}
+
+interface RejectedKey {
+  readonly version: string;
+  /** Newest last. */
+  readonly seen: readonly SeenWindow[];
+}
+
+/** What `RejectionCache` needs. */
+export interface RejectionCacheOptions {
+  readonly clock: Clock;
+  readonly changes: ChangeFeed;
+  /** Keys held at most; when full the oldest goes. 10 000 by default. */
+  readonly capacity?: number;
+}
+
+/**
+ * Repeats a rejection of the inner limiter without another call. The state of each window is cached for one second at most, no longer
+ * than the window lasts, and only for the same version of the record. A request without room in a cached window is rejected, also with
+ * another path or customer; a request with room goes to the inner limiter. A change to the key drops its entries. Not used for a `fresh`
+ * copy, a degraded rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per
+ * second and replica, at any request rate.
+ */
+export class RejectionCache implements RateLimiter {
+  readonly #inner: RateLimiter;
+  readonly #clock: Clock;
+  readonly #capacity: number;
+  readonly #keys = new Map<string, RejectedKey>();
+  #hits = 0;
+  /** Number of changes received, of any key. */
+  #changes = 0;
+
+  constructor(inner: RateLimiter, { clock, changes, capacity = DEFAULT_CAPACITY }: RejectionCacheOptions) {
+    this.#inner = inner;
+    this.#clock = clock;
+    this.#capacity = capacity;
+    changes.onChange((keyId) => {
+      this.#changes += 1;
+      this.#keys.delete(keyId);
+    });
+    changes.onReset(() => {
+      this.#changes += 1;
+      this.#keys.clear();
+    });
+  }
+
+  /** Rejections repeated without a call to the inner limiter. */
+  get hits(): number {
+    return this.#hits;
+  }
+
+  /** Keys with rejections held. */
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    if (subject.fresh || subject.mayRelease) {
+      this.#inner.decide(subject, decided);
+      return;
+    }
+    const askedAt = this.#clock.monotonicMs();
+    const repeated = this.#repeat(subject, askedAt);
+    if (repeated !== undefined) {
+      this.#hits += 1;
+      decided(repeated);
+      return;
+    }
+    const changes = this.#changes;
+    this.#inner.decide(subject, (decision) => {
+      // A change that arrived while the call was in flight may be newer than the decision: the rejection may be outdated already.
+      const isOld = changes !== this.#changes;
+      if (decision.kind === 'limited' && !decision.degraded && !isOld) {
+        this.#remember(subject, decision, askedAt);
+      }
+      decided(decision);
+    });
+  }
+
+  #repeat(subject: LimitSubject, askedAt: number): Decision | undefined {
+    const key = this.#keys.get(subject.keyId);
+    if (key === undefined) return undefined;
+    if (key.version !== subject.version) {
+      this.#keys.delete(subject.keyId);
+      return undefined;
+    }
+    const applying = key.seen.filter((seen) => applies(seen, subject) && holds(seen, askedAt));
+    const windows = applying.map(({ window }) => forCost(window, subject.cost));
+    const [first] = applying;
+    if (first === undefined || rejectingWindow(windows) === undefined) return undefined;
+    return { kind: 'limited', windows, nowMs: storeTimeOf(first, askedAt), degraded: false };
+  }
+
+  /**
+   * Counted from the call, which is before the store read its clock: so a rejection is forgotten up to one
+   * round trip too early, never too late.
+   */
+  #remember(subject: LimitSubject, { windows, nowMs }: CountedDecision, askedAt: number): void {
+    const { keyId, version, customerId } = subject;
+    const found = windows.map((window): SeenWindow => {
+      const { limit, resetAtMs } = window;
+      return {
+        window,
+        customerId: limit.per === 'customer' ? customerId : undefined,
+        holdsUntilMs: Math.min(resetAtMs, limit.endsAtMs ?? Number.POSITIVE_INFINITY),
+        nowMs,
+        askedAt,
+      };
+    });
+    const known = this.#keys.get(keyId);
+    const others =
+      known?.version === version
+        ? known.seen.filter((seen) => !found.some((each) => isSame(each, seen)))
+        : [];
+    this.#keys.delete(keyId);
+    if (this.#keys.size >= this.#capacity) {
+      const oldest = this.#keys.keys().next();
+      if (!oldest.done) this.#keys.delete(oldest.value);
+    }
+    const seen = [...others.filter((each) => holds(each, askedAt)), ...found].slice(-WINDOWS_PER_KEY);
+    this.#keys.set(keyId, { version, seen });
+  }
+}
+
+function applies({ window, customerId }: SeenWindow, subject: LimitSubject): boolean {
+  return subject.limits.includes(window.limit) && (customerId ?? subject.customerId) === subject.customerId;
+}
+
+function holds(seen: SeenWindow, atMs: number): boolean {
+  return atMs - seen.askedAt < LONGEST_MS && storeTimeOf(seen, atMs) < seen.holdsUntilMs;
+}
+
+/** A lower bound of the store's clock at an instant of the monotonic clock. */
+function storeTimeOf({ nowMs, askedAt }: SeenWindow, atMs: number): number {
+  return nowMs + Math.floor(atMs - askedAt);
+}
+
+function isSame(one: SeenWindow, other: SeenWindow): boolean {
+  return one.window.limit === other.window.limit && one.customerId === other.customerId;
+}
+
+/** The window for a request with another cost. */
+function forCost(window: DecidedWindow, cost: number): DecidedWindow {
+  const isExceeded = cost > 0 && window.used + cost > window.quota;
+  return isExceeded === window.isExceeded ? window : { ...window, isExceeded };
+}

@@ -1,0 +1,82 @@
+import { PathMatcher } from '../paths/path-matcher.ts';
+import type { PathPattern } from '../paths/path-pattern.ts';
+import type { Limit } from './limit.ts';
+
+/** What a request costs in each window that it is counted in. */
+export interface RequestCost {
+  /** Units that there must be room for; 0 = counted nowhere. */
+  readonly units: number;
+  /** The backend's response says what the request did cost; `units` is what is reserved until then. */
+  readonly isReported: boolean;
+}
+
+/** A limit and the requests that it is for. */
+export interface LimitRule {
+  readonly limit: Limit;
+  /** Any of them; undefined = every request. */
+  readonly match: readonly PathPattern[] | undefined;
+}
+
+/** What requests cost. The first rule that matches counts. */
+export interface CostRule {
+  readonly pattern: PathPattern;
+  readonly cost: RequestCost;
+}
+
+const ONE: RequestCost = { units: 1, isReported: false };
+
+/**
+ * The limits of a key, made ready for its requests: which apply to one, and what it costs. Requests to which the same limits apply get
+ * the same list, so that what is made of a list can be kept with it.
+ */
+export class RequestLimits {
+  /** All limits, the plan's own first. */
+  readonly all: readonly Limit[];
+  /** The plan's own: its `limit` and `period`. */
+  readonly main: Limit;
+  /** Some request may have its cost reported by the backend. */
+  readonly hasReportedCosts: boolean;
+  /** Some limit is for each customer. */
+  readonly hasCustomerLimits: boolean;
+  readonly #matchers: readonly (PathMatcher<true> | undefined)[];
+  readonly #isForAll: boolean;
+  readonly #costs: PathMatcher<RequestCost> | undefined;
+  /** By the bits of the limits that apply. */
+  readonly #lists = new Map<number, readonly Limit[]>();
+
+  /** At most 30 limits, the plan's own first. Patterns must be well-formed. */
+  constructor(rules: readonly [LimitRule, ...LimitRule[]], costs: readonly CostRule[]) {
+    this.main = rules[0].limit;
+    this.all = rules.map(({ limit }) => limit);
+    this.hasReportedCosts = costs.some(({ cost }) => cost.isReported);
+    this.hasCustomerLimits = this.all.some(({ per }) => per === 'customer');
+    this.#matchers = rules.map(
+      ({ match }) => match && new PathMatcher(match.map((pattern) => ({ pattern, value: true as const }))),
+    );
+    this.#isForAll = this.#matchers.every((matcher) => matcher === undefined);
+    this.#costs =
+      costs.length === 0
+        ? undefined
+        : new PathMatcher(costs.map(({ pattern, cost }) => ({ pattern, value: cost })));
+  }
+
+  /** The limits that apply to a request, in the plan's order. `path` as it was sent, without query. */
+  limitsFor(method: string, path: string): readonly Limit[] {
+    if (this.#isForAll) return this.all;
+    let bits = 0;
+    for (const [index, matcher] of this.#matchers.entries()) {
+      if (matcher === undefined || matcher.match(method, path) !== undefined) bits |= 1 << index;
+    }
+    return this.#lists.get(bits) ?? this.#keepList(bits);
+  }
+
+  costOf(method: string, path: string): RequestCost {
+    return this.#costs?.match(method, path) ?? ONE;
+  }
+
+  #keepList(bits: number): readonly Limit[] {
+    const list = this.all.filter((_, index) => (bits >> index) & 1);
+    this.#lists.set(bits, list);
+    return list;
+  }
+}

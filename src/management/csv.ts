@@ -1,0 +1,34 @@
+/** A value of a CSV file. Null is an empty cell. */
+export type CsvValue = string | number | null;
+
+/** Characters of text that are written together. */
+const CHUNK_LENGTH = 16_384;
+/** What a spreadsheet would take for a formula at the start of a cell. */
+const FORMULA = /^[=+\-@\t\r]/;
+const NEEDS_QUOTES = /[",\r\n]/;
+
+/** A CSV file as RFC 4180 has it, in chunks: the header row first. Texts that a spreadsheet would run as a formula begin with `'`. */
+export function* csvFile(
+  columns: readonly string[],
+  rows: Iterable<readonly CsvValue[]>,
+): Generator<string, void, undefined> {
+  let text = csvRow(columns);
+  for (const row of rows) {
+    text += csvRow(row);
+    if (text.length < CHUNK_LENGTH) continue;
+    yield text;
+    text = '';
+  }
+  if (text !== '') yield text;
+}
+
+function csvRow(values: readonly CsvValue[]): string {
+  return `${values.map(csvCell).join(',')}\r\n`;
+}
+
+function csvCell(value: CsvValue): string {
+  if (value === null) return '';
+  if (typeof value === 'number') return String(value);
+  const text = FORMULA.test(value) ? `'${value}` : value;
+  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}

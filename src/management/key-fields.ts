@@ -1,0 +1,177 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { InvalidBody, TollgateError } from '../errors.ts';
+import type { FieldSchema } from '../http/body-schema.ts';
+import { isoSeconds, parseIsoUtc } from '../http/timestamps.ts';
+import type { ConsumerKey } from '../keys/consumer-key.ts';
+import { type KeyFilter, MAX_TAGS } from '../keys/key-repository.ts';
+import { isPlanId, PLAN_ID } from '../plans/plan.ts';
+import type { Clock } from '../platform/clock.ts';
+import { isExternalId, MAX_EXTERNAL_ID } from './formats.ts';
+import { OVERRIDES, presentOverrides, SHOWN_OVERRIDES, type WrittenOverrides } from './limit-overrides.ts';
+import { INSTANT, listOf, objectOf, orNull, TEXT } from './response-schemas.ts';
+
+const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
+const TAG_RULE = 'of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -';
+const MAX_METADATA_ENTRIES = 50;
+const MAX_METADATA_BYTES = 8 * 1024;
+
+function tags(description: string): FieldSchema {
+  const items = { description: `must be a tag ${TAG_RULE}`, type: 'string', pattern: TAG.source };
+  return { description, type: 'array', maxItems: MAX_TAGS, items };
+}
+
+/** The fields that a key may be made with, and that an edit may change. */
+export const KEY_FIELDS = {
+  name: {
+    description:
+      'must be a string of 1 to 255 characters without control characters, not counting blanks around it',
+    type: 'string',
+    format: 'key-name',
+  },
+  enabled: { description: 'must be true or false', type: 'boolean' },
+  expiresAt: {
+    description:
+      'must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires',
+    type: ['string', 'null'],
+    format: 'utc-instant',
+  },
+  rateLimitId: {
+    description: 'must be the id of a rate limit plan, or null for the default plan',
+    type: ['string', 'null'],
+    minLength: 1,
+  },
+  externalId: {
+    description: `must be a string of 1 to ${MAX_EXTERNAL_ID} characters that names the owner in your own system, or null`,
+    type: ['string', 'null'],
+    format: 'external-id',
+  },
+  tags: tags(`must be a list of at most ${MAX_TAGS} tags ${TAG_RULE}`),
+  metadata: {
+    description: `must be a JSON object of at most ${MAX_METADATA_ENTRIES} entries and ${MAX_METADATA_BYTES} bytes, or null`,
+    type: ['object', 'null'],
+    maxProperties: MAX_METADATA_ENTRIES,
+  },
+  overrides: OVERRIDES,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** What an edit of tags may say besides. */
+export const TAG_EDITS = {
+  addTags: tags(`must be a list of at most ${MAX_TAGS} tags to add`),
+  removeTags: tags(`must be a list of at most ${MAX_TAGS} tags to remove`),
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** `KEY_FIELDS` as a body has them. */
+export interface WrittenKeyFields {
+  readonly enabled?: boolean;
+  readonly expiresAt?: string | null;
+  readonly rateLimitId?: string | null;
+  readonly externalId?: string | null;
+  readonly tags?: readonly string[];
+  readonly metadata?: Readonly<Record<string, unknown>> | null;
+  readonly overrides?: WrittenOverrides | null;
+}
+
+/** The fields that list and detail show besides the spec's. */
+export const SHOWN_KEY_FIELDS = {
+  enabled: { type: 'boolean' },
+  expiresAt: orNull(INSTANT),
+  rateLimitId: { ...orNull(TEXT), description: 'Null: the default plan applies.' },
+  externalId: orNull(TEXT),
+  tags: listOf(TEXT),
+  metadata: orNull({ type: 'object' }),
+  overrides: SHOWN_OVERRIDES,
+} as const;
+
+export function presentKeyFields(key: ConsumerKey): object {
+  return {
+    enabled: key.enabled,
+    expiresAt: key.expiresAtMs === null ? null : isoSeconds(key.expiresAtMs),
+    rateLimitId: key.planId,
+    externalId: key.externalId,
+    tags: key.tags,
+    metadata: key.metadata,
+    overrides: presentOverrides(key.overrides),
+  };
+}
+
+/** What a list item and the response to an edit have. */
+export const KEY_ITEM = objectOf({
+  consumerApiKeyId: TEXT,
+  name: TEXT,
+  createdAt: INSTANT,
+  lastUpdated: INSTANT,
+  ...SHOWN_KEY_FIELDS,
+});
+
+export function presentKeyItem(key: ConsumerKey): object {
+  return {
+    consumerApiKeyId: key.id,
+    name: key.name,
+    createdAt: isoSeconds(key.createdAtMs),
+    lastUpdated: isoSeconds(key.updatedAtMs),
+    ...presentKeyFields(key),
+  };
+}
+
+/** The query parameters that choose keys of the list. */
+export const KEY_FILTER_QUERY = {
+  rateLimitId: {
+    description: 'must be the id of a rate limit plan: only keys that are bound to it',
+    type: 'string',
+    pattern: PLAN_ID.source,
+  },
+  tag: {
+    description: `must be a tag ${TAG_RULE}: only keys that have it`,
+    type: 'string',
+    pattern: TAG.source,
+  },
+  externalId: {
+    description: `must be a string of 1 to ${MAX_EXTERNAL_ID} characters: only keys of this owner`,
+    type: 'string',
+    maxLength: MAX_EXTERNAL_ID,
+  },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** Reads the parameters of `KEY_FILTER_QUERY`; `tag` may be repeated, and then a key has all of them. Throws `invalid_parameter`. */
+export function readKeyFilter({ rateLimitId, tag, externalId }: ParsedUrlQuery): KeyFilter {
+  const wanted = tag === undefined ? [] : [tag].flat();
+  if (wanted.length > MAX_TAGS || !wanted.every(isTag)) throw invalidFilter('tag');
+  if (rateLimitId !== undefined && !(typeof rateLimitId === 'string' && isPlanId(rateLimitId)))
+    throw invalidFilter('rateLimitId');
+  if (externalId !== undefined && !(typeof externalId === 'string' && isExternalId(externalId)))
+    throw invalidFilter('externalId');
+  return {
+    tags: wanted,
+    ...(rateLimitId !== undefined && { planId: rateLimitId }),
+    ...(externalId !== undefined && { externalId }),
+  };
+}
+
+function invalidFilter(name: keyof typeof KEY_FILTER_QUERY): TollgateError {
+  return new TollgateError(
+    'invalid_parameter',
+    `The query parameter "${name}" ${KEY_FILTER_QUERY[name].description}.`,
+  );
+}
+
+export function isTag(text: string): boolean {
+  return TAG.test(text);
+}
+
+/** Reads what the schema can't check by itself. Throws `InvalidBody`. */
+export function readExpiry(text: string | null | undefined, clock: Clock): number | null | undefined {
+  if (text === null || text === undefined) return text;
+  const expiresAtMs = parseIsoUtc(text);
+  if (expiresAtMs !== undefined && expiresAtMs > clock.nowMs()) return expiresAtMs;
+  throw new InvalidBody([{ field: 'expiresAt', message: KEY_FIELDS.expiresAt.description }]);
+}
+
+/** The same for metadata: its size, and what Postgres can't store. */
+export function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields['metadata'] {
+  if (metadata === null || metadata === undefined) return metadata;
+  const text = JSON.stringify(metadata);
+  // Postgres stores neither NUL nor half a surrogate pair, which JSON writes as escapes.
+  const isStored = !/\\u(?:0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/i.test(text);
+  if (Buffer.byteLength(text) <= MAX_METADATA_BYTES && isStored) return metadata;
+  throw new InvalidBody([{ field: 'metadata', message: KEY_FIELDS.metadata.description }]);
+}

@@ -1,0 +1,219 @@
+import { LimitNotFound, StoreUnavailable, TollgateError } from '../errors.ts';
+import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
+import { isoSeconds, isoSecondsUp } from '../http/timestamps.ts';
+import type { KeySnapshot } from '../keys/consumer-key.ts';
+import { ANONYMOUS_CUSTOMER, type Limit, limitAt } from '../limiter/limit.ts';
+import { windowEndMs } from '../limiter/period.ts';
+import type { WindowCounter, WindowCounts } from '../limiter/window-counters.ts';
+import { endpoint, type ManagementServices } from './endpoint.ts';
+import { LIMIT_ID } from './plan-schema.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from './response-schemas.ts';
+
+const CUSTOMER_ID: FieldSchema = {
+  description: 'must be 1 to 128 printable ASCII characters',
+  type: 'string',
+  pattern: '^[\\x20-\\x7e]{1,128}$',
+};
+const REASON: FieldSchema = {
+  description: 'must be a string of at most 256 characters without NUL or unpaired surrogates',
+  type: 'string',
+  maxLength: 256,
+  format: 'stored-text',
+};
+const UNITS: FieldSchema = {
+  description: 'must be an integer from 1 to 999999999999999',
+  type: 'integer',
+  minimum: 1,
+  maximum: 999_999_999_999_999,
+};
+
+const KEY_LIMITS = objectOf({
+  consumerApiKeyId: TEXT,
+  rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
+  now: INSTANT,
+  degraded: { type: 'boolean', description: 'The store of the counts is away: they are null.' },
+  limits: listOf(
+    objectOf({
+      limitId: TEXT,
+      limit: { ...COUNT, description: 'What holds now: the override of the key where it has one.' },
+      baseLimit: { ...COUNT, description: 'What the plan says.' },
+      period: TEXT,
+      per: { type: 'string', enum: ['key', 'customer'] },
+      mode: { type: 'string', enum: ['enforce', 'shadow'] },
+      used: orNull(COUNT),
+      granted: { ...orNull(COUNT), description: 'Room given in this window beyond the limit.' },
+      remaining: orNull(COUNT),
+      resetTime: { ...orNull(INSTANT), description: 'Of a window that is not open: if it opened now.' },
+      open: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
+    }),
+  ),
+});
+
+/** Shows what is left of each limit of a key. */
+export const showKeyLimits = endpoint({
+  method: 'get',
+  path: '/consumer-api-key/{consumerApiKeyId}/limits',
+  operationId: 'showKeyLimits',
+  summary: 'Show the live counters of a consumer API key',
+  query: {
+    customerId: {
+      ...CUSTOMER_ID,
+      description: `Whose windows of the limits for each customer are shown; "${ANONYMOUS_CUSTOMER}" where it is missing. ${CUSTOMER_ID.description}.`,
+    },
+  },
+  status: 200,
+  response: KEY_LIMITS,
+  errors: ['key_not_found', 'invalid_parameter'],
+  async handle({ id, query }, services) {
+    const customerId = readCustomer(query.customerId);
+    const snapshot = await services.keys.snapshot(id);
+    return presentLimits(snapshot, await readCounts(snapshot, customerId, services), services);
+  },
+});
+
+interface ResetBody {
+  readonly limitId?: string;
+  readonly customerId?: string;
+  readonly reason?: string;
+}
+const RESET_BODY: BodySchema = {
+  type: 'object',
+  required: [],
+  properties: { limitId: LIMIT_ID, customerId: CUSTOMER_ID, reason: REASON },
+};
+
+/**
+ * Closes windows of a key, so that its next request opens new ones: all of them, those of one limit, or those of one customer. Without a
+ * `customerId` the windows of all customers are closed.
+ */
+export const resetKeyLimits = endpoint<ResetBody>({
+  method: 'post',
+  path: '/consumer-api-key/{consumerApiKeyId}/limits/reset',
+  operationId: 'resetKeyLimits',
+  summary: 'Reset the live counters of a consumer API key',
+  body: RESET_BODY,
+  status: 200,
+  response: KEY_LIMITS,
+  errors: ['key_not_found', 'limit_not_found'],
+  async handle({ id, body: { limitId, customerId, reason } }, services) {
+    const snapshot = await services.keys.snapshot(id);
+    const limits = chosenLimits(snapshot, { limitId, customerId });
+    await services.counters.reset({ keyId: id, limits, customerId: customerId ?? null });
+    services.log.info({ event: 'limits_reset', keyId: id, limitId, reason }, 'limits of a key were reset');
+    return showAfter(snapshot, customerId, services);
+  },
+});
+
+interface GrantBody extends ResetBody {
+  readonly requests: number;
+}
+const GRANT_BODY: BodySchema = {
+  type: 'object',
+  required: ['requests'],
+  properties: { requests: UNITS, ...RESET_BODY.properties },
+};
+
+/** Gives more room in the present windows of a key: in all of them, in that of one limit, or in those of one customer. */
+export const grantKeyLimits = endpoint<GrantBody>({
+  method: 'post',
+  path: '/consumer-api-key/{consumerApiKeyId}/limits/grant',
+  operationId: 'grantKeyLimits',
+  summary: 'Give a consumer API key more room in its present windows',
+  body: GRANT_BODY,
+  status: 200,
+  response: KEY_LIMITS,
+  errors: ['key_not_found', 'limit_not_found'],
+  async handle({ id, body: { requests, limitId, customerId, reason } }, services) {
+    const snapshot = await services.keys.snapshot(id);
+    const limits = chosenLimits(snapshot, { limitId, customerId });
+    const whose = customerId ?? ANONYMOUS_CUSTOMER;
+    await services.counters.grant({ keyId: id, limits, customerId: whose, units: requests });
+    services.log.info(
+      { event: 'limits_granted', keyId: id, limitId, requests, reason },
+      'a key was given more room',
+    );
+    return showAfter(snapshot, customerId, services);
+  },
+});
+
+/** Those that the body means: the one that it names; else, with a customer, those for each customer; else all. */
+function chosenLimits(
+  { plan }: KeySnapshot,
+  { limitId, customerId }: Readonly<Record<'limitId' | 'customerId', string | undefined>>,
+): readonly Limit[] {
+  const all = plan?.limits.all ?? [];
+  const chosen = all.filter(({ id, per }) =>
+    limitId === undefined ? customerId === undefined || per === 'customer' : id === limitId,
+  );
+  if (chosen.length === 0) throw new LimitNotFound();
+  return chosen;
+}
+
+async function showAfter(
+  snapshot: KeySnapshot,
+  customerId: string | undefined,
+  services: ManagementServices,
+): Promise<object> {
+  const counts = await readCounts(snapshot, customerId ?? ANONYMOUS_CUSTOMER, services);
+  return presentLimits(snapshot, counts, services);
+}
+
+/** Undefined while the store of the counts is unavailable. */
+async function readCounts(
+  { keyId, plan }: KeySnapshot,
+  customerId: string,
+  { counters }: ManagementServices,
+): Promise<WindowCounts | undefined> {
+  try {
+    return await counters.read({ keyId, limits: plan?.limits.all ?? [], customerId });
+  } catch (error) {
+    if (error instanceof StoreUnavailable && error.store === 'redis') return undefined;
+    throw error;
+  }
+}
+
+function presentLimits(
+  { keyId, plan }: KeySnapshot,
+  counts: WindowCounts | undefined,
+  { clock }: ManagementServices,
+): object {
+  const nowMs = counts?.nowMs ?? clock.nowMs();
+  const limits = plan?.limits.all ?? [];
+  return {
+    consumerApiKeyId: keyId,
+    rateLimitId: plan?.id ?? null,
+    now: isoSeconds(nowMs),
+    degraded: counts === undefined,
+    limits:
+      counts === undefined
+        ? limits.map((limit) => ({ ...presentRule(limit, nowMs), ...UNKNOWN }))
+        : counts.counters.map((counter) => presentCounter(counter, nowMs)),
+  };
+}
+
+const UNKNOWN = { used: null, granted: null, remaining: null, resetTime: null, open: null };
+
+function presentRule(limit: Limit, nowMs: number): object {
+  const { id, baseLimit, periodText, per, mode } = limit;
+  return { limitId: id, limit: limitAt(limit, nowMs), baseLimit, period: periodText, per, mode };
+}
+
+function presentCounter({ limit, used, granted, resetAtMs }: WindowCounter, nowMs: number): object {
+  return {
+    ...presentRule(limit, nowMs),
+    used,
+    granted,
+    remaining: Math.max(0, limitAt(limit, nowMs) + granted - used),
+    resetTime: isoSecondsUp(resetAtMs ?? windowEndMs(nowMs, limit.period)),
+    open: resetAtMs !== null,
+  };
+}
+
+function readCustomer(value: string | string[] | undefined): string {
+  if (value === undefined) return ANONYMOUS_CUSTOMER;
+  if (typeof value === 'string' && new RegExp(String(CUSTOMER_ID.pattern)).test(value)) return value;
+  throw new TollgateError(
+    'invalid_parameter',
+    `The query parameter "customerId" ${CUSTOMER_ID.description}.`,
+  );
+}

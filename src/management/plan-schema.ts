@@ -1,0 +1,155 @@
+import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
+import { LIMIT_MODES, LIMIT_SCOPES } from '../limiter/limit.ts';
+import { PERIOD_RULE } from '../limiter/period.ts';
+import type { PlanTerms } from '../plans/plan.ts';
+
+const RATE_LIMIT_ID: FieldSchema = {
+  description:
+    'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create"',
+  type: 'string',
+  // `isPlanId`, less `create`: `/rate-limit/create` is another endpoint's path, so a plan of that name could not be shown or deleted.
+  pattern: '^(?!create$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
+};
+const DESCRIPTION: FieldSchema = {
+  description: 'must be a string of at most 1024 characters without NUL or unpaired surrogates',
+  type: 'string',
+  maxLength: 1024,
+  format: 'stored-text',
+};
+/** How much one window takes. */
+export const LIMIT: FieldSchema = {
+  description: 'must be an integer from 1 to 999999999999999',
+  type: 'integer',
+  minimum: 1,
+  maximum: 999_999_999_999_999,
+};
+const PERIOD: FieldSchema = { description: PERIOD_RULE, type: 'string', format: 'period' };
+
+/** The id of a limit within its plan. */
+export const LIMIT_ID: FieldSchema = {
+  description: 'must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit',
+  type: 'string',
+  pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$',
+};
+const METHODS: FieldSchema = {
+  description: 'must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all',
+  type: 'array',
+  minItems: 1,
+  maxItems: 16,
+  uniqueItems: true,
+  items: {
+    description: 'must be a method in upper case, like "GET"',
+    type: 'string',
+    pattern: "^[!#$%&'*+.^_`|~0-9A-Z-]{1,64}$",
+  },
+};
+const PATH: FieldSchema = {
+  description:
+    'must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"',
+  type: 'string',
+  format: 'path-pattern',
+};
+const MATCH: FieldSchema = {
+  description: 'must be a list of 1 to 32 patterns of requests; leave it out for every request',
+  type: 'array',
+  minItems: 1,
+  maxItems: 32,
+  items: {
+    description: 'must be an object with "path" and perhaps "methods"',
+    type: 'object',
+    required: ['path'],
+    additionalProperties: false,
+    properties: { methods: METHODS, path: PATH },
+  },
+};
+const ADDITIONAL_LIMITS: FieldSchema = {
+  description: "must be a list of at most 7 limits beside the plan's own",
+  type: 'array',
+  maxItems: 7,
+  items: {
+    description: 'must be an object with "limitId", "limit", "period", and perhaps "per", "mode" and "match"',
+    type: 'object',
+    required: ['limitId', 'limit', 'period'],
+    additionalProperties: false,
+    properties: {
+      limitId: LIMIT_ID,
+      limit: LIMIT,
+      period: PERIOD,
+      per: { description: 'must be "key" or "customer"', type: 'string', enum: LIMIT_SCOPES },
+      mode: { description: 'must be "enforce" or "shadow"', type: 'string', enum: LIMIT_MODES },
+      match: MATCH,
+    },
+  },
+};
+const COSTS: FieldSchema = {
+  description: 'must be a list of at most 32 costs, of which the first that matches a request counts',
+  type: 'array',
+  maxItems: 32,
+  items: {
+    description: 'must be an object with "path", "cost", and perhaps "methods" and "reserve"',
+    type: 'object',
+    required: ['path', 'cost'],
+    additionalProperties: false,
+    // What the backend reports is reserved before; any other cost is known.
+    dependentSchemas: { reserve: { properties: { cost: { const: 'response' } } } },
+    properties: {
+      methods: METHODS,
+      path: PATH,
+      cost: {
+        description:
+          'must be an integer from 0 to 999999999999999, or "response" where the backend reports it; only then may "reserve" stand beside it',
+        type: ['integer', 'string'],
+        minimum: 0,
+        maximum: 999_999_999_999_999,
+        pattern: '^response$',
+      },
+      reserve: {
+        description: 'must be an integer from 1 to 999999999999999',
+        type: 'integer',
+        minimum: 1,
+        maximum: 999_999_999_999_999,
+      },
+    },
+  },
+};
+
+/** What is written of a plan, and what is missing when it need not be. */
+type WrittenTerms = Omit<PlanTerms, 'additionalLimits' | 'costs'> &
+  Partial<Pick<PlanTerms, 'additionalLimits' | 'costs'>>;
+
+export interface CreatePlanBody extends WrittenTerms {
+  readonly rateLimitId: string;
+}
+export const CREATE_PLAN_BODY: BodySchema = {
+  type: 'object',
+  required: ['rateLimitId', 'description', 'limit', 'period'],
+  properties: {
+    rateLimitId: RATE_LIMIT_ID,
+    description: DESCRIPTION,
+    limit: LIMIT,
+    period: PERIOD,
+    additionalLimits: ADDITIONAL_LIMITS,
+    costs: COSTS,
+  },
+};
+
+export interface PutPlanBody extends Omit<WrittenTerms, 'description'> {
+  readonly rateLimitId?: string;
+  readonly description?: string;
+}
+export const PUT_PLAN_BODY: BodySchema = {
+  ...CREATE_PLAN_BODY,
+  required: ['limit', 'period'],
+};
+
+export type UpdatePlanBody = Partial<WrittenTerms>;
+const { rateLimitId: _, ...CHANGEABLE } = CREATE_PLAN_BODY.properties;
+export const UPDATE_PLAN_BODY: BodySchema = { type: 'object', required: [], properties: CHANGEABLE };
+
+/** Whether a text can be the id of a plan that this interface makes. */
+export function isWritablePlanId(text: string): boolean {
+  return new RegExp(String(RATE_LIMIT_ID.pattern)).test(text);
+}
+
+/** The rule of a plan's id. */
+export const PLAN_ID_RULE = RATE_LIMIT_ID.description;

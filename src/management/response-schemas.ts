@@ -1,0 +1,29 @@
+import type { ResponseSchema } from './endpoint.ts';
+
+/** A whole number that is never negative. */
+export const COUNT: ResponseSchema = { type: 'integer', minimum: 0 };
+
+/** Text without further rules. */
+export const TEXT: ResponseSchema = { type: 'string' };
+
+/** `YYYY-MM-DDThh:mm:ssZ`, UTC, without fractions. */
+export const INSTANT: ResponseSchema = {
+  type: 'string',
+  format: 'date-time',
+  examples: ['2026-02-03T04:05:06Z'],
+};
+
+/** An object that always has all of these fields. */
+export function objectOf(properties: Readonly<Record<string, ResponseSchema>>): ResponseSchema {
+  return { type: 'object', required: Object.keys(properties), properties };
+}
+
+/** A list of equal items. */
+export function listOf(items: ResponseSchema): ResponseSchema {
+  return { type: 'array', items };
+}
+
+/** The value, or null where there is none. */
+export function orNull(schema: ResponseSchema): ResponseSchema {
+  return { anyOf: [schema, { type: 'null' }] };
+}

@@ -1,0 +1,193 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { TollgateError } from '../errors.ts';
+import type { FieldSchema } from '../http/body-schema.ts';
+import { parseIsoUtc } from '../http/timestamps.ts';
+import { isKeyId } from '../keys/key-id.ts';
+import { isPlanId, PLAN_ID } from '../plans/plan.ts';
+import { GROUPINGS, type Grouping, type SeriesFilter } from '../usage/series/series-store.ts';
+import { INTERVALS, type TimeSpan } from '../usage/series/time-buckets.ts';
+import { isTimeZone, TimeZone } from '../usage/series/time-zone.ts';
+import type { SeriesRequest } from '../usage/series/usage-series.ts';
+import { isExternalId } from './formats.ts';
+import { isTag, KEY_FILTER_QUERY } from './key-fields.ts';
+import { PAGE_QUERY, readPage } from './page-query.ts';
+import { rejectUnknownParameters } from './unknown-parameters.ts';
+import { readUsageCursor, type UsageCursor, writeUsageCursor } from './usage-cursor.ts';
+
+const INSTANT_RULE =
+  'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, whose first instant in timeZone it then is; from 1970 to 9998';
+
+/** The query parameters of both series. */
+export const KEY_USAGE_QUERY = {
+  from: { description: `${INSTANT_RULE}. Included; 24 hours before "to" when missing`, type: 'string' },
+  to: { description: `${INSTANT_RULE}. Excluded, later than "from"; now when missing`, type: 'string' },
+  interval: {
+    description: `must be one of ${INTERVALS.join(', ')}`,
+    type: 'string',
+    enum: INTERVALS,
+    default: 'hour',
+  },
+  timeZone: {
+    description: 'must be the name of a time zone of the IANA database, whose days and months are counted',
+    type: 'string',
+    default: 'UTC',
+    examples: ['Europe/Berlin'],
+  },
+  groupBy: {
+    description: `must be at most two of ${GROUPINGS.join(', ')}, separated by a comma`,
+    type: 'string',
+    examples: ['key,rateLimit'],
+  },
+  rateLimitId: {
+    description: 'must be the id of a plan: only requests that were made under it are counted',
+    type: 'string',
+    pattern: PLAN_ID.source,
+  },
+  top: {
+    description:
+      'must be an integer from 1 to 100, with groupBy: lists this many groups, those with the most requests; the rest is __other__',
+    type: 'integer',
+    minimum: 1,
+    maximum: 100,
+  },
+  format: {
+    description: 'must be json or csv; decides before the Accept header does',
+    type: 'string',
+    enum: ['json', 'csv'],
+  },
+  ...PAGE_QUERY,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** The query parameters of the series of all keys. */
+export const ALL_USAGE_QUERY = {
+  ...KEY_USAGE_QUERY,
+  consumerApiKeyId: { description: 'must be the id of a key, which may be deleted', type: 'string' },
+  tag: KEY_FILTER_QUERY.tag,
+  externalId: KEY_FILTER_QUERY.externalId,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+type ParameterName = keyof typeof ALL_USAGE_QUERY;
+
+/** A series as its query asks for it. */
+export interface UsageQuery extends SeriesRequest {
+  readonly limit: number;
+  readonly after: UsageCursor['after'] | undefined;
+  /** Undefined: the Accept header decides. */
+  readonly format: 'json' | 'csv' | undefined;
+  /** The cursor of the page after a position. */
+  cursorAfter(after: UsageCursor['after']): string;
+}
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const EARLIEST_MS = 0;
+const LATEST_MS = Date.UTC(9999, 0, 1);
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * Reads the parameters of a series, with those of `KEY_USAGE_QUERY` alone where the key is given. Throws `invalid_parameter` for an unknown,
+ * bad or repeated one, `InvalidCursor` for a cursor of another query.
+ */
+export function readUsageQuery(query: ParsedUrlQuery, keyId: string | undefined, nowMs: number): UsageQuery {
+  rejectUnknownParameters(query, Object.keys(keyId === undefined ? ALL_USAGE_QUERY : KEY_USAGE_QUERY));
+  const { limit, cursor } = readPage(query);
+  const zone = readZone(query);
+  const groupBy = readGroupBy(query);
+  const request = {
+    interval: readWord(query, 'interval', INTERVALS) ?? 'hour',
+    zone,
+    groupBy,
+    filter: readFilter(query, keyId),
+    top: readTop(query, groupBy),
+  };
+  const { zone: _, ...identity } = { ...request, timeZone: zone.name, from: query.from, to: query.to };
+  const page = cursor === undefined ? undefined : readUsageCursor(cursor, identity, groupBy.length);
+  const span = page?.span ?? readSpan(query, zone, nowMs);
+  return {
+    ...request,
+    span,
+    limit,
+    after: page?.after,
+    format: readWord(query, 'format', ['json', 'csv']),
+    cursorAfter: (after) => writeUsageCursor({ span, after }, identity),
+  };
+}
+
+function readSpan(query: ParsedUrlQuery, zone: TimeZone, nowMs: number): TimeSpan {
+  const toMs = readInstant(query, 'to', zone) ?? nowMs;
+  const fromMs = readInstant(query, 'from', zone) ?? toMs - DAY_MS;
+  if (fromMs < toMs) return { fromMs, toMs };
+  throw invalid('from', 'must be earlier than "to", which is now when missing');
+}
+
+function readInstant(query: ParsedUrlQuery, name: 'from' | 'to', zone: TimeZone): number | undefined {
+  const text = readText(query, name);
+  if (text === undefined) return undefined;
+  const midnight = DATE.test(text) ? parseIsoUtc(`${text}T00:00:00Z`) : undefined;
+  const instant = midnight === undefined ? parseIsoUtc(text) : zone.startOf(midnight);
+  if (instant !== undefined && instant >= EARLIEST_MS && instant < LATEST_MS) return instant;
+  throw invalid(name, INSTANT_RULE);
+}
+
+function readZone(query: ParsedUrlQuery): TimeZone {
+  const name = readText(query, 'timeZone') ?? 'UTC';
+  if (!isTimeZone(name)) throw invalid('timeZone');
+  return new TimeZone(name);
+}
+
+function readGroupBy(query: ParsedUrlQuery): readonly Grouping[] {
+  const text = readText(query, 'groupBy');
+  if (text === undefined) return [];
+  const groupBy = text.split(',').map((name) => GROUPINGS.find((grouping) => grouping === name.trim()));
+  const isAllowed = groupBy.length <= 2 && new Set(groupBy).size === groupBy.length;
+  if (!isAllowed || groupBy.includes(undefined)) throw invalid('groupBy');
+  return groupBy.filter((grouping) => grouping !== undefined);
+}
+
+function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFilter {
+  const planId = readText(query, 'rateLimitId');
+  if (planId !== undefined && !isPlanId(planId)) throw invalid('rateLimitId');
+  const filteredId = readText(query, 'consumerApiKeyId');
+  if (filteredId !== undefined && !isKeyId(filteredId)) throw invalid('consumerApiKeyId');
+  const wantedId = keyId ?? filteredId;
+  const tag = readText(query, 'tag');
+  if (tag !== undefined && !isTag(tag)) throw invalid('tag');
+  const externalId = readText(query, 'externalId');
+  if (externalId !== undefined && !isExternalId(externalId)) throw invalid('externalId');
+  return {
+    ...(wantedId === undefined ? {} : { keyId: wantedId }),
+    ...(planId === undefined ? {} : { planId }),
+    ...(tag === undefined ? {} : { tag }),
+    ...(externalId === undefined ? {} : { externalId }),
+  };
+}
+
+function readTop(query: ParsedUrlQuery, groupBy: readonly Grouping[]): number | undefined {
+  const text = readText(query, 'top');
+  if (text === undefined) return undefined;
+  if (groupBy.length > 0 && /^(?:[1-9]\d?|100)$/.test(text)) return Number(text);
+  throw invalid('top');
+}
+
+function readWord<const Word extends string>(
+  query: ParsedUrlQuery,
+  name: 'interval' | 'format',
+  words: readonly Word[],
+): Word | undefined {
+  const text = readText(query, name);
+  if (text === undefined) return undefined;
+  const word = words.find((candidate) => candidate === text);
+  if (word === undefined) throw invalid(name);
+  return word;
+}
+
+/** Undefined when the parameter is missing. Given twice, it breaks its rule. */
+function readText(query: ParsedUrlQuery, name: ParameterName): string | undefined {
+  const value = query[name];
+  if (typeof value === 'string' || value === undefined) return value;
+  throw invalid(name, 'must be given only once');
+}
+
+function invalid(name: ParameterName, rule: string = ALL_USAGE_QUERY[name].description): TollgateError {
+  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
+}

@@ -1,0 +1,158 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { TollgateError } from '../errors.ts';
+import { isoSeconds } from '../http/timestamps.ts';
+import type { Grouping, SeriesPosition, SeriesRow } from '../usage/series/series-store.ts';
+import { MAX_SERIES_ROWS, type SeriesPage } from '../usage/series/usage-series.ts';
+import { type CsvValue, csvFile } from './csv.ts';
+import { type Call, endpoint, StreamedText } from './endpoint.ts';
+import { COUNT, INSTANT, listOf, orNull, TEXT } from './response-schemas.ts';
+import { ALL_USAGE_QUERY, KEY_USAGE_QUERY, readUsageQuery, type UsageQuery } from './usage-query.ts';
+
+/** The field of a row that names its group. */
+const GROUP_FIELDS: Readonly<Record<Grouping, string>> = {
+  key: 'consumerApiKeyId',
+  rateLimit: 'rateLimitId',
+  endpoint: 'endpoint',
+  customer: 'customerId',
+};
+
+const COUNT_FIELDS = {
+  requests: COUNT,
+  successful: COUNT,
+  failed: COUNT,
+  rateLimited: COUNT,
+  clientErrors: COUNT,
+  serverErrors: COUNT,
+  averageResponseTimeMs: { type: 'number', minimum: 0 },
+};
+
+const SERIES = {
+  type: 'object',
+  required: ['from', 'to', 'interval', 'timeZone', 'completeUntil', 'rows'],
+  properties: {
+    from: {
+      ...INSTANT,
+      description: 'Included. What was asked for, rounded outwards to a whole hour or day.',
+    },
+    to: { ...INSTANT, description: 'Excluded. Rounded likewise.' },
+    interval: TEXT,
+    timeZone: TEXT,
+    completeUntil: { ...INSTANT, description: 'Buckets that end by then change no more.' },
+    rows: listOf({
+      type: 'object',
+      required: ['start', ...Object.keys(COUNT_FIELDS)],
+      properties: {
+        start: {
+          ...INSTANT,
+          description: 'First instant of the bucket. Buckets without requests have no row.',
+        },
+        consumerApiKeyId: { ...TEXT, description: 'With groupBy=key.' },
+        rateLimitId: { ...orNull(TEXT), description: 'With groupBy=rateLimit. Null where no plan applied.' },
+        endpoint: { ...TEXT, description: 'With groupBy=endpoint.' },
+        customerId: { ...TEXT, description: 'With groupBy=customer.' },
+        ...COUNT_FIELDS,
+      },
+    }),
+    nextCursor: { type: 'string', description: 'Present only when there are more rows.' },
+  },
+};
+
+const ERRORS = ['invalid_parameter', 'invalid_cursor', 'unsupported_grouping', 'range_too_large'] as const;
+
+/** Shows the requests of one key over time. */
+export const showKeyUsage = endpoint({
+  method: 'get',
+  path: '/consumer-api-key/{consumerApiKeyId}/usage',
+  operationId: 'showConsumerKeyUsage',
+  summary: 'Show the usage of a consumer API key over time',
+  query: KEY_USAGE_QUERY,
+  status: 200,
+  response: SERIES,
+  csv: true,
+  errors: [...ERRORS, 'key_not_found'],
+  async handle(call, services) {
+    const query = readUsageQuery(call.query, call.id, services.clock.nowMs());
+    await services.keys.requireKey(call.id);
+    const read: ReadSeries = (limit, after) => services.series.readKey(call.id, query, limit, after);
+    return respondWithSeries(query, call, read);
+  },
+});
+
+/** Shows the requests of all keys over time. */
+export const showUsage = endpoint({
+  method: 'get',
+  path: '/api-keys/usage',
+  operationId: 'showUsage',
+  summary: 'Show the usage of all consumer API keys over time',
+  query: ALL_USAGE_QUERY,
+  status: 200,
+  response: SERIES,
+  csv: true,
+  errors: ERRORS,
+  async handle(call, services) {
+    const query = readUsageQuery(call.query, undefined, services.clock.nowMs());
+    return respondWithSeries(query, call, (limit, after) => services.series.read(query, limit, after));
+  },
+});
+
+type ReadSeries = (limit: number, after: SeriesPosition | undefined) => Promise<SeriesPage>;
+
+/** A page of rows as JSON, or all rows as CSV. */
+async function respondWithSeries(query: UsageQuery, call: Call<unknown>, read: ReadSeries): Promise<object> {
+  const format = query.format ?? call.prefers(['json', 'csv']);
+  if (format === 'csv') {
+    rejectPages(call.query);
+    const { rows } = await read(MAX_SERIES_ROWS, undefined);
+    return new StreamedText('text/csv', usageFile(query, rows));
+  }
+  const { span, completeUntilMs, rows, next } = await read(query.limit, query.after);
+  return {
+    from: isoSeconds(span.fromMs),
+    to: isoSeconds(span.toMs),
+    interval: query.interval,
+    timeZone: query.zone.name,
+    completeUntil: isoSeconds(completeUntilMs),
+    rows: rows.map((row) => presentRow(row, query.groupBy)),
+    ...(next === undefined ? {} : { nextCursor: query.cursorAfter(next) }),
+  };
+}
+
+/** A part of a file would pass for the whole. */
+function rejectPages({ limit, cursor }: ParsedUrlQuery): void {
+  if (limit === undefined && cursor === undefined) return;
+  throw new TollgateError('invalid_parameter', 'A CSV file has all rows: leave "limit" and "cursor" out.');
+}
+
+function usageFile({ groupBy }: UsageQuery, rows: readonly SeriesRow[]): Iterable<string> {
+  const columns = [
+    'start',
+    ...groupBy.map((grouping) => GROUP_FIELDS[grouping]),
+    ...Object.keys(COUNT_FIELDS),
+  ];
+  const cells = rows.values().map((row) => {
+    const fields = presentRow(row, groupBy);
+    return columns.map((column) => fields[column] ?? null);
+  });
+  return csvFile(columns, cells);
+}
+
+function presentRow(row: SeriesRow, groupBy: readonly Grouping[]): Readonly<Record<string, CsvValue>> {
+  const { requests, successful, forwarded, forwardedUs, rateLimited, clientErrors, serverErrors } =
+    row.counts;
+  const group = groupBy.map((grouping, index): [string, CsvValue] => {
+    const name = row.group[index] ?? '';
+    return [GROUP_FIELDS[grouping], grouping === 'rateLimit' && name === '' ? null : name];
+  });
+  const meanUs = forwarded === 0 ? 0 : forwardedUs / forwarded;
+  return {
+    start: isoSeconds(row.startMs),
+    ...Object.fromEntries(group),
+    requests,
+    successful,
+    failed: requests - successful,
+    rateLimited,
+    clientErrors,
+    serverErrors,
+    averageResponseTimeMs: Math.round(meanUs / 10) / 100,
+  };
+}

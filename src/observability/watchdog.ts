@@ -1,0 +1,31 @@
+import type { Clock } from '../platform/clock.ts';
+
+/**
+ * Finds out who has not responded for too long. The time begins when the first response is overdue, not when it was requested: after a
+ * pause of the whole machine every response may be overdue.
+ */
+export class Watchdog<Watched extends object> {
+  readonly #timeoutMs: number;
+  readonly #clock: Clock;
+  readonly #overdueSinceMs = new WeakMap<Watched, number>();
+
+  constructor(timeoutMs: number, clock: Clock) {
+    this.#timeoutMs = timeoutMs;
+    this.#clock = clock;
+  }
+
+  /** A response is overdue. Returns whether none has come for `timeoutMs`; then the time starts again. */
+  isExpired(watched: Watched): boolean {
+    const nowMs = this.#clock.monotonicMs();
+    const sinceMs = this.#overdueSinceMs.get(watched);
+    if (sinceMs === undefined) this.#overdueSinceMs.set(watched, nowMs);
+    if (sinceMs === undefined || nowMs - sinceMs < this.#timeoutMs) return false;
+    this.#overdueSinceMs.delete(watched);
+    return true;
+  }
+
+  /** A response came, late or not. */
+  reset(watched: Watched): void {
+    this.#overdueSinceMs.delete(watched);
+  }
+}

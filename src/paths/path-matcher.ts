@@ -1,0 +1,113 @@
+import { ANY_SEGMENT, methodsFault, type PathPattern, parsePathPattern } from './path-pattern.ts';
+
+/** A pattern and what it stands for. */
+export interface PatternEntry<Value> {
+  readonly pattern: PathPattern;
+  readonly value: Value;
+}
+
+/** A pattern that ends at a node, with its place in the list. */
+interface Ending<Value> {
+  readonly position: number;
+  readonly methods: ReadonlySet<string> | undefined;
+  readonly value: Value;
+}
+
+/** All patterns that begin with the same segments. */
+interface Node<Value> {
+  /** Of the pattern that comes first in the list, of all those here and below. */
+  readonly first: number;
+  readonly literals: Map<string, Node<Value>>;
+  longestLiteral: number;
+  any: Node<Value> | undefined;
+  /** Patterns that end here, and patterns that end here with `**`, in the order of the list. */
+  readonly endings: Ending<Value>[];
+  readonly rests: Ending<Value>[];
+}
+
+/**
+ * A list of patterns of which the first that matches counts. Paths are compared as they were sent, undecoded and case-sensitive.
+ * The patterns become a tree of segments when the matcher is made. A match looks at each node of it at most once and at no more of the
+ * path than its deepest pattern has segments, so that no path can make it slow.
+ */
+export class PathMatcher<Value> {
+  readonly #root: Node<Value> = createNode(0);
+
+  /** Throws an `Error` that says what is wrong with a malformed pattern. */
+  constructor(entries: readonly PatternEntry<Value>[]) {
+    for (const [position, entry] of entries.entries()) this.#add(entry, position);
+  }
+
+  /** The value of the first pattern that matches; undefined when none does. `path` has no query. */
+  match(method: string, path: string): Value | undefined {
+    return path.startsWith('/') ? find(this.#root, method, path, 1, undefined)?.value : undefined;
+  }
+
+  #add({ pattern: { path, methods }, value }: PatternEntry<Value>, position: number): void {
+    const fault = methods && methodsFault(methods);
+    if (fault !== undefined) throw new Error(`the pattern ${fault}`);
+    const { segments, hasRest } = parsePathPattern(path);
+    let node = this.#root;
+    for (const segment of segments) node = childOf(node, segment, position);
+    const ending = { position, methods: methods && new Set(methods), value };
+    (hasRest ? node.rests : node.endings).push(ending);
+  }
+}
+
+function createNode<Value>(first: number): Node<Value> {
+  return { first, literals: new Map(), longestLiteral: 0, any: undefined, endings: [], rests: [] };
+}
+
+function childOf<Value>(
+  node: Node<Value>,
+  segment: string | typeof ANY_SEGMENT,
+  position: number,
+): Node<Value> {
+  if (segment === ANY_SEGMENT) {
+    node.any ??= createNode(position);
+    return node.any;
+  }
+  const known = node.literals.get(segment);
+  if (known !== undefined) return known;
+  const created = createNode<Value>(position);
+  node.literals.set(segment, created);
+  node.longestLiteral = Math.max(node.longestLiteral, segment.length);
+  return created;
+}
+
+/**
+ * The first ending at or below a node that comes before `best` in the list, else `best`. `start` is where the path's next segment begins;
+ * beyond the path's end there is no segment left.
+ */
+function find<Value>(
+  node: Node<Value>,
+  method: string,
+  path: string,
+  start: number,
+  best: Ending<Value> | undefined,
+): Ending<Value> | undefined {
+  if (best !== undefined && node.first > best.position) return best;
+  let found = earlier(node.rests, method, best);
+  if (start > path.length) return earlier(node.endings, method, found);
+  if (node.any === undefined && node.longestLiteral === 0 && node.literals.size === 0) return found;
+  const slash = path.indexOf('/', start);
+  const end = slash === -1 ? path.length : slash;
+  if (end - start <= node.longestLiteral) {
+    const next = node.literals.get(path.slice(start, end));
+    if (next !== undefined) found = find(next, method, path, end + 1, found);
+  }
+  if (node.any !== undefined && end > start) found = find(node.any, method, path, end + 1, found);
+  return found;
+}
+
+function earlier<Value>(
+  endings: readonly Ending<Value>[],
+  method: string,
+  best: Ending<Value> | undefined,
+): Ending<Value> | undefined {
+  for (const ending of endings) {
+    if (best !== undefined && ending.position > best.position) return best;
+    if (ending.methods === undefined || ending.methods.has(method)) return ending;
+  }
+  return best;
+}

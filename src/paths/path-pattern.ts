@@ -1,0 +1,70 @@
+/** The pattern of a path, and the methods that it is meant for. */
+export interface PathPattern {
+  /**
+   * Segments as requests send them (percent-encoding included), each literal, `*` or `{name}` for any one segment that is not
+   * empty; `**` as the last one for the rest of the path, also for none of it.
+   */
+  readonly path: string;
+  /** In upper case, as requests send them. Missing: any method. */
+  readonly methods?: readonly string[];
+}
+
+/** Matches any one segment. */
+export const ANY_SEGMENT = Symbol('any segment');
+
+/** The segments of a path pattern that has no fault, without the `**` at its end. */
+export interface PathSegments {
+  readonly segments: readonly (string | typeof ANY_SEGMENT)[];
+  readonly hasRest: boolean;
+}
+
+/** Longest path of a pattern, in characters: what names an endpoint in the statistics has no more bytes. */
+const MAX_PATTERN_LENGTH = 256;
+
+const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,64}$/;
+/** Visible ASCII. All other characters of a path arrive percent-encoded. */
+const VISIBLE = /^[\x21-\x7e]*$/;
+const BAD_PERCENT = /%(?![0-9A-Fa-f]{2})/;
+const PARAMETER = /^\{[^{}]+\}$/;
+
+/** What is wrong with the path of a pattern, to follow "the pattern"; undefined when it is well-formed. Never repeats the pattern. */
+export function pathPatternFault(path: string): string | undefined {
+  if (!path.startsWith('/')) return 'must begin with "/"';
+  if (path.length > MAX_PATTERN_LENGTH) return `must have at most ${MAX_PATTERN_LENGTH} characters`;
+  if (path.includes('?')) return 'must not have a query: only the path is matched';
+  if (path.includes('#')) return 'must not have a fragment';
+  if (!VISIBLE.test(path)) return 'must be visible ASCII: percent-encode everything else, as requests do';
+  if (BAD_PERCENT.test(path)) return 'has a "%" that is not followed by two hexadecimal digits';
+  const segments = path.split('/').slice(1);
+  return segments.map((segment, index) => segmentFault(segment, index === segments.length - 1)).find(Boolean);
+}
+
+/** What is wrong with the methods of a pattern, to follow "the pattern"; undefined when nothing is. */
+export function methodsFault(methods: readonly string[]): string | undefined {
+  if (methods.length === 0) return 'must name at least one method, or leave "methods" out for all';
+  const wrong = methods.some((method) => !METHOD.test(method));
+  return wrong ? 'must name methods in upper case, like "GET"' : undefined;
+}
+
+/** Takes a path pattern apart. Throws an `Error` whose message is its fault. */
+export function parsePathPattern(path: string): PathSegments {
+  const fault = pathPatternFault(path);
+  if (fault !== undefined) throw new Error(`the pattern ${fault}`);
+  const parts = path.split('/').slice(1);
+  const hasRest = parts.at(-1) === '**';
+  const segments = (hasRest ? parts.slice(0, -1) : parts).map((part) =>
+    part === '*' || part.startsWith('{') ? ANY_SEGMENT : part,
+  );
+  return { segments, hasRest };
+}
+
+function segmentFault(segment: string, isLast: boolean): string | undefined {
+  if (segment === '') return isLast ? undefined : 'has an empty segment ("//")';
+  if (segment === '**')
+    return isLast ? undefined : 'has "**" before its end: only the last segment may be "**"';
+  if (segment === '*' || PARAMETER.test(segment)) return undefined;
+  if (segment === '.' || segment === '..') return 'has a "." or ".." segment, which no request can have';
+  if (segment.includes('*')) return 'has a "*" inside a segment: it stands for a whole segment';
+  if (/[{}]/.test(segment)) return 'has a "{" or "}" inside a segment: "{name}" stands for a whole segment';
+  return undefined;
+}

@@ -1,0 +1,84 @@
+import { type FieldFault, InvalidBody } from '../errors.ts';
+import { MAIN_LIMIT_ID } from '../limiter/limit.ts';
+import { ANY_SEGMENT, type PathPattern, parsePathPattern } from '../paths/path-pattern.ts';
+import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
+
+/**
+ * Throws `InvalidBody` for a plan whose parts contradict each other: a `limitId` that is used twice or is `main`, and a cost for which an
+ * enforced limit that such a request can meet never has room. Each part is well-formed already.
+ */
+export function checkPlan(plan: PlanTerms): void {
+  const faults = [...limitIdFaults(plan.additionalLimits), ...costFaults(plan)];
+  if (faults.length > 0) throw new InvalidBody(faults);
+}
+
+function limitIdFaults(limits: readonly AdditionalLimit[]): readonly FieldFault[] {
+  const seen = new Set<string>([MAIN_LIMIT_ID]);
+  return limits.flatMap(({ limitId }, index) => {
+    const isTaken = seen.has(limitId);
+    seen.add(limitId);
+    if (!isTaken) return [];
+    const message =
+      limitId === MAIN_LIMIT_ID
+        ? 'must not be "main": that is the limit that the plan\'s "limit" and "period" make'
+        : 'must not be the limitId of another limit of this plan';
+    return [{ field: `additionalLimits[${index}].limitId`, message }];
+  });
+}
+
+function costFaults({ limit, additionalLimits, costs }: PlanTerms): readonly FieldFault[] {
+  return costs.flatMap((cost, index) => {
+    const isReported = cost.cost === 'response';
+    const units = cost.cost === 'response' ? (cost.reserve ?? 1) : cost.cost;
+    const tooSmall = lowestLimitMet(cost, limit, additionalLimits);
+    if (units <= tooSmall.limit) return [];
+    const field = `costs[${index}].${isReported ? 'reserve' : 'cost'}`;
+    const message = `must not be above ${tooSmall.limit}, the limit "${tooSmall.limitId}" that such a request meets: it would never be allowed`;
+    return [{ field, message }];
+  });
+}
+
+/** Of the enforced limits that apply to some request of the pattern. */
+function lowestLimitMet(
+  cost: PlanCost,
+  mainLimit: number,
+  limits: readonly AdditionalLimit[],
+): { readonly limitId: string; readonly limit: number } {
+  let lowest = { limitId: MAIN_LIMIT_ID, limit: mainLimit };
+  for (const { limitId, limit, mode = 'enforce', match } of limits) {
+    const isMet =
+      mode === 'enforce' && (match === undefined || match.some((pattern) => canBothMatch(cost, pattern)));
+    if (isMet && limit < lowest.limit) lowest = { limitId, limit };
+  }
+  return lowest;
+}
+
+/** Whether there is a request that both patterns match. */
+function canBothMatch(one: PathPattern, other: PathPattern): boolean {
+  const shareMethod =
+    one.methods === undefined ||
+    other.methods === undefined ||
+    one.methods.some((method) => other.methods?.includes(method));
+  return shareMethod && canPathsMeet(one.path, other.path);
+}
+
+function canPathsMeet(one: string, other: string): boolean {
+  const a = parsePathPattern(one);
+  const b = parsePathPattern(other);
+  const common = Math.min(a.segments.length, b.segments.length);
+  for (let i = 0; i < common; i += 1) {
+    if (!canSegmentsMeet(a.segments[i], b.segments[i])) return false;
+  }
+  // The longer one's further segments must be covered by the other's rest.
+  if (a.segments.length > common && !b.hasRest) return false;
+  return b.segments.length === common || a.hasRest;
+}
+
+type Segment = string | typeof ANY_SEGMENT | undefined;
+
+function canSegmentsMeet(a: Segment, b: Segment): boolean {
+  // `*` stands for a segment that is not empty, and an empty one ends a path such as `/users/`.
+  if (a === ANY_SEGMENT) return b !== '';
+  if (b === ANY_SEGMENT) return a !== '';
+  return a === b;
+}

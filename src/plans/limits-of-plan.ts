@@ -1,0 +1,46 @@
+import { type Limit, MAIN_LIMIT_ID } from '../limiter/limit.ts';
+import type { LimitOverrides } from '../limiter/limit-overrides.ts';
+import { parsePeriod } from '../limiter/period.ts';
+import { type CostRule, type LimitRule, RequestLimits } from '../limiter/request-limits.ts';
+import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
+
+/** What the limits are made of. */
+type LimitedPlan = Pick<PlanTerms, 'limit' | 'period' | 'additionalLimits' | 'costs'>;
+
+/** The limits of a key under a plan. Throws for a period that can't be read. An override of a limit that the plan lacks does nothing. */
+export function limitsOfPlan(plan: LimitedPlan, overrides: LimitOverrides): RequestLimits {
+  const main: AdditionalLimit = { limitId: MAIN_LIMIT_ID, limit: plan.limit, period: plan.period };
+  const additional = plan.additionalLimits.map((limit) => ruleOf(limit, overrides));
+  return new RequestLimits([ruleOf(main, overrides), ...additional], plan.costs.map(costRuleOf));
+}
+
+function ruleOf(written: AdditionalLimit, overrides: LimitOverrides): LimitRule {
+  return { limit: limitOf(written, overrides), match: written.match };
+}
+
+function limitOf(written: AdditionalLimit, overrides: LimitOverrides): Limit {
+  const { limitId, limit, period: periodText, per = 'key', mode = 'enforce' } = written;
+  const period = parsePeriod(periodText);
+  if (period === undefined) {
+    throw new Error(`The limit "${limitId}" has a period that can not be read: "${periodText}".`);
+  }
+  const override = Object.hasOwn(overrides, limitId) ? overrides[limitId] : undefined;
+  return {
+    id: limitId,
+    limit: override?.limit ?? limit,
+    baseLimit: limit,
+    endsAtMs: override?.untilMs ?? null,
+    period,
+    periodText,
+    per,
+    mode,
+    windowName: `${limitId}:${period.token}`,
+  };
+}
+
+function costRuleOf({ methods, path, cost, reserve = 1 }: PlanCost): CostRule {
+  return {
+    pattern: methods === undefined ? { path } : { path, methods },
+    cost: cost === 'response' ? { units: reserve, isReported: true } : { units: cost, isReported: false },
+  };
+}

@@ -1,0 +1,98 @@
+import { BackendError } from '../backend/backend-error.ts';
+import type { ErrorCode } from '../errors.ts';
+import { rejectingWindow, shadowRejectionsOf } from '../limiter/decided-window.ts';
+import type { Outcome } from '../observability/outcomes.ts';
+import { type Exchange, type LimitDecision, statusOf } from './exchange.ts';
+import { failureCause } from './failure-cause.ts';
+
+/** Why a request has a 5xx of the gateway's, or a response that was cut. */
+interface RequestFailure {
+  /** As `failureCause` says. */
+  readonly cause: string | undefined;
+  /** Whether there was no connection to the backend. */
+  readonly isUnreachable: boolean;
+  /** How often the backend was tried; 0 = it never was. */
+  readonly attempts: number;
+}
+
+/** What metrics, log and traces get of a request whose response has closed. Nothing in it is secret; only method and path are the client's. */
+export interface ExchangeSummary {
+  /** The client's own where it was fit to be repeated, else ours. */
+  readonly requestId: string;
+  /** Undefined while tracing is off. */
+  readonly traceId: string | undefined;
+  readonly method: string;
+  /** Without query. */
+  readonly path: string;
+  /** As sent to the client; 0 when the client left before there was one. */
+  readonly status: number;
+  readonly outcome: Outcome;
+  /** Of the error that the gateway sent; undefined when it sent none. */
+  readonly errorCode: ErrorCode | undefined;
+  /** Why the gateway or the backend failed; undefined when neither did. */
+  readonly failure: RequestFailure | undefined;
+  /** From the request's start to the response's end. Milliseconds. */
+  readonly durationMs: number;
+  /** The part of it that the backend had nothing to do with. Milliseconds. */
+  readonly gatewayMs: number;
+  /** When the backend's part was over, by the monotonic clock; null = never begun or never over. */
+  readonly backendEndedAtMs: number | null;
+  /** Bytes of the response's body that came from the backend. */
+  readonly bodyBytes: number;
+  /** Undefined for a request that was not authenticated. */
+  readonly keyId: string | undefined;
+  /** Undefined when nothing was decided. */
+  readonly decision: LimitDecision | undefined;
+  /** The limit that rejected the request; undefined when none did. */
+  readonly limitId: string | undefined;
+  /** Shadow limits that would have rejected it, although it was allowed. */
+  readonly shadowLimitIds: readonly string[];
+}
+
+/** The summary of an exchange that is closed. */
+export function summaryOf(exchange: Exchange): ExchangeSummary {
+  const { req, res, head, startedAtMs, closedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
+  const durationMs = closedAtMs - startedAtMs;
+  const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? closedAtMs) - forwardedAtMs;
+  const isComplete = exchange.isSwitched || res.writableFinished;
+  const outcome = isComplete || exchange.outcome === 'truncated' ? exchange.outcome : 'client_gone';
+  return {
+    requestId: exchange.requestId,
+    traceId: exchange.trace?.traceId,
+    method: req.method ?? '',
+    path: head.path,
+    status: statusOf(exchange),
+    outcome,
+    errorCode: outcome === 'client_gone' ? undefined : exchange.errorCode,
+    failure: failureOf(exchange),
+    durationMs,
+    gatewayMs: durationMs - backendMs,
+    backendEndedAtMs,
+    bodyBytes: exchange.bodyBytes,
+    keyId: exchange.entry?.snapshot.keyId,
+    decision: exchange.decision,
+    limitId: limitIdOf(exchange.decision),
+    shadowLimitIds: shadowLimitIdsOf(exchange.decision),
+  };
+}
+
+function limitIdOf(decision: LimitDecision | undefined): string | undefined {
+  return decision?.kind === 'limited' ? rejectingWindow(decision.windows)?.limit.id : undefined;
+}
+
+/** Of a request that was allowed. One that was limited says nothing about what a shadow limit would change. */
+export function shadowLimitIdsOf(decision: LimitDecision | undefined): readonly string[] {
+  return decision?.kind === 'allowed' ? shadowRejectionsOf(decision.windows) : NONE;
+}
+
+const NONE: readonly string[] = [];
+
+const SERVER_ERROR = 500;
+
+function failureOf({ error, attempts, outcome, res }: Exchange): RequestFailure | undefined {
+  if (error === undefined || (outcome !== 'truncated' && res.statusCode < SERVER_ERROR)) return undefined;
+  const { cause } = error;
+  const isUnreachable =
+    cause instanceof BackendError && (cause.kind === 'connect_failed' || cause.kind === 'connect_timeout');
+  return { cause: failureCause(cause ?? error), isUnreachable, attempts };
+}

@@ -1,0 +1,67 @@
+import { type DecidedWindow, remainingIn, tightestWindow } from '../../limiter/decided-window.ts';
+import { type Limit, MAIN_LIMIT_ID } from '../../limiter/limit.ts';
+import { periodSeconds } from '../../limiter/period.ts';
+import type { Decision } from '../../limiter/rate-limiter.ts';
+
+/** Names that belong to the gateway: a backend's own fields of these names never reach the client. Lower case. */
+export const RATE_LIMIT_HEADERS = [
+  'ratelimit-policy',
+  'ratelimit',
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+] as const;
+
+/**
+ * The lines of the rate-limit headers: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 with every enforced
+ * window that applied, and the older `X-RateLimit-*` of the tightest. None when no shared count stands behind the decision
+ * (degraded), or no limit (unlimited). Resets are rounded up, so that a client that comes back then finds the next window open.
+ */
+export function rateLimitLines(planId: string, decision: Decision): string {
+  if ((decision.kind !== 'allowed' && decision.kind !== 'limited') || decision.degraded) return '';
+  const { windows, nowMs } = decision;
+  const tightest = tightestWindow(windows);
+  if (tightest === undefined) return '';
+  let policies = '';
+  let states = '';
+  for (const window of windows) {
+    if (window.limit.mode !== 'enforce') continue;
+    const { name, policy } = textsOf(window.limit, planId);
+    const separator = policies === '' ? '' : ', ';
+    policies += separator + (policy ?? policyOf(name, window.quota, window.limit));
+    states += `${separator}${name};r=${remainingIn(window)};t=${secondsToReset(window, nowMs)}`;
+  }
+  return (
+    `RateLimit-Policy: ${policies}\r\nX-RateLimit-Limit: ${tightest.quota}\r\nRateLimit: ${states}\r\n` +
+    `X-RateLimit-Remaining: ${remainingIn(tightest)}\r\nX-RateLimit-Reset: ${Math.ceil(tightest.resetAtMs / 1000)}\r\n`
+  );
+}
+
+/** Whole seconds until the window ends, rounded up, never negative. */
+export function secondsToReset({ resetAtMs }: DecidedWindow, nowMs: number): number {
+  return Math.max(0, Math.ceil((resetAtMs - nowMs) / 1000));
+}
+
+/** What is the same for every request under a limit. `policy` is undefined where the limit changes with time. */
+interface LimitTexts {
+  readonly name: string;
+  readonly policy: string | undefined;
+}
+
+/** Each limit is one plan's, and lives as long as a copy of it does. */
+const textsOfLimits = new WeakMap<Limit, LimitTexts>();
+
+function textsOf(limit: Limit, planId: string): LimitTexts {
+  const known = textsOfLimits.get(limit);
+  if (known !== undefined) return known;
+  // Ids have only characters that need no escape in a structured field's string.
+  const name = limit.id === MAIN_LIMIT_ID ? `"${planId}"` : `"${planId}.${limit.id}"`;
+  const policy = limit.endsAtMs === null ? policyOf(name, limit.limit, limit) : undefined;
+  const texts = { name, policy };
+  textsOfLimits.set(limit, texts);
+  return texts;
+}
+
+function policyOf(name: string, quota: number, { period }: Limit): string {
+  return `${name};q=${quota};w=${periodSeconds(period)}`;
+}

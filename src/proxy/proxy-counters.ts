@@ -1,0 +1,23 @@
+import type { NoPlace } from '../backend/places.ts';
+import type { PlaceKind } from './backend-errors.ts';
+
+/** Plain numbers of the proxied side, for the metrics. */
+export class ProxyCounters {
+  /** Requests whose response is not over. */
+  inFlight = 0;
+  /** Since the start: requests and upgrades that got no place with the backend, by who had taken the places. */
+  readonly overloaded: Record<PlaceKind, Record<NoPlace, number>> = {
+    request: { full: 0, key_full: 0 },
+    upgrade: { full: 0, key_full: 0 },
+  };
+  /** Since the start: exchanges that were ended because a body passed too slowly. */
+  readonly tooSlow = { upload: 0, download: 0 };
+
+  readonly onOverloaded = (kind: PlaceKind, reason: NoPlace): void => {
+    this.overloaded[kind][reason] += 1;
+  };
+
+  readonly onTooSlow = (direction: 'upload' | 'download'): void => {
+    this.tooSlow[direction] += 1;
+  };
+}

@@ -1,0 +1,126 @@
+import type { BlockList } from 'node:net';
+import type { BackendOptions } from '../backend/connector.ts';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
+import type { RequestIds } from '../http/request-id.ts';
+import type { CostSettler } from '../limiter/cost-settler.ts';
+import type { RateLimiter } from '../limiter/rate-limiter.ts';
+import type { RequestTracing } from '../observability/tracing.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { UsageRecorder } from '../usage/usage.ts';
+import type { ExchangeSummary } from './exchange-summary.ts';
+import type { LeastRate } from './rate-watch.ts';
+import type { KeySource } from './steps/authenticate.ts';
+
+/** All that proxying needs. */
+export interface ProxyOptions {
+  readonly backendUrl: URL;
+  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
+  readonly backendCa?: string;
+  /** For the head of a response, counted from the request's start. Milliseconds. */
+  readonly backendTimeoutMs: number;
+  /** Most requests that are with the backend at a time. */
+  readonly backendConnections: number;
+  /** Most of them of one key. */
+  readonly backendConnectionsPerKey: number;
+  /** Most requests that wait for a connection; four for each connection, but at least 64, by default: what waits is served soon. */
+  readonly backendWaiting?: number;
+  /** How long the backend may be silent within a body; 30 000 by default. Milliseconds. */
+  readonly bodyIdleMs?: number;
+  /** Least rate of a client's body; 256 by default, 0 = none. */
+  readonly requestBodyMinBytesPerSecond?: number;
+  /** Least rate at which a client takes a response; 256 by default, 0 = none. */
+  readonly responseBodyMinBytesPerSecond?: number;
+  /** Over which the least rates are measured; 10 000 for requests and 30 000 for responses by default. Milliseconds. */
+  readonly rateWindowMs?: number;
+  /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
+  readonly upgradeIdleMs?: number;
+  /** Most switched connections, those being made included; 4096 by default. */
+  readonly maxUpgrades?: number;
+  /** Most of them of one key; 1024 by default. */
+  readonly upgradesPerKey?: number;
+  readonly keys: KeySource;
+  /** Limits how often an address may fail to authenticate; undefined = no limit. */
+  readonly failedCredentials?: FailedCredentials;
+  readonly limiter: RateLimiter;
+  /** Takes the costs that backends report. */
+  readonly costSettler: CostSettler;
+  readonly usage: UsageRecorder;
+  readonly clock: Clock;
+  readonly requestIds: Pick<RequestIds, 'idOf'>;
+  /** Undefined: requests are not traced, and a client's `traceparent` is passed on as it is. */
+  readonly tracing?: RequestTracing | undefined;
+  /** Lower case. */
+  readonly customerIdHeader: string;
+  /** Path patterns that name endpoints in the statistics. */
+  readonly endpointPatterns: readonly string[];
+  readonly forwardAuthorization: boolean;
+  readonly trustedProxies: BlockList;
+  /** Origins whose pages may call; `*` = any. */
+  readonly corsAllowedOrigins: readonly string[];
+  /** Called once for every request, when its response is over. Must not throw. */
+  readonly observe?: (summary: ExchangeSummary) => void;
+  /** Called with what was thrown where no request could be failed any more. Must not throw. */
+  readonly onFault?: (error: unknown) => void;
+}
+
+const CONNECT_TIMEOUT_MS = 10_000;
+const BODY_IDLE_MS = 30_000;
+const UPLOAD_WINDOW_MS = 10_000;
+/** Longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
+const DOWNLOAD_WINDOW_MS = 30_000;
+const MIN_BYTES_PER_SECOND = 256;
+const WAITING_PER_CONNECTION = 4;
+const LEAST_WAITING = 64;
+const UPGRADES = 4096;
+const UPGRADES_PER_KEY = 1024;
+
+/** How connections to the backend are made. */
+export function connectionOptions(options: ProxyOptions): BackendOptions {
+  const { backendUrl, backendTimeoutMs, backendCa, bodyIdleMs = BODY_IDLE_MS, onFault } = options;
+  return {
+    url: backendUrl,
+    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
+    bodyIdleMs,
+    ...(backendCa !== undefined && { ca: backendCa }),
+    ...(onFault !== undefined && { onFault }),
+  };
+}
+
+/** How many requests may be with the backend, and wait for it. */
+export function poolSize({ backendConnections, backendConnectionsPerKey, backendWaiting }: ProxyOptions): {
+  readonly connections: number;
+  readonly connectionsPerKey: number;
+  readonly waiting: number;
+} {
+  return {
+    connections: backendConnections,
+    connectionsPerKey: backendConnectionsPerKey,
+    waiting: backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * backendConnections),
+  };
+}
+
+/** How many connections may be upgraded. */
+export function upgradeLimits({ maxUpgrades = UPGRADES, upgradesPerKey = UPGRADES_PER_KEY }: ProxyOptions): {
+  readonly connections: number;
+  readonly connectionsPerKey: number;
+} {
+  return { connections: maxUpgrades, connectionsPerKey: upgradesPerKey };
+}
+
+/** How fast bodies must pass. */
+export function leastRates(options: ProxyOptions): {
+  readonly uploadRate: LeastRate;
+  readonly downloadRate: LeastRate;
+} {
+  const { requestBodyMinBytesPerSecond: upload, responseBodyMinBytesPerSecond: download } = options;
+  return {
+    uploadRate: {
+      bytesPerSecond: upload ?? MIN_BYTES_PER_SECOND,
+      windowMs: options.rateWindowMs ?? UPLOAD_WINDOW_MS,
+    },
+    downloadRate: {
+      bytesPerSecond: download ?? MIN_BYTES_PER_SECOND,
+      windowMs: options.rateWindowMs ?? DOWNLOAD_WINDOW_MS,
+    },
+  };
+}

@@ -1,0 +1,59 @@
+import { TollgateError } from '../../errors.ts';
+import { readBearer } from '../../http/bearer.ts';
+import type { KeyCache } from '../../keys/cache/key-cache.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { CurrentKey, type CurrentKeyOptions, invalidKey, unavailable } from './current-key.ts';
+
+/** The part of the key cache that the pipeline uses. */
+export type KeySource = Pick<KeyCache, 'find' | 'isUnchecked' | 'confirm' | 'load' | 'reload'>;
+
+/** What it takes to know who is asking. */
+export interface AuthenticateOptions extends CurrentKeyOptions {
+  readonly keys: KeySource;
+}
+
+/**
+ * Finds the key whose secret the request presents, from memory or from the record store. A request without a valid, enabled,
+ * unexpired key gets 401 here and touches nothing of any key; a record store that does not respond is a 503, never a 401.
+ * An address that goes on with wrong keys gets 429 instead, but each key is judged first: a valid one is always let through.
+ */
+export function authenticate(options: AuthenticateOptions): Step {
+  const { keys, failedCredentials } = options;
+  const currentKey = new CurrentKey(options);
+  const goOn: Step = (exchange) => exchange.next();
+
+  function load(exchange: Exchange, secret: string): void {
+    const client = failedCredentials?.clientOf(exchange.req) ?? '';
+    keys.load(secret, client, (error, entry, fresh) => {
+      exchange.isFresh = fresh;
+      if (error) exchange.reject(unavailable(error));
+      else currentKey.judge(exchange, entry, goOn);
+    });
+  }
+
+  return (exchange) => {
+    const credential = readBearer(exchange.req.headers.authorization);
+    if (credential.kind === 'missing') {
+      exchange.reject(
+        new TollgateError('missing_api_key', 'A consumer API key is required: Authorization: Bearer <key>.'),
+      );
+      return;
+    }
+    if (credential.kind === 'malformed') {
+      currentKey.reject(exchange, invalidKey());
+      return;
+    }
+    exchange.secret = credential.token;
+    const entry = keys.find(credential.token);
+    if (entry === undefined) {
+      load(exchange, credential.token);
+    } else if (keys.isUnchecked(entry, exchange.startedAtMs)) {
+      keys.confirm(entry, (confirmed, fresh) => {
+        exchange.isFresh = fresh;
+        currentKey.judge(exchange, confirmed, goOn);
+      });
+    } else {
+      currentKey.judge(exchange, entry, goOn);
+    }
+  };
+}

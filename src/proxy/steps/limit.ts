@@ -1,0 +1,69 @@
+import type { KeySnapshot } from '../../keys/consumer-key.ts';
+import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
+import { customerOf } from '../customer-id.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { CurrentKey, type CurrentKeyOptions, unavailable } from './current-key.ts';
+import { type BackendDeadline, tooLate } from './reserve.ts';
+
+/** What it takes to decide whether a key may make one more request. */
+export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
+  /** Name of the request header that names the customer, lower case. */
+  readonly customerIdHeader: string;
+}
+
+/**
+ * Calls the limiter, unless the request is rejected already: then it is not counted. When it finds the replica's copy of the key out of
+ * date, the key is read, checked and decided again: so a change to a key holds with its next request. A rejection, or a
+ * limiter that does not respond, is noted for a later step, because such a request is recorded like any other of the key.
+ */
+export function limit(options: LimitOptions): Step {
+  const { limiter, customerIdHeader } = options;
+  const currentKey = new CurrentKey(options);
+
+  function decide(exchange: Exchange): void {
+    const { entry } = exchange;
+    if (exchange.rejection !== undefined) exchange.next();
+    else if (entry !== undefined) {
+      const subject = subjectOf(exchange, entry.snapshot, customerIdHeader);
+      limiter.decide(subject, (decision) => {
+        if (decision.kind === 'stale') {
+          currentKey.reload(exchange, entry, decideAgain);
+          return;
+        }
+        if (decision.kind === 'unavailable') exchange.rejection = unavailable(decision.cause);
+        else exchange.decision = decision;
+        exchange.next();
+      });
+    }
+  }
+
+  function decideAgain(exchange: Exchange): void {
+    exchange.rejection = tooLate(exchange, options);
+    decide(exchange);
+  }
+
+  return decide;
+}
+
+function subjectOf(
+  exchange: Exchange,
+  { keyId, version, plan }: KeySnapshot,
+  customerIdHeader: string,
+): LimitSubject {
+  const { req, head, isFresh } = exchange;
+  if (plan === null) return { keyId, version, fresh: isFresh, ...WITHOUT_LIMITS };
+  const { limits } = plan;
+  const method = req.method ?? '';
+  const cost = limits.costOf(method, head.path);
+  const subject = {
+    keyId,
+    version,
+    fresh: isFresh,
+    limits: limits.limitsFor(method, head.path),
+    cost: cost.units,
+    customerId: limits.hasCustomerLimits ? customerOf(req.headers[customerIdHeader]) : '',
+    mayRelease: limits.hasReportedCosts,
+  };
+  exchange.reserved = cost.isReported ? subject : undefined;
+  return subject;
+}

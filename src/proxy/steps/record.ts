@@ -1,0 +1,51 @@
+import { PathMatcher } from '../../paths/path-matcher.ts';
+import type { UsageRecorder } from '../../usage/usage.ts';
+import { customerOf } from '../customer-id.ts';
+import { type Exchange, type Step, statusOf } from '../exchange.ts';
+import { shadowLimitIdsOf } from '../exchange-summary.ts';
+
+/** Where the statistics of a key go, and who its customer is. */
+export interface RecordOptions {
+  readonly usage: UsageRecorder;
+  /** Name of the request header that names the customer, lower case. */
+  readonly customerIdHeader: string;
+  /** Path patterns under which the paths that match them are counted; of several, the first. Other paths are counted as they are. */
+  readonly endpointPatterns: readonly string[];
+}
+
+/**
+ * Sees to it that an authenticated request is recorded exactly once, when its response is over, however it ended. It subscribes before
+ * anything is forwarded; a request whose client has left already is recorded at once.
+ */
+export function record({ usage, customerIdHeader, endpointPatterns }: RecordOptions): Step {
+  const endpoints = new PathMatcher(endpointPatterns.map((path) => ({ pattern: { path }, value: path })));
+
+  function take(exchange: Exchange): void {
+    if (exchange.entry === undefined) return;
+    const { snapshot } = exchange.entry;
+    usage.record({
+      keyId: snapshot.keyId,
+      planId: snapshot.plan?.id ?? '',
+      endpoint: endpoints.match(exchange.req.method ?? '', exchange.head.path) ?? exchange.head.path,
+      customerId: customerOf(exchange.req.headers[customerIdHeader]),
+      status: statusOf(exchange),
+      successful: isSuccessful(exchange),
+      rateLimited: exchange.outcome === 'limited',
+      shadowLimited: shadowLimitIdsOf(exchange.decision).length,
+      forwardedMs: exchange.forwardedAtMs === null ? null : exchange.closedAtMs - exchange.startedAtMs,
+      bytesIn: exchange.requestBody?.bytes ?? 0,
+      bytesOut: exchange.bodyBytes,
+    });
+  }
+
+  return (exchange) => {
+    if (exchange.isClosed) take(exchange);
+    else exchange.onClosed = take;
+    exchange.next();
+  };
+}
+
+/** Below 400 and fully sent; a switched connection has its whole response. */
+function isSuccessful({ res, isSwitched }: Exchange): boolean {
+  return isSwitched || (res.statusCode < 400 && res.writableFinished);
+}

@@ -1,0 +1,96 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
+import { TollgateError } from '../../errors.ts';
+import { lingeringClose } from '../../http/lingering-close.ts';
+import { headerLine, RawHeadResponse } from '../../http/raw-head-response.ts';
+import { BackendCall, type BackendCallOptions } from '../backend-call.ts';
+import type { Exchange, Step } from '../exchange.ts';
+import { type RequestHeadersOptions, requestHeaders } from '../headers/request-headers.ts';
+import { type ResponseHeaders, responseHeaders } from '../headers/response-headers.ts';
+import type { Tunnels } from '../tunnels.ts';
+
+/** Where and how upgrades are forwarded. */
+export interface UpgradeOptions extends BackendCallOptions, RequestHeadersOptions {
+  readonly tunnels: Tunnels;
+  /** Idle timeout of a switched connection. Milliseconds. */
+  readonly idleMs: number;
+  /** What the client sent after its head. */
+  readonly firstBytesOf: (exchange: Exchange) => Buffer;
+}
+
+/**
+ * A response on the socket of an upgrade, for which Node makes none, so that the same steps serve upgrades and other requests. After a
+ * response the connection is closed.
+ */
+export function responseOn(socket: Socket, req: IncomingMessage): RawHeadResponse {
+  const res = new RawHeadResponse(req);
+  res.shouldKeepAlive = false;
+  res.assignSocket(socket);
+  const onDrain = (): void => {
+    res.emit('drain');
+  };
+  // The server's idle time is set on the socket, but it has stopped listening: a client that does not take what is written is cut.
+  const onTimeout = (): void => {
+    if (socket.writableLength > 0) socket.destroy();
+  };
+  socket.on('drain', onDrain).on('timeout', onTimeout);
+  res.once('close', () => socket.off('drain', onDrain).off('timeout', onTimeout));
+  res.once('finish', () => {
+    res.detachSocket(socket);
+    lingeringClose(socket);
+    res.emit('close');
+  });
+  return res;
+}
+
+/**
+ * The last step of an upgrade: sends the request on a dedicated connection. A 101 to WebSocket makes a tunnel, and ends the exchange
+ * as a request; any other response is the client's as it is.
+ */
+export function forwardUpgrade(options: UpgradeOptions): Step {
+  return (exchange) => {
+    if (exchange.isClosed) return;
+    const headers = requestHeaders(exchange, options);
+    new BackendCall(exchange, headers, options, (backend, head) =>
+      switched(exchange, backend, head, options),
+    ).start();
+  };
+}
+
+function switched(
+  exchange: Exchange,
+  backend: Socket,
+  head: ResponseHead,
+  { tunnels, idleMs, firstBytesOf }: UpgradeOptions,
+): void {
+  const { res, entry } = exchange;
+  const client = res.socket;
+  if (exchange.isClosed || client === null || entry === undefined) {
+    backend.destroy();
+    return;
+  }
+  if (!upgradesToWebSocket(head)) {
+    backend.destroy();
+    exchange.reject(new TollgateError('bad_gateway', 'The backend gave no valid response.'));
+    return;
+  }
+  client.write(switchingHead(responseHeaders(head, exchange)), 'latin1');
+  exchange.isSwitched = true;
+  res.detachSocket(client);
+  res.emit('close');
+  tunnels.open({ client, backend, firstBytes: firstBytesOf(exchange), entry, idleMs });
+}
+
+function upgradesToWebSocket({ names, lines }: ResponseHead): boolean {
+  return names.some(
+    (name, i) =>
+      name.lowerCase === 'upgrade' && headerValue(name, lines[i] ?? '').toLowerCase() === 'websocket',
+  );
+}
+
+function switchingHead({ lines, decisive }: ResponseHeaders): string {
+  let head = `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines}`;
+  for (let i = 0; i < decisive.length; i += 2) head += headerLine(decisive[i] ?? '', decisive[i + 1] ?? '');
+  return `${head}\r\n`;
+}

@@ -1,0 +1,60 @@
+import type { IncomingMessage, Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { cutConnection } from '../http/cut-connection.ts';
+import { responseDue } from '../http/node-internals.ts';
+
+/** The open connections of a port, and what is known of each that decides whether more is read from it. */
+export class ClientConnections {
+  readonly open = new Set<Socket>();
+  /** The port is closing: every response says `Connection: close`. */
+  isClosing = false;
+  /** Where the next request begins is not certain, so nothing more is served. */
+  readonly #abandoned = new WeakSet<Socket>();
+  /** Something arrived that can't be parsed: what came before it is all there is. */
+  readonly #malformed = new WeakSet<Socket>();
+  /** Requests after which the start of the next one is uncertain. */
+  readonly #last = new WeakSet<IncomingMessage>();
+
+  watch(server: Server): void {
+    server.on('connection', (socket: Socket) => {
+      this.open.add(socket);
+      socket.once('close', () => this.open.delete(socket));
+      socket.once('end', () => {
+        // Node sends first what is written already, for which a client that has gone may keep it waiting.
+        const due = responseDue(socket);
+        if (due?.writableEnded === false && !this.isAbandoned(socket)) cutConnection(socket);
+      });
+    });
+  }
+
+  abandon(socket: Socket): void {
+    this.#abandoned.add(socket);
+  }
+
+  isAbandoned(socket: Socket): boolean {
+    return this.#abandoned.has(socket);
+  }
+
+  markMalformed(socket: Socket): void {
+    this.#malformed.add(socket);
+  }
+
+  isMalformed(socket: Socket): boolean {
+    return this.#malformed.has(socket);
+  }
+
+  /** No further request of the connection is served. */
+  markLast(req: IncomingMessage): void {
+    this.#last.add(req);
+  }
+
+  isLast(req: IncomingMessage): boolean {
+    return this.#last.has(req);
+  }
+
+  /** Whether a request that was parsed is to be served: not after the last one of its connection. */
+  mayServe({ socket, complete }: IncomingMessage): boolean {
+    if (this.isAbandoned(socket) || socket.writableEnded) return false;
+    return complete || !this.isMalformed(socket);
+  }
+}

@@ -1,0 +1,45 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import { cutConnection } from '../http/cut-connection.ts';
+
+/** How often connections that have become idle are looked for. Milliseconds. */
+const IDLE_LOOK_MS = 50;
+/** How long a connection may take to bring its first byte once the server closes. Milliseconds. */
+const FIRST_BYTE_MS = 1000;
+
+/** How a port is closed. */
+export interface DrainOptions {
+  readonly drainMs: number;
+  readonly closeUpgrades: () => void;
+}
+
+/**
+ * Stops accepting connections, lets requests in progress end, and cuts what is left after the drain time. Resolves when no connection is
+ * left and every response has closed.
+ */
+export function drain(
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  { drainMs, closeUpgrades }: DrainOptions,
+): Promise<void> {
+  return new Promise((resolve) => {
+    // A response whose head was written before the close promises keep-alive: without this its connection would stay open until that timeout.
+    const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
+    // Node counts a connection that never sent a request as busy.
+    const unused = setTimeout(() => {
+      for (const socket of sockets) if (socket.bytesRead === 0) socket.destroy();
+    }, FIRST_BYTE_MS);
+    const deadline = setTimeout(() => {
+      closeUpgrades();
+      for (const socket of sockets) cutConnection(socket);
+    }, drainMs);
+    server.close(() => {
+      for (const timer of [idle, unused, deadline]) clearTimeout(timer);
+      // The server reports the last connection as closed before the sockets emit `close`, and their listeners still have work to do.
+      const closed = [...sockets].map(
+        (socket) => new Promise<void>((done) => socket.once('close', () => done())),
+      );
+      void Promise.all(closed).then(() => setImmediate(resolve));
+    });
+  });
+}

@@ -1,0 +1,51 @@
+import type { Socket } from 'node:net';
+import type { TollgateError } from '../errors.ts';
+import { cutConnection } from '../http/cut-connection.ts';
+import { responseDue } from '../http/node-internals.ts';
+import { RawHeadResponse } from '../http/raw-head-response.ts';
+import { closeAfterResponse } from '../http/send-error.ts';
+import type { ClientConnections } from './client-connections.ts';
+import { parserError } from './parser-errors.ts';
+
+type Reject = (socket: Socket, error: TollgateError) => void;
+
+/** Handles what Node's parser can't read: rejected once the requests before it have their responses, then nothing more is read. */
+export class MalformedInput {
+  readonly #connections: ClientConnections;
+  readonly #reject: Reject;
+
+  /** `reject` sends an error on a socket that has no response object. */
+  constructor(connections: ClientConnections, reject: Reject) {
+    this.#connections = connections;
+    this.#reject = reject;
+  }
+
+  /** For the server's `clientError`. */
+  handle(error: Error, socket: Socket): void {
+    // More bytes on such a connection make the parser report the same error again.
+    if (this.#connections.isAbandoned(socket) || this.#connections.isMalformed(socket)) return;
+    this.#connections.markMalformed(socket);
+    const fault = parserError(error);
+    if (fault === undefined || !socket.writable) socket.destroy();
+    else this.#rejectInOrder(socket, fault);
+  }
+
+  #rejectInOrder(socket: Socket, error: TollgateError): void {
+    if (!socket.writable) return;
+    const due = responseDue(socket);
+    if (due?.req.complete) {
+      due.once('close', () => this.#rejectInOrder(socket, error));
+      return;
+    }
+    this.#connections.abandon(socket);
+    // An error page in the middle of a body would look like a part of it.
+    if (due?.headersSent) {
+      cutConnection(socket);
+    } else if (due instanceof RawHeadResponse && due.owner !== undefined) {
+      closeAfterResponse(due);
+      due.owner.reject(error);
+    } else {
+      this.#reject(socket, error);
+    }
+  }
+}

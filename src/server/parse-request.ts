@@ -1,0 +1,216 @@
+import { type IncomingMessage, METHODS } from 'node:http';
+import { TollgateError } from '../errors.ts';
+import { neverForwarded } from '../http/method-not-allowed.ts';
+import { type ParsedRequest, VIA_NAME } from '../http/parsed-request.ts';
+import { isOtherProtocol } from './other-protocols.ts';
+import { readTarget } from './request-target.ts';
+
+/**
+ * Holds what the parser of Node lets through against RFC 9112: version, method, framing, Host, Expect, repeated credentials, loops and
+ * the target. The response is a `TollgateError` for a head that another program could read differently; then the connection must be
+ * closed, because where the next request begins is not certain.
+ */
+export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateError {
+  const { httpVersionMinor } = req;
+  const lineFault = requestLineFault(req);
+  if (lineFault !== undefined) return lineFault;
+  if (req.rawHeaders.length > 2 * MAX_HEADERS) {
+    return new TollgateError('head_too_large', `The request has more than ${MAX_HEADERS} headers.`);
+  }
+  const fields = readFields(req.rawHeaders);
+  // The parser counts names and values only, so that many empty fields come out longer than they may.
+  if (fields.bytes + (req.url ?? '').length > HEAD_LIMIT_BYTES) return headTooLarge();
+  const fault =
+    framingFault(fields, httpVersionMinor) ??
+    repetitionFault(fields) ??
+    expectationFault(fields, httpVersionMinor);
+  if (fault !== undefined) return fault;
+
+  const target = readTarget(req.url ?? '');
+  if (target instanceof TollgateError) return target;
+  if (fields.host === undefined && httpVersionMinor === 1) return bad('A Host field is required.');
+  const host = target.authority ?? fields.host;
+  if (
+    (host !== undefined && !isAuthority(host)) ||
+    (fields.host !== undefined && !isAuthority(fields.host))
+  ) {
+    return bad('The Host field is malformed.');
+  }
+  return {
+    target: target.target,
+    path: target.path,
+    decodedPath: target.decodedPath,
+    authority: target.authority,
+    host,
+    body: bodyFraming(fields),
+    expectsContinue: fields.expectation !== undefined && httpVersionMinor === 1,
+  };
+}
+
+function bodyFraming({ codings, length }: HeadFields): ParsedRequest['body'] {
+  if (codings === 1) return 'chunked';
+  return length === undefined ? 'none' : Number(length) || 'none';
+}
+
+function requestLineFault(req: IncomingMessage): TollgateError | undefined {
+  const { httpVersionMajor, httpVersionMinor, method = '' } = req;
+  // The parser knows 0.9, 1.0, 1.1 and 2.0, and the methods of RTSP.
+  if (
+    httpVersionMajor !== 1 ||
+    (httpVersionMinor === 0 && isOtherProtocol(req)) ||
+    !KNOWN_METHODS.has(method)
+  ) {
+    return new TollgateError('http_version_not_supported', 'Only HTTP/1.0 and HTTP/1.1 are understood.');
+  }
+  return method === 'TRACE' || method === 'CONNECT' ? neverForwarded(method) : undefined;
+}
+
+const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
+
+/** The fields of a head that decide how it is read, and how often each was there. */
+interface HeadFields {
+  hosts: number;
+  host: string | undefined;
+  length: string | undefined;
+  codings: number;
+  coding: string;
+  expectation: string | undefined;
+  credentials: number;
+  apiKeys: number;
+  isLoop: boolean;
+  /** Of all field lines. */
+  bytes: number;
+}
+
+/** Longest head, in bytes: request line and all fields. */
+export const HEAD_LIMIT_BYTES = 16 * 1024;
+/** Most headers of a request. */
+export const MAX_HEADERS = 200;
+/** Of a field line besides name and value: colon, space, CR and LF. */
+const LINE_BYTES = 4;
+
+/** One pass over all fields. */
+function readFields(raw: readonly string[]): HeadFields {
+  const fields: HeadFields = {
+    hosts: 0,
+    host: undefined,
+    length: undefined,
+    codings: 0,
+    coding: '',
+    expectation: undefined,
+    credentials: 0,
+    apiKeys: 0,
+    isLoop: false,
+    bytes: 0,
+  };
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    fields.bytes += name.length + value.length + LINE_BYTES;
+    // The length alone rules out most header names.
+    if (DECISIVE_LENGTHS[name.length] === true) readField(fields, name.toLowerCase(), value);
+  }
+  return fields;
+}
+
+function readField(fields: HeadFields, name: string, value: string): void {
+  switch (name) {
+    case 'host':
+      fields.hosts += 1;
+      fields.host = value;
+      break;
+    case 'content-length':
+      fields.length = joined(fields.length, value);
+      break;
+    case 'transfer-encoding':
+      fields.codings += 1;
+      fields.coding = value;
+      break;
+    case 'expect':
+      fields.expectation = joined(fields.expectation, value);
+      break;
+    case 'authorization':
+      fields.credentials += 1;
+      break;
+    case 'x-api-key':
+      fields.apiKeys += 1;
+      break;
+    case 'via':
+      fields.isLoop ||= namesUs(value);
+      break;
+  }
+}
+
+const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 }, (_, length) =>
+  ['via', 'host', 'expect', 'x-api-key', 'authorization', 'content-length', 'transfer-encoding'].some(
+    (name) => name.length === length,
+  )
+    ? true
+    : undefined,
+);
+
+function repetitionFault({ hosts, credentials, apiKeys, isLoop }: HeadFields): TollgateError | undefined {
+  if (isLoop) {
+    return new TollgateError('loop_detected', 'The request has passed through this gateway before.');
+  }
+  if (hosts > 1) return bad('There is more than one Host field.');
+  if (credentials > 1) return bad('There is more than one Authorization field.');
+  if (apiKeys > 1) return bad('There is more than one x-api-key field.');
+  return undefined;
+}
+
+const DIGITS = /^\d{1,16}$/;
+
+function framingFault(fields: HeadFields, minor: number): TollgateError | undefined {
+  if (fields.length !== undefined && !DIGITS.test(fields.length)) return bad('Content-Length is malformed.');
+  if (fields.codings === 0) return undefined;
+  if (fields.length !== undefined) return bad('Content-Length and Transfer-Encoding exclude each other.');
+  if (minor === 0) return bad('HTTP/1.0 has no Transfer-Encoding.');
+  if (fields.codings > 1 || !is(fields.coding, 'chunked')) {
+    return new TollgateError('not_implemented', 'The only transfer coding understood is "chunked".');
+  }
+  return undefined;
+}
+
+function expectationFault(fields: HeadFields, minor: number): TollgateError | undefined {
+  // RFC 9110 section 10.1.1: in an HTTP/1.0 request the expectation is ignored.
+  if (fields.expectation === undefined || minor === 0 || is(fields.expectation, '100-continue'))
+    return undefined;
+  return new TollgateError('expectation_failed', 'The only expectation understood is "100-continue".');
+}
+
+/** `uri-host [":" port]` of RFC 9110 section 7.2, not empty; no `.` or `..`, which some take for directories. */
+const AUTHORITY = /^(?!.*\.\.|\.(?::|$))(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
+
+function isAuthority(value: string): boolean {
+  return AUTHORITY.test(value);
+}
+
+/** Whether one of the hops in a Via field is us: `[protocol/]version SP received-by [comment]`. */
+function namesUs(via: string): boolean {
+  return via.split(',').some(
+    (hop) =>
+      hop
+        .trim()
+        .split(/[ \t]+/)[1]
+        ?.toLowerCase() === VIA_NAME,
+  );
+}
+
+function is(text: string, lowerCase: string): boolean {
+  return text === lowerCase || text.toLowerCase() === lowerCase;
+}
+
+/** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
+}
+
+/** For heads of more than `HEAD_LIMIT_BYTES`. */
+export function headTooLarge(cause?: Error): TollgateError {
+  return new TollgateError('head_too_large', 'The head of the request is larger than 16 KiB.', cause);
+}
+
+function bad(sentence: string): TollgateError {
+  return new TollgateError('bad_request', sentence);
+}

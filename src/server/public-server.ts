@@ -1,0 +1,158 @@
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeader,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerOptions,
+} from 'node:http';
+import type { AddressInfo, ListenOptions, Socket } from 'node:net';
+import { checkNodeInternals } from '../http/node-internals.ts';
+import { RawHeadResponse } from '../http/raw-head-response.ts';
+import { ClientConnections } from './client-connections.ts';
+import { drain } from './drain.ts';
+import { MalformedInput } from './malformed-input.ts';
+import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parse-request.ts';
+import { serveInOrder } from './pipelining.ts';
+import { RequestRouter, type Routes } from './request-router.ts';
+import { StalledClients } from './stalled-clients.ts';
+import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
+
+/** Timeouts of client connections. Milliseconds. */
+export interface PublicServerTimeouts {
+  /** For a complete head, from the connection's or the request's first byte. */
+  readonly headMs: number;
+  /** For the next byte of a request's body, and for a client to take the next byte of a response. */
+  readonly idleMs: number;
+  /** For the next request on a connection. */
+  readonly keepAliveMs: number;
+}
+
+export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
+  headMs: 15_000,
+  idleMs: 30_000,
+  // Longer than the 60 s that load balancers commonly keep their connections, so that they close first.
+  keepAliveMs: 65_000,
+});
+
+/** What a port serves, and how. */
+export interface PublicServerOptions extends Pick<Routes, 'proxied' | 'management'> {
+  readonly timeouts?: PublicServerTimeouts;
+  /** Other processes listen on the same port: the system spreads the connections over them. */
+  readonly sharesPort?: boolean;
+  /** Called for each request that is rejected for its head, before anything else looks at it. */
+  readonly onRejected?: Routes['onRejected'];
+}
+
+/** How much longer an unused connection is kept than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */
+const KEEP_ALIVE_GRACE_MS = 1000;
+
+/** Where the system can't spread connections over several sockets of one port, Node's cluster module shares a single one. */
+const HAS_REUSE_PORT = process.platform === 'linux';
+
+/** The port for clients, none of which is trusted. */
+export interface PublicServer {
+  /** Resolves with the address that is listened on. Rejects when the port can't be had. */
+  listen(port: number, host: string): Promise<AddressInfo>;
+  /** From now on every response says `Connection: close`; connections and requests are taken as before. */
+  announceClose(): void;
+  /**
+   * Accepts no more connections; requests in progress get responses with `Connection: close`, and what is not done after `drainMs` is
+   * cut, upgraded connections included. A connection that carries no request is closed at once, or, if it has not had its first one yet, a
+   * second later: it may be under way. Resolves when no connection is left and every response has closed.
+   */
+  close(drainMs: number): Promise<void>;
+}
+
+/** The server of a port that untrusted clients reach. Every rejection is JSON, also where Node's own would be plain. */
+export function createPublicServer(options: PublicServerOptions): PublicServer {
+  const { timeouts = PUBLIC_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
+  const connections = new ClientConnections();
+  const router = new RequestRouter(
+    { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
+    connections,
+  );
+  const malformed = new MalformedInput(connections, (socket, error) => router.reject(socket, error));
+  const stalled = new StalledClients(
+    { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
+    connections,
+  );
+  const serve = serveInOrder((req, res) => router.serve(req, res));
+
+  const server = createServer(serverOptions(timeouts, connections), serve);
+  server.timeout = stalled.firstTimeoutMs;
+  // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  connections.watch(server);
+  server.on('checkContinue', serve);
+  server.on('checkExpectation', serve);
+  server.on('upgrade', (req, socket: Socket, firstBytes) => router.upgrade(req, socket, firstBytes));
+  server.on('connect', (_req, socket: Socket) => router.connect(socket));
+  server.on('timeout', (socket) => stalled.handle(socket));
+  server.on('clientError', (error: Error, socket: Socket) => malformed.handle(error, socket));
+
+  return {
+    listen: async (port, host) => {
+      await checkNodeInternals();
+      return listen(server, { port, host, reusePort: sharesPort && HAS_REUSE_PORT });
+    },
+    announceClose: () => {
+      connections.isClosing = true;
+    },
+    close: (drainMs) => {
+      connections.isClosing = true;
+      return drain(server, connections.open, {
+        drainMs,
+        closeUpgrades: () => options.proxied?.closeUpgrades(),
+      });
+    },
+  };
+}
+
+function serverOptions(
+  timeouts: PublicServerTimeouts,
+  connections: ClientConnections,
+): ServerOptions<typeof IncomingMessage, typeof RawHeadResponse> {
+  return {
+    ServerResponse: responseClass(connections),
+    maxHeaderSize: HEAD_LIMIT_BYTES,
+    requireHostHeader: false, // parseRequest does, with a JSON response
+    headersTimeout: timeouts.headMs,
+    requestTimeout: 0, // an upload may take as long as it makes progress
+    keepAliveTimeout: 0, // StalledClients keeps the times of a connection
+    connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
+    shouldUpgradeCallback: (req) => {
+      const isUpgrade = isWebSocketUpgrade(req);
+      if (!isUpgrade && mayLosePipelinedBytes(req)) connections.markLast(req);
+      return isUpgrade;
+    },
+    optimizeEmptyRequests: true,
+    noDelay: true,
+  };
+}
+
+type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
+
+/** Responses that say `Connection: close` once the port is closing, also when that began after the request. */
+function responseClass(connections: ClientConnections): typeof RawHeadResponse {
+  return class extends RawHeadResponse {
+    override writeHead(status: number, reason?: string | HeadFields, fields?: HeadFields): this {
+      if (connections.isClosing) this.shouldKeepAlive = false;
+      return typeof reason === 'string'
+        ? super.writeHead(status, reason, fields)
+        : super.writeHead(status, reason ?? fields);
+    }
+  };
+}
+
+function listen(server: Server, where: ListenOptions): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(where, () => {
+      server.off('error', reject);
+      const address = server.address();
+      if (address === null || typeof address === 'string') reject(new Error('The server has no address.'));
+      else resolve(address);
+    });
+  });
+}

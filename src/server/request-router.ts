@@ -1,0 +1,136 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { TollgateError } from '../errors.ts';
+import { hasOption } from '../http/connection-options.ts';
+import { cutConnection } from '../http/cut-connection.ts';
+import { lingerAfterResponse } from '../http/lingering-close.ts';
+import { neverForwarded } from '../http/method-not-allowed.ts';
+import { responseDue } from '../http/node-internals.ts';
+import type { ParsedRequest } from '../http/parsed-request.ts';
+import type { RawHeadResponse } from '../http/raw-head-response.ts';
+import { rejectAndClose, rejectOnSocket } from '../http/send-error.ts';
+import type { ClientConnections } from './client-connections.ts';
+import { parseRequest } from './parse-request.ts';
+import { isReservedInDisguise } from './request-target.ts';
+import { isReserved } from './reserved-paths.ts';
+
+/** What handles the requests that are not for the management interface. It owns the response, and never throws. */
+interface ProxiedTraffic {
+  handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
+  /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. */
+  upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
+  /** Ends every upgraded connection. */
+  closeUpgrades(): void;
+}
+
+/** Where the requests of a port go. */
+export interface Routes {
+  /** Undefined: only the management interface is served, all paths are its own. */
+  readonly proxied?: ProxiedTraffic;
+  /** An Express app. Undefined: no path is reserved, everything is proxied. */
+  readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Called for each request that is rejected for its head, before anything else looks at it. */
+  readonly onRejected: (error: TollgateError) => void;
+  /** What `Keep-Alive` says. Milliseconds. */
+  readonly keepAliveMs: number;
+}
+
+/** Rejects ambiguous HTTP before anything else, then sends reserved paths to management and all others to the proxy. */
+export class RequestRouter {
+  readonly #routes: Routes;
+  readonly #connections: ClientConnections;
+
+  constructor(routes: Routes, connections: ClientConnections) {
+    this.#routes = routes;
+    this.#connections = connections;
+  }
+
+  serve(req: IncomingMessage, res: RawHeadResponse): void {
+    if (!this.#connections.mayServe(req)) return;
+    const head = this.#parse(req);
+    if (head instanceof TollgateError) {
+      this.#connections.abandon(req.socket);
+      this.#routes.onRejected(head);
+      rejectAndClose(res, head);
+      return;
+    }
+    this.#decideKeepAlive(req, res);
+    const { proxied, management } = this.#routes;
+    if (proxied === undefined || this.#isForManagement(head)) {
+      req.url = head.target;
+      management?.(req, res);
+    } else {
+      proxied.handle(req, res, head);
+    }
+  }
+
+  upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer): void {
+    // Node has taken its own listener away: a client that resets the connection would end the process.
+    socket.on('error', () => socket.destroy());
+    // Node has let go of the connection already: the responses before could not be sent in order, nor the rest be read after them.
+    if (responseDue(socket) !== undefined) {
+      cutConnection(socket);
+      return;
+    }
+    const head = this.#parse(req);
+    const error = head instanceof TollgateError ? head : upgradeError(req);
+    const { proxied } = this.#routes;
+    if (head instanceof TollgateError || error !== undefined) {
+      this.reject(socket, error);
+    } else if (proxied === undefined || this.#isForManagement(head)) {
+      this.reject(socket, new TollgateError('not_found', 'There is nothing to upgrade at this path.'));
+    } else {
+      proxied.upgrade(req, socket, firstBytes, head);
+    }
+  }
+
+  connect(socket: Socket): void {
+    // As with an upgrade.
+    socket.on('error', () => socket.destroy());
+    if (responseDue(socket) !== undefined) cutConnection(socket);
+    else this.reject(socket, neverForwarded('CONNECT'));
+  }
+
+  /** Sends an error where there is no response object, only the socket, and closes the connection. */
+  reject(socket: Socket, error: TollgateError | undefined): void {
+    if (error !== undefined) this.#routes.onRejected(error);
+    rejectOnSocket(socket, error);
+  }
+
+  #isForManagement({ path }: ParsedRequest): boolean {
+    return this.#routes.management !== undefined && isReserved(path);
+  }
+
+  #parse(req: IncomingMessage): ParsedRequest | TollgateError {
+    const head = parseRequest(req);
+    if (this.#routes.management === undefined || head instanceof TollgateError || !isReservedInDisguise(head))
+      return head;
+    return new TollgateError('not_found', 'There is nothing at this path.');
+  }
+
+  #decideKeepAlive(req: IncomingMessage, res: RawHeadResponse): void {
+    res.announceKeepAlive(this.#routes.keepAliveMs);
+    // Set here as well because Express replaces the methods of its responses.
+    if (this.#connections.isClosing) res.shouldKeepAlive = false;
+    if (req.httpVersionMinor === 0) decideForOldClient(req, res);
+    if (req.headers.upgrade !== undefined && this.#connections.isLast(req)) {
+      res.shouldKeepAlive = false;
+      lingerAfterResponse(req.socket);
+    }
+  }
+}
+
+/** HTTP/1.0: a connection is kept only on demand, and no response is chunked. Node would chunk it if `TE` asks for that. */
+function decideForOldClient({ headers }: IncomingMessage, res: ServerResponse): void {
+  const isKept = hasOption(headers.connection, 'keep-alive') && !hasOption(headers.connection, 'close');
+  if (!isKept) res.shouldKeepAlive = false;
+  res.useChunkedEncodingByDefault = false;
+}
+
+function upgradeError(req: IncomingMessage): TollgateError | undefined {
+  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) {
+    return new TollgateError('bad_request', 'An upgrade must not have a body.');
+  }
+  if (req.method !== 'GET') return new TollgateError('bad_request', 'A WebSocket upgrade must be a GET.');
+  return undefined;
+}

@@ -1,0 +1,91 @@
+import { TollgateError } from '../errors.ts';
+import type { RequestTarget } from '../http/parsed-request.ts';
+import { isReserved } from './reserved-paths.ts';
+
+/**
+ * Reads a request target in origin or absolute form. The response is a `TollgateError` for everything else, for a path that a
+ * backend could read in another way than it is written (dot segments, backslashes, control characters, bad percent-encoding: also
+ * when they are percent-encoded).
+ */
+export function readTarget(raw: string): RequestTarget | TollgateError {
+  if (raw.length > TARGET_LIMIT_BYTES) {
+    return new TollgateError('target_too_long', 'The request target is longer than 8 KiB.');
+  }
+  if (raw.charCodeAt(0) === SLASH) return fromOriginForm(raw, undefined);
+  const absolute = ABSOLUTE_FORM.exec(raw);
+  if (absolute === null) return reject('The request target must be a path.');
+  const [, authority = '', rest = ''] = absolute;
+  return fromOriginForm(rest.startsWith('/') ? rest : `/${rest}`, authority);
+}
+
+/** Longest request target. Bytes. */
+const TARGET_LIMIT_BYTES = 8 * 1024;
+const SLASH = 0x2f;
+const PERCENT = 0x25;
+const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/i;
+const BAD_PERCENT = /%(?![0-9A-Fa-f]{2})/;
+const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
+const SLASHES = /\/{2,}/g;
+
+/** What makes a second look necessary; most paths have none of it. */
+const SUSPICIOUS = /[%\\]|\/[./]/;
+
+function fromOriginForm(target: string, authority: string | undefined): RequestTarget | TollgateError {
+  if (target.includes('#')) return reject('The request target must not have a fragment.');
+  const queryAt = target.indexOf('?');
+  const path = queryAt === -1 ? target : target.slice(0, queryAt);
+  if (!SUSPICIOUS.test(path)) return { target, path, decodedPath: undefined, authority };
+  if (BAD_PERCENT.test(path))
+    return reject('The path has a percent sign that is not followed by two digits.');
+  const decodedPath = decodeBytes(path);
+  return decodedFault(decodedPath) ?? { target, path, decodedPath, authority };
+}
+
+function decodedFault(decoded: string): TollgateError | undefined {
+  if (decoded.includes('\\') || hasControl(decoded))
+    return reject('The path has a backslash or a control character.');
+  if (DOT_SEGMENT.test(decoded)) return reject('The path has a "." or ".." segment.');
+  return undefined;
+}
+
+/**
+ * Whether a path that `readTarget` let through is another spelling of a reserved path: one that a backend could take for it, and that
+ * the gateway does not.
+ */
+export function isReservedInDisguise({
+  path,
+  decodedPath,
+}: Pick<RequestTarget, 'path' | 'decodedPath'>): boolean {
+  return decodedPath !== undefined && !isReserved(path) && isReserved(decodedPath.replace(SLASHES, '/'));
+}
+
+/** Each %XX, of which all are sound, as the one character with that code: which UTF-8 it may be does not matter here. */
+function decodeBytes(path: string): string {
+  if (!path.includes('%')) return path;
+  const bytes = Buffer.from(path, 'latin1');
+  let length = 0;
+  for (let i = 0; i < bytes.length; i += 1) {
+    const byte = bytes[i] ?? 0;
+    bytes[length] = byte === PERCENT ? hexDigit(bytes[i + 1]) * 16 + hexDigit(bytes[i + 2]) : byte;
+    if (byte === PERCENT) i += 2;
+    length += 1;
+  }
+  return bytes.toString('latin1', 0, length);
+}
+
+/** The value of the ASCII hex digit `code`. */
+function hexDigit(code = 0): number {
+  return code <= 0x39 ? code - 0x30 : (code | 0x20) - 0x57;
+}
+
+function hasControl(text: string): boolean {
+  for (let i = 0; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code < 0x20 || code === 0x7f) return true;
+  }
+  return false;
+}
+
+function reject(sentence: string): TollgateError {
+  return new TollgateError('bad_request', sentence);
+}

@@ -1,0 +1,60 @@
+import type { Socket } from 'node:net';
+import { TollgateError } from '../errors.ts';
+import { cutConnection } from '../http/cut-connection.ts';
+import { errorResponse } from '../http/error-responses.ts';
+import { responseDue } from '../http/node-internals.ts';
+import { RawHeadResponse } from '../http/raw-head-response.ts';
+import { sendError } from '../http/send-error.ts';
+import type { ClientConnections } from './client-connections.ts';
+import { IdleTimeouts } from './idle-timeouts.ts';
+
+/** How long a connection may be idle. Milliseconds. */
+export interface IdleLimits {
+  /** While a request or a response is on its way. */
+  readonly activeMs: number;
+  /** Between requests. */
+  readonly unusedMs: number;
+}
+
+/** Ends connections on which nothing moves. */
+export class StalledClients {
+  /** The timeout that sockets begin with. Milliseconds. */
+  readonly firstTimeoutMs: number;
+  readonly #limits: IdleLimits;
+  readonly #connections: ClientConnections;
+  readonly #idle: IdleTimeouts;
+
+  constructor(limits: IdleLimits, connections: ClientConnections) {
+    this.firstTimeoutMs = Math.min(limits.activeMs, limits.unusedMs);
+    this.#limits = limits;
+    this.#connections = connections;
+    this.#idle = new IdleTimeouts(this.firstTimeoutMs);
+  }
+
+  /** For the server's `timeout`. */
+  handle(socket: Socket): void {
+    const due = responseDue(socket);
+    const isUnused = due === undefined && socket.bytesWritten > 0;
+    if (!this.#idle.isIdleFor(socket, isUnused ? this.#limits.unusedMs : this.#limits.activeMs)) return;
+    const isBeingServed = !this.#connections.isAbandoned(socket) && !socket.writableEnded;
+    // Where nothing is due, or nothing is read any more, a client that does not close the connection is cut off.
+    if (due instanceof RawHeadResponse && isBeingServed) endStalled(due, socket);
+    else cutConnection(socket);
+  }
+}
+
+/**
+ * Nothing moved while a response is due. The client is at fault when it does not take what was written, or does not send what it
+ * announced; otherwise the backend is being waited for, which has its own deadline.
+ */
+function endStalled(due: RawHeadResponse, socket: Socket): void {
+  const { req } = due;
+  if (socket.writableLength > 0) {
+    cutConnection(socket);
+  } else if (!req.complete && !req.isPaused()) {
+    const error = new TollgateError('request_timeout', 'The request body did not arrive in time.');
+    if (due.headersSent) cutConnection(socket);
+    else if (due.owner !== undefined) due.owner.reject(error);
+    else sendError(due, errorResponse(error));
+  }
+}

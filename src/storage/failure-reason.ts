@@ -1,0 +1,83 @@
+/** What a system or a TLS error means, for the operator who set the address. */
+const BY_CODE: Readonly<Record<string, string>> = {
+  ECONNREFUSED: 'connection refused: nothing listens at that address and port',
+  ECONNRESET: 'connection reset by the other side',
+  EPIPE: 'connection closed by the other side',
+  ETIMEDOUT: 'no connection in time',
+  EHOSTUNREACH: 'host not reachable',
+  ENETUNREACH: 'network not reachable',
+  ENOTFOUND: 'host name not found',
+  EAI_AGAIN: 'host name could not be looked up',
+  SELF_SIGNED_CERT_IN_CHAIN: 'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
+  DEPTH_ZERO_SELF_SIGNED_CERT:
+    'certificate is not trusted: it is self-signed, NODE_EXTRA_CA_CERTS can name it',
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE:
+    'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY:
+    'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
+  UNABLE_TO_GET_ISSUER_CERT: 'certificate is not trusted: NODE_EXTRA_CA_CERTS adds an authority of your own',
+  CERT_HAS_EXPIRED: 'certificate has expired',
+  CERT_NOT_YET_VALID: 'certificate is not valid yet: are the clocks right?',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'certificate names another host than the URL',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'the port does not speak TLS',
+  EPROTO: 'the port does not speak TLS',
+};
+
+/**
+ * SQLSTATEs whose message names nothing but roles, databases and tables: 28 and 3D log-in, 42501 rights, 53 out of resources, 57 shut down or starting,
+ * 25006 read-only, 42P01 and 3F000 missing tables.
+ */
+const TOLD_STATE = /^(?:28...|3D...|42501|53...|57...|25006|42P01|3F000)$/;
+
+/** What Redis says by the first word of an error. */
+const BY_WORD: Readonly<Record<string, string>> = {
+  WRONGPASS: 'wrong user name or password',
+  NOAUTH: 'a password is required, and none is in the URL',
+  NOPERM: 'the user lacks a right: docs/settings.md has the ones that it needs',
+  LOADING: 'Redis is still loading its data',
+  MASTERDOWN: 'the replica has lost its master',
+  CLUSTERDOWN: 'the cluster is down',
+  READONLY: 'the server is a replica, and only read',
+  OOM: 'Redis is out of memory',
+  MISCONF: 'Redis can not write to its disk',
+};
+
+/** The clients' own errors, which have no code. */
+const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
+  [/does not support SSL/, 'the server does not speak TLS'],
+  [/timeout|timed out/i, 'no response in time'],
+  [/terminated|Connection is closed|Stream isn't writeable/, 'not connected'],
+  [/All sentinels are unreachable/, 'no sentinel responds'],
+  [/Failed to refresh slots cache/, 'no node of the cluster responds'],
+  [/without any password configured/, 'a password is in the URL, and the server has none'],
+];
+
+/**
+ * Why a store is not available, in words that help, for the log and readiness: never for a client. Holds no secret and no value: only what is
+ * listed here, and of Postgres' own messages those that can name nothing else than roles, databases and tables.
+ */
+export function failureReason(error: unknown): string {
+  const chain = causesOf(error);
+  for (const cause of chain) {
+    const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+    const said = BY_CODE[code] ?? BY_WORD[cause.message.split(' ', 1)[0] ?? ''];
+    if (said !== undefined) return said;
+    if (TOLD_STATE.test(code)) return cause.message.replaceAll('"', '');
+  }
+  for (const { message } of chain) {
+    const said = BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1];
+    if (said !== undefined) return said;
+  }
+  return 'not available';
+}
+
+/** The error and what caused it, the innermost last. A chain that leads back to itself ends. */
+function causesOf(error: unknown): readonly Error[] {
+  const chain: Error[] = [];
+  let next = error;
+  while (next instanceof Error && !chain.includes(next)) {
+    chain.push(next);
+    next = next.cause ?? ('lastNodeError' in next ? next.lastNodeError : undefined);
+  }
+  return chain;
+}

@@ -1,0 +1,217 @@
+import { sql } from 'kysely';
+import { KEY_LAYOUT, type UsageBatch } from '../../usage/live-usage.ts';
+import type { ApplyOutcome } from '../../usage/usage-history.ts';
+import { MAX_CUSTOMERS, MAX_ENDPOINTS } from '../../usage/usage-names.ts';
+import {
+  addCounts,
+  addUnder,
+  type Counts,
+  noCounts,
+  totalsOf,
+  type UsageSlice,
+} from '../../usage/usage-slice.ts';
+import { addNames, type NamedList } from './add-usage-names.ts';
+import type { RecordsDatabase } from './records-database.ts';
+import { ADD_TOTALS, addRows, totalsArrays, type UsageRow } from './usage-rows.ts';
+
+/** Keys whose rows share statements. */
+const KEYS_AT_ONCE = 256;
+
+/** What a batch adds to one key. */
+interface KeyAddition {
+  readonly keyId: string;
+  readonly slices: readonly UsageSlice[];
+}
+
+/**
+ * Adds a batch within the transaction `db`: first its id, whose row lock lets one transaction at a time add to a shard, then a handful of
+ * statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids; what belongs to a key that
+ * is gone is dropped.
+ */
+export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): Promise<ApplyOutcome> {
+  const lastId = await (batch.source === KEY_LAYOUT ? claimKeyBatch(db, batch) : claimShardBatch(db, batch));
+  if (lastId !== undefined) return { kind: lastId === batch.id ? 'applied_before' : 'outdated' };
+  await noteWriters(db, batch);
+  await preferIndexes(db);
+  const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
+    .map(([keyId, slices]) => ({ keyId, slices }))
+    .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
+  let requestsDropped = 0;
+  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
+    requestsDropped += await addKeys(db, keys.slice(start, start + KEYS_AT_ONCE), batch.source);
+  }
+  return { kind: 'applied', requestsDropped };
+}
+
+/** Makes the batch's id the last one of its source. Resolves with the last id where it is not below. */
+async function claimShardBatch(
+  db: RecordsDatabase,
+  { shard, source, id }: UsageBatch,
+): Promise<number | undefined> {
+  const { numAffectedRows } = await sql`
+    INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at) VALUES (${shard}, ${source}, ${id}, now())
+    ON CONFLICT (shard, source) DO UPDATE SET last_batch = excluded.last_batch, moved_at = excluded.moved_at
+    WHERE stored.last_batch < excluded.last_batch`.execute(db);
+  if (numAffectedRows === 1n) return undefined;
+  const { rows } = await sql<{ last_batch: number }>`
+    SELECT last_batch FROM usage_shards WHERE shard = ${shard} AND source = ${source}`.execute(db);
+  return rows[0]?.last_batch;
+}
+
+/** The same for a batch of one key, with the id that version 0.1 compares too. One of a key that is gone is as good as applied. */
+async function claimKeyBatch(db: RecordsDatabase, { id, slices }: UsageBatch): Promise<number | undefined> {
+  const keyId = slices[0]?.keyId;
+  const { numAffectedRows } = await sql`
+    INSERT INTO usage_totals AS stored (key_id, last_batch, requests, successful, forwarded, forwarded_us)
+    SELECT id, ${id}, 0, 0, 0, 0 FROM consumer_keys WHERE id = ${keyId} FOR KEY SHARE
+    ON CONFLICT (key_id) DO UPDATE SET last_batch = excluded.last_batch
+    WHERE stored.last_batch < excluded.last_batch`.execute(db);
+  if (numAffectedRows === 1n) return undefined;
+  const { rows } = await sql<{ last_batch: number }>`
+    SELECT last_batch FROM usage_totals WHERE key_id = ${keyId}`.execute(db);
+  return rows[0]?.last_batch ?? id;
+}
+
+async function noteWriters(db: RecordsDatabase, { shard, writers }: UsageBatch): Promise<void> {
+  if (writers.size === 0) return;
+  await sql`
+    INSERT INTO usage_writers AS stored (shard, writer, last_sequence, moved_at)
+    SELECT ${shard}, writer, last_sequence, now()
+    FROM unnest(${[...writers.keys()]}::text[], ${[...writers.values()]}::bigint[]) AS added (writer, last_sequence)
+    ON CONFLICT (shard, writer) DO UPDATE SET last_sequence = excluded.last_sequence, moved_at = excluded.moved_at
+    WHERE stored.last_sequence < excluded.last_sequence`.execute(db);
+}
+
+/**
+ * For this transaction. A few hundred rows are looked up in tables that have many: as long as these are middling, the planner would
+ * rather read them whole, for each chunk of keys again.
+ */
+async function preferIndexes(db: RecordsDatabase): Promise<void> {
+  await sql`SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`.execute(
+    db,
+  );
+}
+
+/** Resolves with the requests that were dropped because their key is gone. */
+async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source: string): Promise<number> {
+  const plans = await lockKeys(db, keys);
+  const present = keys.filter(({ keyId }) => plans.has(keyId));
+  const sizes = await addTotals(db, present);
+  const endpoints = await addNames(db, 'usage_by_endpoint', present.map(listOf('endpoints')), {
+    sizeOf: (keyId) => sizes.get(keyId)?.endpoints ?? 0,
+    cap: MAX_ENDPOINTS,
+  });
+  const customers = await addNames(db, 'usage_by_customer', present.map(listOf('customers')), {
+    sizeOf: (keyId) => sizes.get(keyId)?.customers ?? 0,
+    cap: MAX_CUSTOMERS,
+  });
+  await growLists(db, endpoints.grown, customers.grown);
+  const slices = present.flatMap((key) => key.slices);
+  // The version before did not say which plan applied.
+  const planOf = ({ keyId, planId }: UsageSlice) =>
+    source === KEY_LAYOUT ? (plans.get(keyId) ?? 'default') : planId;
+  await addRows(db, 'usage_hours', hourRows(slices, planOf));
+  await addRows(db, 'usage_endpoint_days', dayRows(slices, 'endpoints', planOf, endpoints.placeOf));
+  await addRows(db, 'usage_customer_days', dayRows(slices, 'customers', planOf, customers.placeOf));
+  const gone = keys.filter(({ keyId }) => !plans.has(keyId)).flatMap((key) => key.slices);
+  return gone.reduce((sum, slice) => sum + totalsOf(slice).requests, 0);
+}
+
+/** Resolves with the keys that exist and their own plans; they can't be deleted until the transaction ends. */
+async function lockKeys(
+  db: RecordsDatabase,
+  keys: readonly KeyAddition[],
+): Promise<ReadonlyMap<string, string | null>> {
+  const { rows } = await sql<{ id: string; plan_id: string | null }>`
+    SELECT id, plan_id FROM consumer_keys WHERE id = ANY (${keys.map(({ keyId }) => keyId)}::text[])
+    ORDER BY id FOR KEY SHARE`.execute(db);
+  return new Map(rows.map((row) => [row.id, row.plan_id]));
+}
+
+/** Resolves with how many names each key's lists have. */
+async function addTotals(
+  db: RecordsDatabase,
+  keys: readonly KeyAddition[],
+): Promise<ReadonlyMap<string, { readonly endpoints: number; readonly customers: number }>> {
+  if (keys.length === 0) return new Map();
+  const totals = keys.map(({ slices }) => {
+    const sum = noCounts();
+    for (const slice of slices) addCounts(sum, totalsOf(slice));
+    return sum;
+  });
+  const lastUses = keys.map(({ slices }) => Math.max(...slices.map((slice) => slice.lastUsedAtS)));
+  const { rows } = await sql<{ key_id: string; endpoints: number; customers: number }>`
+    INSERT INTO usage_totals AS stored (key_id, last_used_at, requests, successful, forwarded, forwarded_us)
+    SELECT key_id, to_timestamp(last_used_at), requests, successful, forwarded, forwarded_us FROM unnest(
+      ${keys.map(({ keyId }) => keyId)}::text[], ${lastUses}::double precision[], ${totalsArrays(totals)}
+    ) AS added (key_id, last_used_at, requests, successful, forwarded, forwarded_us)
+    ON CONFLICT (key_id) DO UPDATE SET
+      last_used_at = greatest(stored.last_used_at, excluded.last_used_at), ${ADD_TOTALS}
+    RETURNING key_id, endpoints, customers`.execute(db);
+  return new Map(rows.map((row) => [row.key_id, row]));
+}
+
+async function growLists(
+  db: RecordsDatabase,
+  endpoints: ReadonlyMap<string, number>,
+  customers: ReadonlyMap<string, number>,
+): Promise<void> {
+  const keyIds = [...new Set([...endpoints.keys(), ...customers.keys()])];
+  if (keyIds.length === 0) return;
+  await sql`
+    UPDATE usage_totals AS stored SET
+      endpoints = stored.endpoints + grown.endpoints,
+      customers = stored.customers + grown.customers
+    FROM unnest(
+      ${keyIds}::text[],
+      ${keyIds.map((keyId) => endpoints.get(keyId) ?? 0)}::integer[],
+      ${keyIds.map((keyId) => customers.get(keyId) ?? 0)}::integer[]
+    ) AS grown (key_id, endpoints, customers)
+    WHERE stored.key_id = grown.key_id`.execute(db);
+}
+
+function listOf(list: 'endpoints' | 'customers'): (key: KeyAddition) => NamedList {
+  return ({ keyId, slices }) => {
+    const names = new Map<string, Counts>();
+    for (const slice of slices) for (const [name, counts] of slice[list]) addUnder(names, name, counts);
+    return { keyId, names };
+  };
+}
+
+function hourRows(slices: readonly UsageSlice[], planOf: (slice: UsageSlice) => string): readonly UsageRow[] {
+  const rows = slices.flatMap((slice) =>
+    [...slice.hours].map(([hour, counts]) => ({
+      key: [slice.keyId, new Date(hour * 3_600_000).toISOString(), planOf(slice)],
+      counts,
+    })),
+  );
+  return summed(rows);
+}
+
+function dayRows(
+  slices: readonly UsageSlice[],
+  list: 'endpoints' | 'customers',
+  planOf: (slice: UsageSlice) => string,
+  placeOf: (keyId: string, name: string) => string,
+): readonly UsageRow[] {
+  const rows = slices.flatMap((slice) => {
+    const day = new Date(slice.day * 86_400_000).toISOString().slice(0, 10);
+    return [...slice[list]].map(([name, counts]) => ({
+      key: [slice.keyId, day, planOf(slice), placeOf(slice.keyId, name)],
+      counts,
+    }));
+  });
+  return summed(rows);
+}
+
+/** A statement must not change a row twice. */
+function summed(rows: readonly UsageRow[]): readonly UsageRow[] {
+  const sums = new Map<string, { readonly key: readonly string[]; readonly counts: Counts }>();
+  for (const { key, counts } of rows) {
+    const id = key.join('\t');
+    const sum = sums.get(id) ?? { key, counts: noCounts() };
+    addCounts(sum.counts, counts);
+    sums.set(id, sum);
+  }
+  return [...sums.values()];
+}

@@ -1,0 +1,92 @@
+import type { Selectable } from 'kysely';
+import { StoreUnavailable } from '../../errors.ts';
+import type { KeySnapshot, PlanSnapshot } from '../../keys/consumer-key.ts';
+import type { AdditionalLimit, PlanCost } from '../../plans/plan.ts';
+import type { PlanSnapshots } from '../../plans/plan-snapshots.ts';
+import type { ConsumerKeysTable } from './consumer-keys-table.ts';
+import type { RecordsDatabase } from './records-database.ts';
+
+/** The row of a snapshot: a key's columns, joined with the plan that applies (all null when none does). */
+export interface SnapshotRow
+  extends Pick<
+    Selectable<ConsumerKeysTable>,
+    'id' | 'enabled' | 'expires_at' | 'plan_id' | 'version' | 'overrides'
+  > {
+  readonly applied_plan_id: string | null;
+  readonly applied_limit: number | null;
+  readonly applied_period: string | null;
+  readonly applied_version: number | null;
+  readonly applied_additional_limits: readonly AdditionalLimit[] | null;
+  readonly applied_costs: readonly PlanCost[] | null;
+}
+
+/** How snapshots are made. */
+export interface SnapshotOptions {
+  /** The plan of keys that have none of their own; null = unlimited. */
+  readonly defaultPlanId: string | null;
+  readonly plans: PlanSnapshots;
+}
+
+/** Selects keys with the plan that applies: the key's own, else the one that `defaultPlanId` names. */
+export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | null) {
+  return db
+    .selectFrom('consumer_keys')
+    .leftJoin('plans', (join) =>
+      join.on((on) =>
+        on(
+          'plans.id',
+          '=',
+          on.fn.coalesce('consumer_keys.plan_id', on.cast<string | null>(on.val(defaultPlanId), 'text')),
+        ),
+      ),
+    )
+    .select([
+      'consumer_keys.id',
+      'consumer_keys.enabled',
+      'consumer_keys.expires_at',
+      'consumer_keys.plan_id',
+      'consumer_keys.version',
+      'consumer_keys.overrides',
+      'plans.id as applied_plan_id',
+      'plans.limit as applied_limit',
+      'plans.period as applied_period',
+      'plans.version as applied_version',
+      'plans.additional_limits as applied_additional_limits',
+      'plans.costs as applied_costs',
+    ]);
+}
+
+/**
+ * The snapshot that a row holds. Throws `StoreUnavailable` when a default plan is set but there is no such plan: a fault of the settings
+ * must not make keys unlimited, and it is over as soon as the plan is made.
+ */
+export function snapshotOfRow(row: SnapshotRow, { defaultPlanId, plans }: SnapshotOptions): KeySnapshot {
+  if (row.applied_plan_id === null && defaultPlanId !== null) {
+    throw new StoreUnavailable(
+      'postgres',
+      new Error(
+        `The default plan "${defaultPlanId}" does not exist: make it, or set DEFAULT_PLAN_ID to one that does.`,
+      ),
+    );
+  }
+  return {
+    keyId: row.id,
+    version: snapshotVersion(row.version, row.applied_version),
+    enabled: row.enabled,
+    expiresAtMs: row.expires_at?.getTime() ?? null,
+    plan: planOf(row, plans),
+  };
+}
+
+/** `KeySnapshot.version`, from the key's version and that of the plan that applies; null for no plan. */
+export function snapshotVersion(keyVersion: number, planVersion: number | null): string {
+  return `${keyVersion}.${planVersion ?? 0}`;
+}
+
+function planOf(row: SnapshotRow, plans: PlanSnapshots): PlanSnapshot | null {
+  const { applied_plan_id: id, applied_limit: limit, applied_period: period, overrides } = row;
+  if (id === null || limit === null || period === null) return null;
+  const additionalLimits = row.applied_additional_limits ?? [];
+  const costs = row.applied_costs ?? [];
+  return { id, limits: plans.limitsOf({ id, limit, period, additionalLimits, costs }, overrides) };
+}

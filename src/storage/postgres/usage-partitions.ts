@@ -1,0 +1,102 @@
+import { sql } from 'kysely';
+import type { UsageRetention } from '../../usage/usage-history.ts';
+import type { RecordsDatabase } from './records-database.ts';
+
+/** The tables that are partitioned by month, and the column that they are partitioned by. */
+const PARTITIONED = { usage_hours: 'hour', usage_endpoint_days: 'day', usage_customer_days: 'day' } as const;
+
+/** For the short locks on the whole table: reads and writes must not queue up behind them. */
+const LOCK_TIMEOUT = '2s';
+
+/** A month of UTC; its name is as in `usage_hours_2026_11`. */
+interface Month {
+  readonly name: string;
+  readonly startsAt: Date;
+  readonly endsAt: Date;
+}
+
+/**
+ * Makes the partitions of this month and the next, and drops those of which nothing is to be kept. A row for which there was no partition
+ * is in the default one, from which old rows are deleted.
+ */
+export async function rotateUsagePartitions(db: RecordsDatabase, retention: UsageRetention): Promise<void> {
+  const months = [monthOf(retention.nowMs, 0), monthOf(retention.nowMs, 1)];
+  for (const [table, column] of Object.entries(PARTITIONED)) {
+    const sinceMs = table === 'usage_hours' ? retention.hoursSinceMs : retention.daysSinceMs;
+    const present = await partitionsOf(db, table);
+    for (const month of months) {
+      if (!present.includes(`${table}_${month.name}`)) await createPartition(db, table, column, month);
+    }
+    for (const partition of present) {
+      const endsAt = monthOfName(partition)?.endsAt.getTime() ?? Number.POSITIVE_INFINITY;
+      if (endsAt <= sinceMs) await dropPartition(db, partition);
+    }
+    await sql`DELETE FROM ${sql.table(`${table}_default`)}
+      WHERE ${sql.ref(column)} < ${new Date(sinceMs).toISOString()}::timestamptz`.execute(db);
+  }
+}
+
+async function partitionsOf(db: RecordsDatabase, table: string): Promise<readonly string[]> {
+  const { rows } = await sql<{ name: string }>`
+    SELECT inhrelid::regclass::text AS name FROM pg_inherits WHERE inhparent = ${table}::regclass`.execute(
+    db,
+  );
+  return rows.map(({ name }) => name);
+}
+
+/** Rows of the month that are in the default partition, because it was not made in time, move there. */
+async function createPartition(
+  db: RecordsDatabase,
+  table: string,
+  column: string,
+  { name, startsAt, endsAt }: Month,
+): Promise<void> {
+  const partition = `${table}_${name}`;
+  const rest = `${table}_default`;
+  const [from, to] = [`'${startsAt.toISOString()}'`, `'${endsAt.toISOString()}'`];
+  await withShortLocks(db, async (transaction, run) => {
+    // Another replica may do the same at this moment.
+    await run(`LOCK TABLE ${rest} IN SHARE ROW EXCLUSIVE MODE`);
+    if ((await partitionsOf(transaction, table)).includes(partition)) return;
+    await run(`CREATE TABLE ${partition} (LIKE ${table} INCLUDING ALL) WITH (fillfactor = 70)`);
+    await run(`WITH moved AS (DELETE FROM ${rest} WHERE ${column} >= ${from} AND ${column} < ${to} RETURNING *)
+      INSERT INTO ${partition} SELECT * FROM moved`);
+    await run(`ALTER TABLE ${table} ATTACH PARTITION ${partition} FOR VALUES FROM (${from}) TO (${to})`);
+  });
+}
+
+async function dropPartition(db: RecordsDatabase, partition: string): Promise<void> {
+  await withShortLocks(db, (_, run) => run(`DROP TABLE IF EXISTS ${partition}`));
+}
+
+/** A transaction of fixed statements. */
+async function withShortLocks(
+  db: RecordsDatabase,
+  work: (transaction: RecordsDatabase, run: (statement: string) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  await db.transaction().execute(async (transaction) => {
+    const run = async (statement: string) => void (await sql.raw(statement).execute(transaction));
+    await run(`SET LOCAL lock_timeout = '${LOCK_TIMEOUT}'`);
+    await work(transaction, run);
+  });
+}
+
+/** The month that is `later` months after the one of an instant. */
+function monthOf(instantMs: number, later: number): Month {
+  const instant = new Date(instantMs);
+  return monthAt(instant.getUTCFullYear(), instant.getUTCMonth() + later);
+}
+
+function monthOfName(partition: string): Month | undefined {
+  const match = /_(\d{4})_(\d{2})$/.exec(partition);
+  return match === null ? undefined : monthAt(Number(match[1]), Number(match[2]) - 1);
+}
+
+function monthAt(year: number, month: number): Month {
+  const startsAt = new Date(Date.UTC(year, month));
+  return {
+    name: startsAt.toISOString().slice(0, 7).replace('-', '_'),
+    startsAt,
+    endsAt: new Date(Date.UTC(year, month + 1)),
+  };
+}

@@ -1,0 +1,81 @@
+import type { ChangeFeed } from '../../../limiter/record-versions.ts';
+import type { RedisConnection } from '../connection.ts';
+import { CHANGES_CHANNEL } from '../key-names.ts';
+
+/** How often a quiet subscription is tried: a half-open socket is noticed only by writing to it. */
+const PING_INTERVAL_MS = 5000;
+
+/** Listens on `tg:changes` over a separate connection. */
+export class RedisChangeFeed implements ChangeFeed {
+  readonly #changed: ((keyId: string) => void)[] = [];
+  readonly #reset: (() => void)[] = [];
+  readonly #redis: RedisConnection;
+  readonly #ping: NodeJS.Timeout;
+  #isSubscribed = false;
+
+  /** Subscribes at once, and again whenever the connection was lost. */
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+    redis.on('message', (channel: string, keyId: string) => {
+      if (channel === CHANGES_CHANNEL) for (const changed of this.#changed) changed(keyId);
+    });
+    // The client subscribes again by itself, but only this response says from when on nothing is missed.
+    redis.on('ready', () => void this.#subscribe());
+    redis.on('close', () => this.#interrupted());
+    this.#ping = setInterval(() => void this.#tryConnection(), PING_INTERVAL_MS);
+    this.#ping.unref();
+  }
+
+  /** True while changes arrive: nothing published since the last `onReset` was missed. */
+  get isSubscribed(): boolean {
+    return this.#isSubscribed;
+  }
+
+  onChange(changed: (keyId: string) => void): void {
+    this.#changed.push(changed);
+  }
+
+  onReset(reset: () => void): void {
+    this.#reset.push(reset);
+  }
+
+  /** To be called when a connection may lead to another server, which may have missed changes. */
+  distrust(): void {
+    this.#tellReset();
+  }
+
+  /** Stops the timer; the connection is its owner's to close. */
+  stop(): void {
+    clearInterval(this.#ping);
+  }
+
+  async #subscribe(): Promise<void> {
+    try {
+      await this.#redis.subscribe(CHANGES_CHANNEL);
+      this.#isSubscribed = true;
+      this.#tellReset();
+    } catch {
+      // The connection broke: 'close' follows, then 'ready' and another attempt.
+    }
+  }
+
+  /** Caches miss changes from here on, so they are cleared once now and once when the feed is back. */
+  #interrupted(): void {
+    if (!this.#isSubscribed) return;
+    this.#isSubscribed = false;
+    this.#tellReset();
+  }
+
+  #tellReset(): void {
+    for (const reset of this.#reset) reset();
+  }
+
+  async #tryConnection(): Promise<void> {
+    if (this.#redis.status !== 'ready') return;
+    try {
+      await this.#redis.ping();
+    } catch {
+      // No response in time: the socket timeout closes the connection and 'close' is emitted.
+    }
+  }
+}

@@ -1,0 +1,102 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { RecordVersion, RecordVersions } from '../../../limiter/record-versions.ts';
+import type { RedisConnection } from '../connection.ts';
+import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../key-names.ts';
+import { LuaScript } from '../lua-script.ts';
+import { redisUnavailable } from '../redis-failure.ts';
+
+/** Milliseconds that a version or a tombstone is kept: longer than any replica's reload may take. */
+export const VERSION_KEPT_MS = '3600000';
+/** Milliseconds after which a mark lapses: longer than any write to the record store may take. */
+const MARK_KEPT_MS = '30000';
+/** Calls that are under way together; more would hold up the server and the memory of the replica. */
+const CHUNK_SIZE = 500;
+
+/** The shared versions as Redis strings; changes are published on `tg:changes`. */
+export class RedisRecordVersions implements RecordVersions {
+  readonly #redis: RedisConnection;
+  readonly #markStale = new LuaScript(new URL('./markStale-1.lua', import.meta.url));
+  readonly #publishVersion = new LuaScript(new URL('./publishVersion-1.lua', import.meta.url));
+  readonly #retireKey = new LuaScript(new URL('./retireKey-1.lua', import.meta.url));
+  readonly #withdrawVersion = new LuaScript(new URL('./withdrawVersion-1.lua', import.meta.url));
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+  }
+
+  async markStale(keyIds: readonly string[]): Promise<void> {
+    await inChunks(keyIds, (keyId) => this.#markStale.run(this.#redis, [versionKey(keyId), MARK_KEPT_MS]));
+  }
+
+  async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
+    await outlive(
+      await inChunks(versions, async ({ keyId, version }) => {
+        await this.#publish(keyId);
+        const keyAndArguments = [versionKey(keyId), version, VERSION_KEPT_MS, MARK_KEPT_MS];
+        return this.#publishVersion.run(this.#redis, keyAndArguments);
+      }),
+    );
+  }
+
+  async retire(keyId: string, windowNames: readonly string[] = []): Promise<void> {
+    await this.#publish(keyId);
+    const leftMs = await this.#retireKey.run(this.#redis, [versionKey(keyId), VERSION_KEPT_MS]);
+    await this.#removeWindows(keyId, windowNames);
+    await outlive([leftMs]);
+  }
+
+  /** After the tombstone, so that nothing opens them again. Those of customers may be thousands. */
+  async #removeWindows(keyId: string, ofKey: readonly string[]): Promise<void> {
+    try {
+      const names = [...ofKey, ...(await this.#redis.zrange(customersKey(keyId), '0', '-1'))];
+      for (let start = 0; start < names.length; start += CHUNK_SIZE) {
+        await this.#redis.unlink(
+          names.slice(start, start + CHUNK_SIZE).map((name) => windowKey(keyId, name)),
+        );
+      }
+      await this.#redis.unlink(customersKey(keyId));
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async withdraw({ keyId, version }: RecordVersion): Promise<void> {
+    await this.#publish(keyId);
+    await this.#withdrawVersion.run(this.#redis, [versionKey(keyId), version]);
+  }
+
+  /**
+   * Called before the version is written, while the mark makes every copy stale: once the reply to that write is here, the server has
+   * sent the message to all subscribers, so none repeats an old rejection after the change is acknowledged. If the message came last, a
+   * server that stops halfway through its subscribers would leave some with old rejections for a moment.
+   */
+  async #publish(keyId: string): Promise<void> {
+    try {
+      await this.#redis.publish(CHANGES_CHANNEL, keyId);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+/** Client-side pipelining: the calls of a chunk are written one after the other and take one round trip. */
+async function inChunks<Item>(
+  items: readonly Item[],
+  call: (item: Item) => Promise<unknown>,
+): Promise<readonly unknown[]> {
+  const replies: unknown[] = [];
+  for (let start = 0; start < items.length; start += CHUNK_SIZE) {
+    replies.push(...(await Promise.all(items.slice(start, start + CHUNK_SIZE).map(call))));
+  }
+  return replies;
+}
+
+/**
+ * Waits until no replica repeats a rejection from before the change. Most have forgotten it with the message, but one whose subscription
+ * is slow or was cut has not. No wait for a key that was not limited within the last second.
+ */
+async function outlive(repliesMs: readonly unknown[]): Promise<void> {
+  let longestMs = 0;
+  for (const reply of repliesMs) longestMs = Math.max(longestMs, Number(reply));
+  if (longestMs > 0) await wait(longestMs);
+}

@@ -1,0 +1,195 @@
+import { NotCounted } from '../../../limiter/not-counted.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { DeadlineQueue, type Due } from '../../../platform/deadline-queue.ts';
+import { PauseDetector } from '../../../platform/pause-detector.ts';
+import type { LuaScript } from '../lua-script.ts';
+import { safeRedisError } from '../redis-failure.ts';
+import { callDecision, type DecisionCallback } from './call-batcher.ts';
+import { type DecisionReply, serverTimeOf, TOO_LATE } from './decision-reply.ts';
+import type { DecisionRoute, DecisionRoutes } from './server-routing.ts';
+
+/** A requested decision. */
+export interface DecisionRequest {
+  readonly keyId: string;
+  readonly keys: readonly string[];
+  /** The words of the script's ARGV but the first, which is the deadline. */
+  readonly words: string;
+  /** Windows in the reply. */
+  readonly windows: number;
+}
+
+/** Called exactly once, with either the failure (`NotCounted` where that is certain) or what the script returned, and the time that it took. */
+export type CallEnded = (error: Error | null, reply: DecisionReply | undefined, tookMs: number) => void;
+
+interface Call extends Due<Call> {
+  readonly asked: DecisionRequest;
+  readonly ended: CallEnded;
+  sentAt: number;
+  wasRedirected: boolean;
+  wasTooLate: boolean;
+  /** The last `dueAtMs` that was sent to the server. */
+  toldDueAtMs: number;
+  isOver: boolean;
+}
+
+/**
+ * Calls of the script `decideRequests`. Each ends within the timeout, and the server does not carry it out after that: the call
+ * carries its deadline by the server's clock. A call is sent again only if the server has said that it did nothing. Time in which this
+ * process did not run does not count: a call sent late, or a reply not read yet, is no failure of Redis.
+ */
+export class DecisionCalls {
+  readonly #routes: DecisionRoutes;
+  readonly #script: LuaScript;
+  readonly #clock: Clock;
+  readonly #timeoutMs: number;
+  /** Calls without a reply, by their deadline. */
+  readonly #open: DeadlineQueue<Call>;
+  readonly #pauses: PauseDetector;
+
+  constructor(
+    routes: DecisionRoutes,
+    script: LuaScript,
+    { clock, timeoutMs }: { readonly clock: Clock; readonly timeoutMs: number },
+  ) {
+    this.#routes = routes;
+    this.#script = script;
+    this.#clock = clock;
+    this.#timeoutMs = timeoutMs;
+    this.#pauses = new PauseDetector(
+      clock,
+      () => !this.#open.isEmpty,
+      (pausedMs) => this.#open.postpone(pausedMs),
+    );
+    this.#open = new DeadlineQueue(
+      clock,
+      (call) => this.#giveUp(call),
+      () => this.#pauses.look(),
+    );
+  }
+
+  /** Calls the script. */
+  call(asked: DecisionRequest, ended: CallEnded): void {
+    const route = this.#routes.routeOf(asked.keyId);
+    if (route === undefined) {
+      ended(new NotCounted('there is no connection to the Redis server of this key'), undefined, 0);
+      return;
+    }
+    const sentAt = this.#clock.monotonicMs();
+    const call: Call = {
+      asked,
+      dueAtMs: sentAt + this.#timeoutMs,
+      ended,
+      sentAt,
+      wasRedirected: false,
+      wasTooLate: false,
+      toldDueAtMs: 0,
+      isOver: false,
+      before: undefined,
+      after: undefined,
+    };
+    this.#pauses.watch(sentAt);
+    this.#open.add(call, sentAt);
+    this.#send(call, route);
+  }
+
+  #sendAgain(call: Call, route: DecisionRoute): void {
+    call.sentAt = this.#clock.monotonicMs();
+    this.#send(call, route);
+  }
+
+  #send(call: Call, route: DecisionRoute): void {
+    call.toldDueAtMs = call.dueAtMs;
+    const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
+    const { keys, words, windows } = call.asked;
+    const sent = { keys, words: `${deadlineMs} ${words}`, windows };
+    const onReply: DecisionCallback = (error, reply) => {
+      if (error) this.#failed(call, error);
+      else if (reply !== undefined) this.#replied(call, route, reply);
+      else
+        this.#end(
+          call,
+          new Error('Redis replied to a script call with something else than the script returns'),
+        );
+    };
+    if (route.callBatcher !== undefined) {
+      route.callBatcher.add(this.#script, sent, onReply);
+    } else {
+      route.hold();
+      callDecision(this.#script, route.target, sent, onReply);
+    }
+  }
+
+  #replied(call: Call, route: DecisionRoute, reply: DecisionReply): void {
+    const receivedAt = this.#clock.monotonicMs();
+    route.learn(serverTimeOf(reply), call.sentAt, receivedAt);
+    if (reply.numbers[reply.at] !== TOO_LATE) {
+      this.#end(call, null, receivedAt, reply);
+      return;
+    }
+    // The call was slow, or the server's clock was set forward (`learn` now knows by how much), or this process sent it late.
+    this.#pauses.look();
+    const mayTryAgain = !call.wasTooLate || call.toldDueAtMs !== call.dueAtMs;
+    const again =
+      mayTryAgain && !call.isOver && receivedAt < call.dueAtMs
+        ? this.#routes.routeOf(call.asked.keyId)
+        : undefined;
+    if (again === undefined) {
+      this.#end(call, new NotCounted('the call reached Redis too late'));
+      return;
+    }
+    call.wasTooLate = true;
+    this.#sendAgain(call, again);
+  }
+
+  #failed(call: Call, error: Error): void {
+    const { redirected } = this.#routes;
+    if (redirected !== undefined && !call.isOver) {
+      if (!call.wasRedirected && REDIRECTION.test(error.message)) {
+        call.wasRedirected = true;
+        this.#sendAgain(call, redirected);
+        return;
+      }
+      if (isSentAround(error)) {
+        // Servers that do not agree yet on where a slot is. They will, and nothing was done: there is time until the call's deadline.
+        setTimeout(() => {
+          if (!call.isOver) this.#sendAgain(call, redirected);
+        }, DISAGREEMENT_MS);
+        return;
+      }
+    }
+    const safe = safeRedisError(error);
+    this.#end(call, isRejection(error) ? new NotCounted(safe.message) : safe);
+  }
+
+  #end(call: Call, error: Error | null, nowMs = this.#clock.monotonicMs(), reply?: DecisionReply): void {
+    if (call.isOver) return;
+    this.#open.delete(call);
+    this.#tell(call, error, nowMs, reply);
+  }
+
+  #giveUp(call: Call): void {
+    const error = new Error(`Redis did not respond within ${this.#timeoutMs} ms`);
+    this.#tell(call, error, this.#clock.monotonicMs(), undefined);
+    this.#routes.suspect();
+  }
+
+  #tell(call: Call, error: Error | null, nowMs: number, reply: DecisionReply | undefined): void {
+    call.isOver = true;
+    call.ended(error, reply, nowMs - (call.dueAtMs - this.#timeoutMs));
+  }
+}
+
+const REDIRECTION = /^(MOVED|ASK|TRYAGAIN) /;
+
+/** How long to wait for servers to agree. Milliseconds. */
+const DISAGREEMENT_MS = 20;
+
+/** The server has said that it did not run the script, or the client that it found no server for it. */
+function isRejection(error: Error): boolean {
+  return error.name === 'ReplyError' || isSentAround(error);
+}
+
+/** Each server sent the client to another one, until it gave up. */
+function isSentAround(error: Error): boolean {
+  return error.message.startsWith('Too many Cluster redirections');
+}

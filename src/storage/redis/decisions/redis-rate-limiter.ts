@@ -1,0 +1,107 @@
+import { CallTimes } from '../../../limiter/call-times.ts';
+import type { DecidedWindow } from '../../../limiter/decided-window.ts';
+import { limitAt } from '../../../limiter/limit.ts';
+import { windowEndMs } from '../../../limiter/period.ts';
+import type { Decision, LimitSubject, RateLimiter } from '../../../limiter/rate-limiter.ts';
+import type { Clock } from '../../../platform/clock.ts';
+import { VERSION_KEPT_MS } from '../changes/redis-record-versions.ts';
+import type { RedisConnection } from '../connection.ts';
+import { LuaScript } from '../lua-script.ts';
+import { redisUnavailable } from '../redis-failure.ts';
+import { DecisionCalls } from './decision-calls.ts';
+import { ALLOWED, type DecisionReply, LIMITED, STALE, serverTimeOf, UNLIMITED } from './decision-reply.ts';
+import { decisionKeysOf, limitWordsOf } from './decision-words.ts';
+import { type DecisionRoutes, decisionRoutes } from './server-routing.ts';
+
+/** What the limiter in Redis needs. */
+export interface RedisRateLimiterOptions {
+  readonly decisions: RedisConnection;
+  readonly clock: Clock;
+  /** The longest that a decision takes, in milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** Counts in Redis: one script call per decision, by Redis's own clock, shared by all replicas. */
+export class RedisRateLimiter implements RateLimiter {
+  /** Time from asking to the response of every decision, failed ones included. */
+  readonly callTimes = new CallTimes();
+  readonly #routes: DecisionRoutes;
+  readonly #calls: DecisionCalls;
+
+  constructor({ decisions, clock, timeoutMs }: RedisRateLimiterOptions) {
+    const script = new LuaScript(new URL('./decideRequests-n.lua', import.meta.url));
+    this.#routes = decisionRoutes(decisions, clock);
+    this.#calls = new DecisionCalls(this.#routes, script, { clock, timeoutMs });
+  }
+
+  /** True while every server is ready. A server's time is read before its first decision. */
+  get isReady(): boolean {
+    return this.#routes.areReady;
+  }
+
+  /** Rejects with `StoreUnavailable` when a server does not respond. */
+  async ping(): Promise<void> {
+    try {
+      await this.#routes.ping();
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
+    const { keyId, version, fresh, limits } = subject;
+    const asked = {
+      keyId,
+      keys: decisionKeysOf(subject),
+      words: `${version} ${fresh ? '1' : '0'} ${VERSION_KEPT_MS} ${limitWordsOf(subject)}`,
+      windows: limits.length,
+    };
+    this.#calls.call(asked, (error, reply, tookMs) => {
+      this.callTimes.add(tookMs);
+      if (reply !== undefined) decided(readDecision(reply, subject));
+      else decided({ kind: 'unavailable', cause: error ?? unexpectedReply() });
+    });
+  }
+}
+
+/** Reads what the header of `decideRequests-n.lua` describes. */
+function readDecision(reply: DecisionReply, subject: LimitSubject): Decision {
+  const kind = reply.numbers[reply.at];
+  switch (kind) {
+    case STALE:
+      return { kind: 'stale' };
+    case ALLOWED:
+    case LIMITED:
+      return {
+        kind: kind === ALLOWED ? 'allowed' : 'limited',
+        windows: readWindows(reply, subject),
+        nowMs: serverTimeOf(reply),
+        degraded: false,
+      };
+    case UNLIMITED:
+      return { kind: 'unlimited', degraded: false };
+  }
+  return { kind: 'unavailable', cause: unexpectedReply() };
+}
+
+const SHARED_BIT = 16;
+
+function readWindows({ numbers, at }: DecisionReply, { limits }: LimitSubject): readonly DecidedWindow[] {
+  const nowMs = numbers[0] ?? 0;
+  const flags = numbers[at + 1] ?? 0;
+  return limits.map((limit, index) => {
+    const resetAtMs = numbers[at + 3 + 2 * index] ?? -1;
+    return {
+      limit,
+      quota: limitAt(limit, nowMs),
+      used: numbers[at + 2 + 2 * index] ?? 0,
+      resetAtMs: resetAtMs < 0 ? windowEndMs(nowMs, limit.period) : resetAtMs,
+      isExceeded: ((flags >> index) & 1) === 1,
+      isShared: ((flags >> (SHARED_BIT + index)) & 1) === 1,
+    };
+  });
+}
+
+function unexpectedReply(): Error {
+  return new Error('Redis replied to a script call with something else than the script returns');
+}

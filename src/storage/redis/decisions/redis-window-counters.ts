@@ -1,0 +1,155 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import type { CountRestorer, UncountedUnits } from '../../../limiter/count-restorer.ts';
+import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
+import { windowEndMs } from '../../../limiter/period.ts';
+import type {
+  CostDifference,
+  CounterSubject,
+  GrantedUnits,
+  ResetWindows,
+  WindowCounter,
+  WindowCounters,
+  WindowCounts,
+} from '../../../limiter/window-counters.ts';
+import type { RedisConnection } from '../connection.ts';
+import { CHANGES_CHANNEL, customersKey, grantedKey, versionKey, windowKey } from '../key-names.ts';
+import { LuaScript } from '../lua-script.ts';
+import { redisUnavailable } from '../redis-failure.ts';
+
+/** Windows of customers that one call closes: it blocks every decision while it runs. */
+const CLOSED_AT_ONCE = 500;
+const WINDOW_WITHOUT_EXPIRY = -2;
+
+/** The windows in Redis, for all that is no decision. A customer beyond the bound has the window that those share. */
+export class RedisWindowCounters implements WindowCounters, CountRestorer {
+  readonly #redis: RedisConnection;
+  readonly #addUnits = new LuaScript(new URL('./addUnits-6.lua', import.meta.url));
+  readonly #clearWindows = new LuaScript(new URL('./clearWindows-n.lua', import.meta.url));
+  readonly #settleCost = new LuaScript(new URL('./settleCost-n.lua', import.meta.url));
+  readonly #readWindows = new LuaScript(new URL('./readWindows-n.lua', import.meta.url));
+
+  /** A connection that need not be fast. */
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+  }
+
+  async read({ keyId, limits, customerId }: CounterSubject): Promise<WindowCounts> {
+    const keys = limits.flatMap((limit) => windowKeysOf(keyId, limit, customerId));
+    const reply = await this.#readWindows.runWithKeys(this.#redis, [customersKey(keyId), ...keys], []);
+    if (!isNumbers(reply) || reply.length !== 1 + 3 * limits.length)
+      throw redisUnavailable(unexpectedReply());
+    const [nowMs = 0, ...numbers] = reply;
+    const counters = limits.map((limit, index) => counterOf(limit, numbers.slice(3 * index), nowMs));
+    return { counters, nowMs };
+  }
+
+  async restore({ keyId, limit, customerId, units }: UncountedUnits): Promise<void> {
+    await this.#add({ keyId, limit, customerId, units, granted: 0 });
+  }
+
+  async grant({ keyId, limits, customerId, units }: GrantedUnits): Promise<void> {
+    const repliesMs = await Promise.all(
+      limits.map((limit) => this.#add({ keyId, limit, customerId, units: -units, granted: units })),
+    );
+    await outlive(repliesMs);
+  }
+
+  async reset({ keyId, limits, customerId }: ResetWindows): Promise<void> {
+    const ofKey = limits.filter(({ per }) => per === 'key').map(({ windowName }) => windowName);
+    const perCustomer = limits.filter(({ per }) => per === 'customer');
+    const shared =
+      customerId === null ? perCustomer.map((limit) => customerWindowName(limit, OTHER_CUSTOMERS)) : [];
+    const ofCustomers =
+      customerId === null
+        ? await this.#openCustomerWindows(keyId, perCustomer)
+        : perCustomer.map((limit) => customerWindowName(limit, customerId));
+    const repliesMs = [await this.#clear(keyId, [...ofKey, ...shared], [])];
+    for (let start = 0; start < ofCustomers.length; start += CLOSED_AT_ONCE) {
+      const names = ofCustomers.slice(start, start + CLOSED_AT_ONCE);
+      repliesMs.push(await this.#clear(keyId, names, names));
+    }
+    await outlive(repliesMs);
+  }
+
+  async settle({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
+    const names = windows.map(({ limit, isShared }) => windowNameOf(limit, customerId, isShared));
+    const keys = [versionKey(keyId), ...names.map((name) => windowKey(keyId, name))];
+    const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
+    await this.#settleCost.runWithKeys(this.#redis, keys, [String(units), ...ends]);
+  }
+
+  async #add({
+    keyId,
+    limit,
+    customerId,
+    units,
+    granted,
+  }: UncountedUnits & { readonly granted: number }): Promise<number> {
+    const isChange = granted > 0;
+    const keys = [versionKey(keyId), ...windowKeysOf(keyId, limit, customerId), customersKey(keyId)];
+    const endsAtMs = windowEndMs(await this.#nowMs(), limit.period);
+    const args = [units, granted, endsAtMs].map(String);
+    const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
+    return Number(await this.#addUnits.run(this.#redis, [...keys, ...args, ...change]));
+  }
+
+  async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {
+    if (names.length === 0) return 0;
+    const removed = names.flatMap((name) => [windowKey(keyId, name), grantedKey(keyId, name)]);
+    const keys = [versionKey(keyId), customersKey(keyId), ...removed];
+    const args = [CHANGES_CHANNEL, keyId, ...members];
+    return Number(await this.#clearWindows.runWithKeys(this.#redis, keys, args));
+  }
+
+  async #openCustomerWindows(keyId: string, limits: readonly Limit[]): Promise<readonly string[]> {
+    if (limits.length === 0) return [];
+    try {
+      const names = await this.#redis.zrange(customersKey(keyId), '0', '-1');
+      return names.filter((name) => limits.some(({ windowName }) => name.startsWith(`${windowName}:`)));
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  /** Redis's clock, as for every window. */
+  async #nowMs(): Promise<number> {
+    try {
+      const [seconds, microseconds] = await this.#redis.time();
+      return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+/** The window with its room, and the one that customers beyond the bound share with its room: both the same for a limit of the key. */
+function windowKeysOf(keyId: string, limit: Limit, customerId: string): readonly string[] {
+  const isOfKey = limit.per === 'key';
+  const own = isOfKey ? limit.windowName : customerWindowName(limit, customerId);
+  const shared = isOfKey ? limit.windowName : customerWindowName(limit, OTHER_CUSTOMERS);
+  return [windowKey(keyId, own), grantedKey(keyId, own), windowKey(keyId, shared), grantedKey(keyId, shared)];
+}
+
+function counterOf(
+  limit: Limit,
+  [count = 0, granted = 0, endsAtMs = -1]: number[],
+  nowMs: number,
+): WindowCounter {
+  const resetAtMs =
+    endsAtMs === WINDOW_WITHOUT_EXPIRY ? windowEndMs(nowMs, limit.period) : endsAtMs < 0 ? null : endsAtMs;
+  return { limit, used: count + granted, granted, resetAtMs };
+}
+
+/** Waits until no replica repeats a rejection from before the change: see `RecordVersions`. */
+async function outlive(repliesMs: readonly number[]): Promise<void> {
+  const longestMs = Math.max(0, ...repliesMs);
+  if (longestMs > 0) await wait(longestMs);
+}
+
+function isNumbers(reply: unknown): reply is number[] {
+  return Array.isArray(reply) && reply.every((item) => typeof item === 'number');
+}
+
+function unexpectedReply(): Error {
+  return new Error('Redis replied to a script call with something else than the script returns');
+}

@@ -1,0 +1,78 @@
+import type { Clock } from '../../../platform/clock.ts';
+import type { RedisConnection } from '../connection.ts';
+import { REPLICAS_KEY } from '../key-names.ts';
+import { LuaScript } from '../lua-script.ts';
+
+const BEAT_INTERVAL_MS = 2000;
+const SILENT_FOR_MS = 10_000;
+
+/** Which replicas live, so that each can compute its share while Redis is unavailable. */
+export class ReplicaRegistry {
+  readonly #redis: RedisConnection;
+  readonly #replicaId: string;
+  readonly #clock: Clock;
+  readonly #countReplicas = new LuaScript(new URL('./countReplicas-1.lua', import.meta.url));
+  #counted = 1;
+  /** What was counted over the last connection; holds until then, by the monotonic clock. */
+  #before = { count: 1, until: 0 };
+  #timer: NodeJS.Timeout | undefined;
+
+  /** `replicaId` must be unique to this process. */
+  constructor(redis: RedisConnection, replicaId: string, clock: Clock) {
+    this.#redis = redis;
+    this.#replicaId = replicaId;
+    this.#clock = clock;
+  }
+
+  /**
+   * Replicas that sent a heartbeat within ten seconds, this one included: at least 1. While Redis is unavailable the last count
+   * that was known; no less than that in the ten seconds after, because a Redis that came back empty does not know all replicas yet.
+   */
+  get liveReplicas(): number {
+    const { count, until } = this.#before;
+    return this.#clock.monotonicMs() < until ? Math.max(count, this.#counted) : this.#counted;
+  }
+
+  /** Gives a sign of life now and every two seconds, without keeping the process alive. */
+  start(): void {
+    if (this.#timer !== undefined) return;
+    void this.beat();
+    // A connection that comes up later is not waited for: the others should know of this replica at once.
+    this.#redis.on('ready', this.#beatWhenReady);
+    this.#timer = setInterval(() => void this.beat(), BEAT_INTERVAL_MS);
+    this.#timer.unref();
+  }
+
+  /** Gives one sign of life and counts. Resolves with false when Redis did not respond. */
+  async beat(): Promise<boolean> {
+    try {
+      const count = await this.#countReplicas.run(this.#redis, [
+        REPLICAS_KEY,
+        this.#replicaId,
+        String(SILENT_FOR_MS),
+      ]);
+      if (typeof count === 'number') this.#counted = Math.max(count, 1);
+      return true;
+    } catch {
+      // The connection logs its own failures; the last known count stays.
+      return false;
+    }
+  }
+
+  /** Takes this replica off the list, so that the others' shares grow at once. Best effort, never rejects. */
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+    this.#redis.off('ready', this.#beatWhenReady);
+    try {
+      await this.#redis.zrem(REPLICAS_KEY, this.#replicaId);
+    } catch {
+      // It will be forgotten after ten seconds of silence.
+    }
+  }
+
+  readonly #beatWhenReady = (): void => {
+    this.#before = { count: this.liveReplicas, until: this.#clock.monotonicMs() + SILENT_FOR_MS };
+    void this.beat();
+  };
+}

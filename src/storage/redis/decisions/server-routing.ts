@@ -1,0 +1,162 @@
+import { Cluster, type Redis } from 'ioredis';
+import type { Clock } from '../../../platform/clock.ts';
+import type { RedisConnection } from '../connection.ts';
+import type { ScriptTarget } from '../lua-script.ts';
+import { CallBatcher } from './call-batcher.ts';
+import { DecisionServer } from './decision-server.ts';
+import { hashSlotOf } from './hash-slot.ts';
+
+/** The way of a call to the server that decides it. */
+export interface DecisionRoute {
+  readonly target: ScriptTarget;
+  /** Where all calls of an event-loop turn become one; undefined where each goes by itself, because its keys lie elsewhere. */
+  readonly callBatcher?: CallBatcher;
+  /** The least that the server's clock will show at an instant of this process's monotonic clock, in milliseconds since 1970. */
+  serverTimeAt(instant: number): number;
+  /** Takes the server's time from each reply. */
+  learn(serverMs: number, sentAt: number, receivedAt: number): void;
+  /** To be called before a call is sent. */
+  hold(): void;
+}
+
+/** Which server decides about which key. */
+export interface DecisionRoutes {
+  /** Undefined when there is no way at present: then nothing was and nothing will be sent. */
+  routeOf(keyId: string): DecisionRoute | undefined;
+  /** The way for a call that its server sent elsewhere; undefined where that does not happen. */
+  readonly redirected: DecisionRoute | undefined;
+  /** To be called when a server did not respond: it may have been replaced. */
+  suspect(): void;
+  /** True when every server that decides is ready. */
+  readonly areReady: boolean;
+  /** Rejects with the client's error when one of the servers does not respond. */
+  ping(): Promise<void>;
+}
+
+/** Routes over a connection for decisions. */
+export function decisionRoutes(connection: RedisConnection, clock: Clock): DecisionRoutes {
+  return connection instanceof Cluster
+    ? new ClusterRoutes(connection, clock)
+    : new SingleRoute(connection, clock);
+}
+
+class SingleRoute implements DecisionRoutes {
+  readonly redirected = undefined;
+  readonly #server: DecisionServer;
+  readonly #route: DecisionRoute;
+
+  constructor(redis: Redis, clock: Clock) {
+    this.#server = new DecisionServer(redis, clock);
+    this.#route = { ...routeTo(this.#server), callBatcher: new CallBatcher(redis) };
+  }
+
+  get areReady(): boolean {
+    return this.#server.isReady;
+  }
+
+  routeOf(): DecisionRoute | undefined {
+    return this.#server.isReady ? this.#route : undefined;
+  }
+
+  suspect(): void {
+    // Connecting again finds the server, or the one that sentinels name.
+  }
+
+  async ping(): Promise<void> {
+    await this.#server.redis.ping();
+  }
+}
+
+/** Shortest time between two reads of the cluster's slots, in milliseconds. */
+const REFRESH_PAUSE_MS = 500;
+
+/**
+ * The client would send each call by itself, but it queues calls for a server that it is still connecting to, pauses before it follows
+ * a redirection, and does not say which server replied. So calls go to the connections of its pool directly, and only those
+ * that a server redirects go through the client.
+ */
+class ClusterRoutes implements DecisionRoutes {
+  readonly redirected: DecisionRoute;
+  readonly #cluster: Cluster;
+  readonly #clock: Clock;
+  readonly #servers = new Map<string, { readonly server: DecisionServer; readonly route: DecisionRoute }>();
+  #refreshedAt = Number.NEGATIVE_INFINITY;
+
+  constructor(cluster: Cluster, clock: Clock) {
+    this.#cluster = cluster;
+    this.#clock = clock;
+    cluster.on('+node', (redis: Redis) => this.#add(redis));
+    cluster.on('-node', (redis: Redis) => this.#remove(redis));
+    for (const redis of cluster.nodes()) this.#add(redis);
+    this.redirected = {
+      target: cluster,
+      // Which server will respond is not known: the clock that is the furthest behind ends the call early, but never late.
+      serverTimeAt: (instant) =>
+        Math.min(...[...this.#servers.values()].flatMap(({ server }) => server.time.atLeast(instant) ?? [])),
+      learn: () => {},
+      hold: () => {},
+    };
+  }
+
+  get areReady(): boolean {
+    const masters = this.#cluster.nodes('master');
+    return (
+      this.#cluster.status === 'ready' &&
+      masters.length > 0 &&
+      masters.every((redis) => this.#servers.get(addressOf(redis))?.server.isReady === true)
+    );
+  }
+
+  routeOf(keyId: string): DecisionRoute | undefined {
+    if (this.#cluster.status !== 'ready') return undefined;
+    const address = this.#cluster.slots[hashSlotOf(keyId)]?.[0];
+    const found = address === undefined ? undefined : this.#servers.get(address);
+    if (found?.server.isReady) return found.route;
+    this.suspect();
+    // A server that just joined is being connected to: the client's queue holds the call until then.
+    return found?.server.isNew && Number.isFinite(this.redirected.serverTimeAt(0))
+      ? this.redirected
+      : undefined;
+  }
+
+  suspect(): void {
+    const now = this.#clock.monotonicMs();
+    if (this.#cluster.status !== 'ready' || now - this.#refreshedAt < REFRESH_PAUSE_MS) return;
+    this.#refreshedAt = now;
+    this.#cluster.refreshSlotsCache(() => {});
+  }
+
+  async ping(): Promise<void> {
+    const masters = this.#cluster.nodes('master');
+    if (this.#cluster.status !== 'ready' || masters.length === 0)
+      throw new Error('the cluster is not connected');
+    await Promise.all(masters.map((redis) => redis.ping()));
+  }
+
+  #add(redis: Redis): void {
+    const server = new DecisionServer(redis, this.#clock);
+    this.#servers.set(addressOf(redis), { server, route: routeTo(server) });
+    redis.on('close', () => this.suspect());
+    // The client connects when a first command comes; that command should not have to wait for it.
+    if (redis.status === 'wait' && !redis.options.readOnly) redis.connect().catch(() => {});
+  }
+
+  #remove(redis: Redis): void {
+    const address = addressOf(redis);
+    if (this.#servers.get(address)?.server.redis === redis) this.#servers.delete(address);
+  }
+}
+
+function routeTo(server: DecisionServer): DecisionRoute {
+  return {
+    target: server.redis,
+    serverTimeAt: (instant) => server.time.atLeast(instant) ?? 0,
+    learn: (serverMs, sentAt, receivedAt) => server.time.learn(serverMs, sentAt, receivedAt),
+    hold: () => server.hold(),
+  };
+}
+
+/** As the client writes it in its table of slots. */
+function addressOf({ options }: Redis): string {
+  return `${options.host}:${options.port}`;
+}

@@ -1,0 +1,21 @@
+--[[
+  Adds units to the windows in which a request was counted, or takes them off, while they are the same windows. The count may exceed the
+  limit by this: the request was made. A deleted key is left alone.
+
+  KEYS[1]    version: shared version of the key's record, "-" once deleted
+  KEYS[2..]  window: units counted in it
+
+  ARGV[1]    units to add, -999999999999999 to 999999999999999
+  ARGV[i]    when the window of KEYS[i] ends, in milliseconds since 1970: another end is another window
+
+  Reply: windows that were changed
+]]
+if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') == '-' then return 0 end
+local changed = 0
+for i = 2, #KEYS do
+  if redis.call('PEXPIRETIME', KEYS[i]) == tonumber(ARGV[i]) then
+    redis.call('INCRBY', KEYS[i], ARGV[1])
+    changed = changed + 1
+  end
+end
+return changed

@@ -1,0 +1,11 @@
+--[[
+  Says which data set the server has that holds a key: another process (restarted, perhaps from older files) or another history of
+  replication (a promoted replica) is another data set.
+
+  KEYS[1]  any key
+
+  Reply: the name of the data set
+]]
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+local history = string.match(redis.call('INFO', 'replication'), 'master_replid:(%w+)')
+return string.sub(run or '', 1, 16) .. '-' .. string.sub(history or '', 1, 16)

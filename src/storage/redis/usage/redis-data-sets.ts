@@ -1,0 +1,66 @@
+import { Cluster, type Redis } from 'ioredis';
+import { SHARDS } from '../../../usage/live-usage.ts';
+import type { RedisConnection } from '../connection.ts';
+import { LuaScript } from '../lua-script.ts';
+import { redisUnavailable } from '../redis-failure.ts';
+import { callScript } from './call-scripts.ts';
+import { usageSourcesKey } from './usage-key-names.ts';
+
+/**
+ * In which data set each shard lies. Read again after a connection was lost, because the server behind the next one may be
+ * another, or the same from older files; and whenever the flusher begins a shard, for servers that changed their role without a word.
+ */
+export class RedisDataSets {
+  readonly #redis: RedisConnection;
+  readonly #identify = new LuaScript(new URL('./identifyServer-1.lua', import.meta.url));
+  readonly #names = new Map<number, string>();
+  /** Grows when what was learned may be wrong. */
+  #connections = 0;
+
+  constructor(redis: RedisConnection) {
+    this.#redis = redis;
+    redis.on('close', this.#forget);
+    if (!(redis instanceof Cluster)) return;
+    redis.on('+node', this.#watch);
+    redis.on('-node', this.#forget);
+    for (const node of redis.nodes()) this.#watch(node);
+  }
+
+  /** The names, by shard. Unknown ones are read; undefined where there is no reply. Never rejects. */
+  async namesOf(shards: readonly number[]): Promise<readonly (string | undefined)[]> {
+    const unknown = shards.filter((shard) => !this.#names.has(shard));
+    if (unknown.length > 0) await this.#learn(unknown);
+    return shards.map((shard) => this.#names.get(shard));
+  }
+
+  /** Reads the name of a shard's data set. Rejects with `StoreUnavailable`. */
+  async refresh(shard: number): Promise<void> {
+    await this.#learn([shard]);
+    if (!this.#names.has(shard)) throw redisUnavailable(new Error('The server did not say which it is'));
+  }
+
+  async #learn(shards: readonly number[]): Promise<void> {
+    const connections = this.#connections;
+    // One server holds all shards, unless it is a cluster.
+    const asked = this.#redis instanceof Cluster ? shards : shards.slice(0, 1);
+    const calls = asked.map((shard) => [usageSourcesKey(shard)]);
+    const replies = await callScript(this.#redis, this.#identify, calls);
+    if (connections !== this.#connections) return;
+    const learned =
+      this.#redis instanceof Cluster ? shards : Array.from({ length: SHARDS }, (_, shard) => shard);
+    for (const [index, shard] of learned.entries()) {
+      const reply = replies[this.#redis instanceof Cluster ? index : 0];
+      if (reply !== undefined && 'reply' in reply) this.#names.set(shard, String(reply.reply));
+    }
+  }
+
+  readonly #forget = (): void => {
+    this.#connections += 1;
+    this.#names.clear();
+  };
+
+  readonly #watch = (node: Redis): void => {
+    this.#forget();
+    node.on('close', this.#forget);
+  };
+}

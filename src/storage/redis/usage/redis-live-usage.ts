@@ -1,0 +1,221 @@
+import type { Clock } from '../../../platform/clock.ts';
+import {
+  type LiveUsage,
+  SHARDS,
+  shardOf,
+  type UsageBatch,
+  type UsageWrite,
+  type WriteOutcome,
+} from '../../../usage/live-usage.ts';
+import { STORED_CAPS } from '../../../usage/slice-table.ts';
+import type { RedisConnection } from '../connection.ts';
+import { LuaScript } from '../lua-script.ts';
+import { redisUnavailable } from '../redis-failure.ts';
+import { callScript, type ScriptReply } from './call-scripts.ts';
+import { KeyLayout } from './key-layout.ts';
+import { RedisDataSets } from './redis-data-sets.ts';
+import {
+  liveUsageKey,
+  usageBatchKey,
+  usageLeaseKey,
+  usageSourcesKey,
+  usageWritersKey,
+} from './usage-key-names.ts';
+import { slicesOfTexts, textOfSlices } from './usage-text.ts';
+
+/** How long a flusher may keep a shard before another takes over. */
+const LEASE_MS = 30_000;
+/** Elements of a batch that are read at a time: while they are, Redis does nothing else. */
+const ELEMENTS_AT_ONCE = 256;
+/** What this replica appends to a shard's live counts before it holds them within the caps. Characters. */
+const COMPACT_AFTER = 1_000_000;
+/** A previous write that no writer ever had: the store then says what it knows and takes nothing. */
+const NEVER = -1;
+
+/** Live usage in Redis, on one server or a cluster: every call has the keys of one hash slot only. */
+export class RedisLiveUsage implements LiveUsage {
+  readonly isShared = true;
+  readonly #redis: RedisConnection;
+  readonly #dataSets: RedisDataSets;
+  readonly #keyLayout: KeyLayout;
+  /** Writes without a reply, and the data set that they went to. */
+  readonly #attempts = new WeakMap<UsageWrite, string>();
+  /** What was appended since the shard was last compacted or taken, by shard. */
+  readonly #appended = new Map<number, number>();
+  readonly #record = new LuaScript(new URL('./recordUsage-3.lua', import.meta.url));
+  readonly #take = new LuaScript(new URL('./takeUsage-4.lua', import.meta.url));
+  readonly #compact = new LuaScript(new URL('./compactUsage-1.lua', import.meta.url));
+  readonly #read = new LuaScript(new URL('./readUsage-2.lua', import.meta.url));
+  readonly #drop = new LuaScript(new URL('./dropUsage-1.lua', import.meta.url));
+
+  constructor(redis: RedisConnection, clock: Clock) {
+    this.#redis = redis;
+    this.#dataSets = new RedisDataSets(redis);
+    this.#keyLayout = new KeyLayout(redis, clock);
+  }
+
+  async write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]> {
+    const sources = await this.#dataSets.namesOf(writes.map(({ shard }) => shard));
+    const known = writes.flatMap((write, index) => {
+      const source = sources[index];
+      return source === undefined ? [] : [{ write, source }];
+    });
+    const calls = known.map(({ write, source }) => this.#recordCall(write, source));
+    const replies = await callScript(this.#redis, this.#record, calls);
+    const outcomes = new Map(known.map(({ write }, index) => [write, outcomeOf(replies[index])]));
+    for (const { write, source } of known) {
+      if (outcomes.get(write) === 'unknown' && !this.#attempts.has(write)) this.#attempts.set(write, source);
+    }
+    await this.#compactLong(
+      known.map(({ write }, index) => [write.shard, calls[index]?.at(-1)?.length ?? 0]),
+    );
+    return writes.map((write) => outcomes.get(write) ?? 'unknown');
+  }
+
+  async take(shard: number): Promise<readonly UsageBatch[] | undefined> {
+    if (!(await this.#lease(shard))) return undefined;
+    await this.#dataSets.refresh(shard);
+    const batches: UsageBatch[] = [];
+    for (const source of await this.#sourcesOf(shard)) {
+      const keys = [liveUsageKey(shard, source), usageBatchKey(shard, source)];
+      const call = [...keys, usageWritersKey(shard), usageSourcesKey(shard), source];
+      const length = Number(await this.#take.run(this.#redis, call));
+      if (length > 0) batches.push(await this.#readBatch(shard, source, length));
+    }
+    this.#appended.delete(shard);
+    return [...(await this.#keyLayout.take(shard)), ...batches];
+  }
+
+  async drop(batch: UsageBatch): Promise<void> {
+    const keyLayoutCall = this.#keyLayout.dropCall(batch);
+    const call = [usageBatchKey(batch.shard, batch.source), String(batch.id), 'LINDEX', '0'];
+    await this.#drop.run(this.#redis, keyLayoutCall ?? call);
+  }
+
+  async release(shard: number, afterMs: number): Promise<void> {
+    await settled(this.#redis.pexpire(usageLeaseKey(shard), afterMs));
+  }
+
+  async compact(shard: number): Promise<void> {
+    for (const source of await this.#sourcesOf(shard)) {
+      const key = liveUsageKey(shard, source);
+      const [head, ...texts] = await settled(this.#redis.lrange(key, 0, -1));
+      if (head === undefined || texts.length < 2) continue;
+      const text = textOfSlices(slicesOfTexts(texts, STORED_CAPS));
+      await this.#compact.run(this.#redis, [key, head, String(texts.length), text]);
+    }
+    this.#appended.delete(shard);
+  }
+
+  async read(keyIds: readonly string[]): Promise<readonly UsageBatch[]> {
+    const byShard = [...Map.groupBy(keyIds, shardOf)];
+    const batches = await Promise.all(byShard.map(([shard, ids]) => this.#readShard(shard, ids)));
+    return batches.flat();
+  }
+
+  async oldestAtMs(): Promise<number | undefined> {
+    const shards = Array.from({ length: SHARDS }, (_, shard) => shard);
+    const ids = await Promise.all(shards.map((shard) => this.#idsOf(shard)));
+    const oldest = Math.min(...ids.flat());
+    return Number.isFinite(oldest) ? oldest / 1000 : undefined;
+  }
+
+  /** Clients that invent names must not fill Redis before the next move. */
+  async #compactLong(appended: readonly (readonly [shard: number, characters: number])[]): Promise<void> {
+    for (const [shard, characters] of appended) {
+      const all = (this.#appended.get(shard) ?? 0) + characters;
+      this.#appended.set(shard, all);
+      // Should it fail, the next write tries again.
+      if (all > COMPACT_AFTER) await this.compact(shard).catch(() => {});
+    }
+  }
+
+  #recordCall(write: UsageWrite, source: string): string[] {
+    const { shard, writer, sequence, slices } = write;
+    const keys = [liveUsageKey(shard, source), usageWritersKey(shard), usageSourcesKey(shard)];
+    const previous = this.#canTell(write, source) ? write.previous : NEVER;
+    return [...keys, writer, String(sequence), String(previous ?? ''), source, textOfSlices(slices)];
+  }
+
+  /** Whether Redis knows if an earlier attempt was carried out: it does where it still has the writer's write before it. */
+  #canTell(write: UsageWrite, source: string): boolean {
+    const attempted = this.#attempts.get(write);
+    return attempted === undefined || (attempted === source && write.previous !== 0);
+  }
+
+  async #lease(shard: number): Promise<boolean> {
+    return (await settled(this.#redis.set(usageLeaseKey(shard), '1', 'PX', LEASE_MS, 'NX'))) === 'OK';
+  }
+
+  #sourcesOf(shard: number): Promise<string[]> {
+    return settled(this.#redis.smembers(usageSourcesKey(shard)));
+  }
+
+  async #readBatch(shard: number, source: string, length: number): Promise<UsageBatch> {
+    const elements: string[] = [];
+    for (let start = 0; start < length; start += ELEMENTS_AT_ONCE) {
+      const key = usageBatchKey(shard, source);
+      elements.push(...(await settled(this.#redis.lrange(key, start, start + ELEMENTS_AT_ONCE - 1))));
+    }
+    return batchOf(shard, source, elements);
+  }
+
+  async #readShard(shard: number, keyIds: readonly string[]): Promise<readonly UsageBatch[]> {
+    const pending = [...(await this.#keyLayout.read(keyIds))];
+    for (const source of await this.#sourcesOf(shard)) {
+      const keys = [liveUsageKey(shard, source), usageBatchKey(shard, source)];
+      const reply = await this.#read.run(this.#redis, [...keys, ...keyIds]);
+      for (const elements of Array.isArray(reply) ? reply : []) {
+        if (Array.isArray(elements) && elements.length > 1)
+          pending.push(batchOf(shard, source, elements.map(String)));
+      }
+    }
+    return pending;
+  }
+
+  async #idsOf(shard: number): Promise<readonly number[]> {
+    const ids: number[] = [];
+    for (const source of await this.#sourcesOf(shard)) {
+      for (const key of [usageBatchKey(shard, source), liveUsageKey(shard, source)]) {
+        const head = await settled(this.#redis.lindex(key, 0));
+        if (head !== null) ids.push(Number.parseInt(head, 10));
+      }
+    }
+    return ids;
+  }
+}
+
+function outcomeOf(reply: ScriptReply | undefined): WriteOutcome {
+  if (reply === undefined || 'error' in reply) return 'unknown';
+  return reply.reply === 1 ? 'written' : 'forgotten';
+}
+
+function batchOf(shard: number, source: string, [head = '0', ...texts]: readonly string[]): UsageBatch {
+  const last = texts.at(-1);
+  const writers = last?.startsWith('w') ? last : undefined;
+  return {
+    shard,
+    source,
+    id: Number.parseInt(head, 10),
+    slices: slicesOfTexts(writers === undefined ? texts : texts.slice(0, -1)),
+    writers: writersOf(writers ?? 'w'),
+  };
+}
+
+function writersOf(text: string): ReadonlyMap<string, number> {
+  const lines = text
+    .slice(1)
+    .split('\n')
+    .map((line) => line.split(' '));
+  return new Map(
+    lines.flatMap(([writer = '', sequence]) => (writer === '' ? [] : [[writer, Number(sequence)]])),
+  );
+}
+
+async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
+}

@@ -1,0 +1,92 @@
+import type { Interval, TimeSpan } from './time-buckets.ts';
+
+/** What the requests of a series may be grouped by. */
+export const GROUPINGS = ['key', 'rateLimit', 'endpoint', 'customer'] as const;
+export type Grouping = (typeof GROUPINGS)[number];
+
+/** Which requests a series counts: those that meet all that is given. */
+export interface SeriesFilter {
+  readonly keyId?: string;
+  /** The plan that applied when the request was made. */
+  readonly planId?: string;
+  /** Of keys that have this tag now. A deleted key has none. */
+  readonly tag?: string;
+  /** Of keys that belong to this owner now. */
+  readonly externalId?: string;
+}
+
+/** A request for rows, with all that the stored hours and days must be asked. */
+export interface SeriesSelection {
+  /** Whole hours, or whole days of UTC where `rows` are days. */
+  readonly span: TimeSpan;
+  /** Which rows are summed: those of hours, of all keys together or of each key, or of days by endpoint or by customer. */
+  readonly source: 'totalHours' | 'hours' | 'endpointDays' | 'customerDays';
+  /**
+   * Hours before this instant, the start of a day of UTC, may be gone: the days by endpoint stand in for them. Undefined where days can't,
+   * because buckets are hours or belong to another time zone, and where they need not.
+   */
+  readonly hoursSinceMs: number | undefined;
+  /** Whether all hours of the span are kept for each key. */
+  readonly hasAllHours: boolean;
+  readonly interval: Interval;
+  /** First instants of the buckets, in order. The first is not after the span's start. */
+  readonly bucketStarts: readonly number[];
+  /** At most two, all different. */
+  readonly groupBy: readonly Grouping[];
+  readonly filter: SeriesFilter;
+  /** Counts of the key of the filter to be added, as far as the history does not have them. None without such a filter. */
+  readonly pending: readonly PendingRow[];
+  /** The number of groups with separate rows, those with the most requests in the span; the rest is `__other__`. */
+  readonly top: number | undefined;
+}
+
+/** Requests of one kind, summed. Whole numbers. */
+export interface SeriesCounts {
+  readonly requests: number;
+  readonly successful: number;
+  readonly forwarded: number;
+  /** Microseconds that the forwarded ones took together. */
+  readonly forwardedUs: number;
+  readonly rateLimited: number;
+  readonly clientErrors: number;
+  readonly serverErrors: number;
+}
+
+/** Counts of a key that the history may not have yet: it does not while the last batch of their source that it has is an earlier one. */
+export interface PendingRow {
+  readonly source: string;
+  readonly batchId: number;
+  /** The start of an hour or of a day of UTC, in milliseconds since 1970. */
+  readonly atMs: number;
+  readonly planId: string;
+  /** The endpoint or the customer; empty for an hour. */
+  readonly name: string;
+  readonly counts: SeriesCounts;
+}
+
+/** Where a row stands: rows are in the order of their starts, then of their groups by bytes. */
+export interface SeriesPosition {
+  readonly startMs: number;
+  /** In the order of `groupBy`. A plan is '' where none applied. */
+  readonly group: readonly string[];
+}
+
+/** The requests of one group in one bucket; never none. */
+export interface SeriesRow extends SeriesPosition {
+  readonly counts: SeriesCounts;
+}
+
+/** Some of a series' rows. */
+export interface SeriesRows {
+  readonly rows: readonly SeriesRow[];
+  /** How many the series has. 0 when `rows` is empty. */
+  readonly total: number;
+}
+
+/** Sums of what the history keeps by time. Every method rejects with `StoreUnavailable` when the store does not respond. */
+export interface SeriesStore {
+  /** At most `limit` rows, from the first one after a position or of all. */
+  read(selection: SeriesSelection, limit: number, after?: SeriesPosition): Promise<SeriesRows>;
+  /** The start of the row that has `index` rows before it; undefined when there are fewer rows. */
+  startOfRow(selection: SeriesSelection, index: number): Promise<number | undefined>;
+}

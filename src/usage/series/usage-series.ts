@@ -1,0 +1,154 @@
+import { RangeTooLarge, UnsupportedGrouping } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { LiveUsage } from '../live-usage.ts';
+import { pendingRows } from './pending-rows.ts';
+import type {
+  Grouping,
+  SeriesFilter,
+  SeriesPosition,
+  SeriesRow,
+  SeriesSelection,
+  SeriesStore,
+} from './series-store.ts';
+import { bucketStarts, type Interval, type TimeSpan, wholeDays, wholeHours } from './time-buckets.ts';
+import type { TimeZone } from './time-zone.ts';
+
+/** A requested series. */
+export interface SeriesRequest {
+  readonly span: TimeSpan;
+  readonly interval: Interval;
+  readonly zone: TimeZone;
+  /** At most two, all different. */
+  readonly groupBy: readonly Grouping[];
+  readonly filter: SeriesFilter;
+  readonly top: number | undefined;
+}
+
+/** A page of a series. */
+export interface SeriesPage {
+  /** The requested range, rounded outwards to whole hours or days. */
+  readonly span: TimeSpan;
+  /** Buckets that end before this instant change no more, in milliseconds since 1970. Never after the span. */
+  readonly completeUntilMs: number;
+  readonly rows: readonly SeriesRow[];
+  /** Where the next page begins after; missing on the last one. */
+  readonly next?: SeriesPosition;
+}
+
+/** What series are read with. */
+export interface UsageSeriesOptions {
+  readonly store: SeriesStore;
+  readonly clock: Clock;
+  /** Days for which hours are kept. */
+  readonly retentionDays: number;
+  /** What is not in the history yet. */
+  readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
+}
+
+/** Rows that a series may have. */
+export const MAX_SERIES_ROWS = 10_000;
+const DAY_MS = 86_400_000;
+/** Longer than a record stays in the replica that made it while the stores respond, and clocks differ. */
+const LATE_MS = 2000;
+
+/** Reads usage over time. */
+export class UsageSeries {
+  readonly #options: UsageSeriesOptions;
+
+  constructor(options: UsageSeriesOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * At most `limit` rows of a series, from the first one after a position or of all. What is not in the history yet is missing, and
+   * `completeUntilMs` says so. Throws `UnsupportedGrouping` for what the stored rows can't tell, `RangeTooLarge` for a series of more than
+   * 10 000 rows, `StoreUnavailable`.
+   */
+  async read(request: SeriesRequest, limit: number, after?: SeriesPosition): Promise<SeriesPage> {
+    const selection = this.#selectionOf(request);
+    const nowMs = this.#options.clock.nowMs();
+    // Asked first: what is in the history by then is in the rows that are read after it.
+    const oldestAtMs = (await this.#options.pending.oldestAtMs()) ?? nowMs;
+    return this.#readPage(selection, Math.min(oldestAtMs, nowMs) - LATE_MS, limit, after);
+  }
+
+  /** The same of one key, with what is not in the history yet. */
+  async readKey(
+    keyId: string,
+    request: SeriesRequest,
+    limit: number,
+    after?: SeriesPosition,
+  ): Promise<SeriesPage> {
+    const filter = { ...request.filter, keyId };
+    const selection = this.#selectionOf({ ...request, filter });
+    const nowMs = this.#options.clock.nowMs();
+    // Before the history: what is moved in between is in the rows, and then left out here.
+    const pending = pendingRows(await this.#options.pending.read([keyId]), selection.source);
+    return this.#readPage({ ...selection, pending }, nowMs - LATE_MS, limit, after);
+  }
+
+  async #readPage(
+    selection: SeriesSelection,
+    settledUntilMs: number,
+    limit: number,
+    after: SeriesPosition | undefined,
+  ): Promise<SeriesPage> {
+    // One row more than requested shows whether there is a next page.
+    const { rows: found, total } = await this.#options.store.read(selection, limit + 1, after);
+    if (total > MAX_SERIES_ROWS) throw await this.#tooLarge(selection);
+    const rows = found.slice(0, limit);
+    const last = rows.at(-1);
+    const next = found.length > limit && last !== undefined ? { next: last } : {};
+    const { span } = selection;
+    return { span, completeUntilMs: Math.min(settledUntilMs, span.toMs), rows, ...next };
+  }
+
+  #selectionOf({ span: asked, interval, zone, groupBy, filter, top }: SeriesRequest): SeriesSelection {
+    const source = sourceOf(groupBy, filter);
+    const isByDay = source === 'endpointDays' || source === 'customerDays';
+    const mayBeByDay = interval !== 'hour' && zone.isUtc;
+    if (isByDay && !mayBeByDay) throw new UnsupportedGrouping();
+    const keptSinceMs = this.#hoursSince();
+    const hoursSinceMs = source === 'hours' && mayBeByDay ? keptSinceMs : undefined;
+    const span = isByDay ? wholeDays(asked) : spanOfHours(asked, zone, hoursSinceMs);
+    const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS + 1);
+    const firstBeyond = starts[MAX_SERIES_ROWS];
+    if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
+    const hasAllHours = keptSinceMs <= span.fromMs;
+    const rows = { span, source, hoursSinceMs, hasAllHours, pending: [] };
+    return { ...rows, interval, bucketStarts: starts, groupBy, filter, top };
+  }
+
+  /** The first day of UTC whose hours are all kept. */
+  #hoursSince(): number {
+    const { clock, retentionDays } = this.#options;
+    return Math.ceil((clock.nowMs() - retentionDays * DAY_MS) / DAY_MS) * DAY_MS;
+  }
+
+  async #tooLarge(selection: SeriesSelection): Promise<RangeTooLarge> {
+    const fromMs = selection.span.fromMs;
+    const toMs = await this.#options.store.startOfRow(selection, MAX_SERIES_ROWS);
+    return new RangeTooLarge(toMs === undefined || toMs <= fromMs ? undefined : { fromMs, toMs });
+  }
+}
+
+function sourceOf(
+  groupBy: readonly Grouping[],
+  { keyId, tag, externalId }: SeriesFilter,
+): SeriesSelection['source'] {
+  const [byEndpoint, byCustomer] = [groupBy.includes('endpoint'), groupBy.includes('customer')];
+  if (byEndpoint && byCustomer) throw new UnsupportedGrouping();
+  if (byEndpoint) return 'endpointDays';
+  if (byCustomer) return 'customerDays';
+  const isOfSomeKeys = keyId !== undefined || tag !== undefined || externalId !== undefined;
+  return groupBy.includes('key') || isOfSomeKeys ? 'hours' : 'totalHours';
+}
+
+/** Whole hours, and whole days where the rows of days stand in for hours. */
+function spanOfHours(asked: TimeSpan, zone: TimeZone, hoursSinceMs = Number.NEGATIVE_INFINITY): TimeSpan {
+  const [hours, days] = [wholeHours(asked, zone), wholeDays(asked)];
+  return {
+    fromMs: hours.fromMs < hoursSinceMs ? days.fromMs : hours.fromMs,
+    toMs: hours.toMs < hoursSinceMs ? days.toMs : hours.toMs,
+  };
+}

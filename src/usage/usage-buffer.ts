@@ -1,0 +1,144 @@
+import type { Clock } from '../platform/clock.ts';
+import { shardOf } from './live-usage.ts';
+import type { CompletedRequest, UsageRecorder } from './usage.ts';
+import { customerName, endpointName, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
+import { addCounts, type Counts, emptySlice, HOURS_A_DAY, noCounts, type UsageSlice } from './usage-slice.ts';
+
+const HOUR_MS = 3_600_000;
+/** Names of all keys together, about 400 bytes each. The keys themselves are as many as were created. */
+const MAX_NAMES = 50_000;
+/** Slices of one key: a store that is away for days, and plans that change meanwhile, find the rest in the last of them. */
+const MAX_SLICES = 4;
+
+/** What a buffer works with. */
+export interface UsageBufferOptions {
+  readonly clock: Clock;
+  /** Takes out of a path or a customer's id what must not be stored: a client may put its key anywhere. */
+  readonly mask: (name: string) => string;
+  /** Names of all keys together; 50 000 by default. */
+  readonly maxNames?: number;
+}
+
+/**
+ * What this replica has recorded and not yet written: plain numbers, added to in place. Bounded for any traffic and any outage
+ * of the store: names beyond a cap are summed under `__other__`, and the totals stay exact.
+ */
+export class UsageBuffer implements UsageRecorder {
+  readonly #clock: Clock;
+  readonly #mask: (name: string) => string;
+  readonly #maxNames: number;
+  /** Edited in place: this is the hot path. */
+  readonly #added: Counts = noCounts();
+  #keys = new Map<string, UsageSlice[]>();
+  #names = 0;
+
+  constructor({ clock, mask, maxNames = MAX_NAMES }: UsageBufferOptions) {
+    this.#clock = clock;
+    this.#mask = mask;
+    this.#maxNames = maxNames;
+  }
+
+  /** Keys that have something to be written. */
+  get size(): number {
+    return this.#keys.size;
+  }
+
+  record(request: CompletedRequest): void {
+    const nowMs = this.#clock.nowMs();
+    const hour = Math.floor(nowMs / HOUR_MS);
+    const added = this.#count(request);
+    const slice = this.#sliceOf(request.keyId, Math.floor(hour / HOURS_A_DAY), request.planId);
+    slice.lastUsedAtS = Math.floor(nowMs / 1000);
+    addCounts(slice.hours.get(hour) ?? openHour(slice, hour), added);
+    addCounts(slice.endpoints.get(request.endpoint) ?? this.#endpoint(slice, request.endpoint), added);
+    addCounts(slice.customers.get(request.customerId) ?? this.#customer(slice, request.customerId), added);
+  }
+
+  /** Hands over all that was recorded, by shard, but for the shards in `except`, which go on being added to. */
+  take(except: ReadonlyMap<number, unknown>): ReadonlyMap<number, readonly UsageSlice[]> {
+    const all = this.#keys;
+    this.#keys = new Map();
+    this.#names = 0;
+    const taken = new Map<number, UsageSlice[]>();
+    for (const [keyId, slices] of all) {
+      const shard = shardOf(keyId);
+      const ofShard = taken.get(shard);
+      if (except.has(shard)) this.#keep(keyId, slices);
+      else if (ofShard === undefined) taken.set(shard, slices);
+      else ofShard.push(...slices);
+    }
+    return taken;
+  }
+
+  #keep(keyId: string, slices: UsageSlice[]): void {
+    this.#keys.set(keyId, slices);
+    for (const { endpoints, customers } of slices) this.#names += endpoints.size + customers.size;
+  }
+
+  #count(request: CompletedRequest): Readonly<Counts> {
+    const added = this.#added;
+    added.requests = 1;
+    added.successful = request.successful ? 1 : 0;
+    added.forwarded = request.forwardedMs === null ? 0 : 1;
+    added.forwardedUs = microseconds(request.forwardedMs);
+    added.bytesIn = request.bytesIn;
+    added.bytesOut = request.bytesOut;
+    added.rateLimited = request.rateLimited ? 1 : 0;
+    added.clientErrors = request.status >= 400 && request.status < 500 ? 1 : 0;
+    added.serverErrors = request.status >= 500 ? 1 : 0;
+    added.shadowLimited = request.shadowLimited;
+    return added;
+  }
+
+  #sliceOf(keyId: string, day: number, planId: string): UsageSlice {
+    const slices = this.#keys.get(keyId);
+    if (slices === undefined) {
+      const slice = emptySlice(keyId, day, planId);
+      this.#keys.set(keyId, [slice]);
+      return slice;
+    }
+    for (const slice of slices) if (slice.day === day && slice.planId === planId) return slice;
+    const last = slices.at(-1);
+    if (last !== undefined && slices.length >= MAX_SLICES) return last;
+    const slice = emptySlice(keyId, day, planId);
+    slices.push(slice);
+    return slice;
+  }
+
+  // A name that is in the list already is clean, so that only new ones are looked at.
+  #endpoint(slice: UsageSlice, path: string): Counts {
+    return this.#place(slice.endpoints, endpointName(this.#mask(path)), MAX_ENDPOINTS);
+  }
+
+  #customer(slice: UsageSlice, id: string): Counts {
+    return this.#place(slice.customers, customerName(this.#mask(id)), MAX_CUSTOMERS);
+  }
+
+  #place(list: Map<string, Counts>, name: string, cap: number): Counts {
+    const known = list.get(name);
+    if (known !== undefined) return known;
+    const named = list.size - (list.has(OTHER) ? 1 : 0);
+    if (name !== OTHER && (named >= cap || this.#names >= this.#maxNames)) {
+      return this.#place(list, OTHER, cap);
+    }
+    const counts = noCounts();
+    list.set(name, counts);
+    this.#names += 1;
+    return counts;
+  }
+}
+
+/** A slice that takes in what came after its day keeps it under its last hour. */
+function openHour(slice: UsageSlice, hour: number): Counts {
+  const last = slice.hours.size > 0 && Math.floor(hour / HOURS_A_DAY) !== slice.day;
+  const known = last ? [...slice.hours.values()].at(-1) : undefined;
+  if (known !== undefined) return known;
+  const counts = noCounts();
+  slice.hours.set(hour, counts);
+  return counts;
+}
+
+/** Whole microseconds; a duration that makes no sense counts as none. */
+function microseconds(ms: number | null): number {
+  return ms !== null && ms > 0 && ms < Number.MAX_SAFE_INTEGER / 1e9 ? Math.round(ms * 1000) : 0;
+}

@@ -1,0 +1,113 @@
+import { OTHER } from './usage-names.ts';
+
+/**
+ * Requests of one kind, summed. All whole numbers, so that sums are exact in any order. Edited in place: these are
+ * the numbers that the hot path adds to.
+ */
+export interface Counts {
+  requests: number;
+  /** Of the requests, those that were successful; the others failed. */
+  successful: number;
+  /** Of the requests, those that were forwarded. */
+  forwarded: number;
+  /** Microseconds that the forwarded ones took together. */
+  forwardedUs: number;
+  /** Bytes of request bodies and of response bodies. */
+  bytesIn: number;
+  bytesOut: number;
+  /** Of the requests, those that were rejected by a limit. */
+  rateLimited: number;
+  /** Of the requests, those with a status 4xx, 429 included, and those with 5xx. */
+  clientErrors: number;
+  serverErrors: number;
+  /** Windows in shadow mode that would have rejected a request. */
+  shadowLimited: number;
+}
+
+/**
+ * What one key was used for in one day of UTC under one plan. The hours, the endpoints and the customers each sum to the same totals.
+ * Maps, because clients choose the names; in the order in which the names came.
+ */
+export interface UsageSlice {
+  readonly keyId: string;
+  /** Days since 1970-01-01. */
+  readonly day: number;
+  /** The plan that applied; empty when none did. */
+  readonly planId: string;
+  /** By hours since 1970-01-01T00:00Z. */
+  readonly hours: Map<number, Counts>;
+  readonly endpoints: Map<string, Counts>;
+  readonly customers: Map<string, Counts>;
+  /** When the key was last used. Seconds since 1970. */
+  lastUsedAtS: number;
+}
+
+export const HOURS_A_DAY = 24;
+
+export function noCounts(): Counts {
+  return {
+    requests: 0,
+    successful: 0,
+    forwarded: 0,
+    forwardedUs: 0,
+    bytesIn: 0,
+    bytesOut: 0,
+    rateLimited: 0,
+    clientErrors: 0,
+    serverErrors: 0,
+    shadowLimited: 0,
+  };
+}
+
+export function emptySlice(keyId: string, day: number, planId: string): UsageSlice {
+  return {
+    keyId,
+    day,
+    planId,
+    hours: new Map(),
+    endpoints: new Map(),
+    customers: new Map(),
+    lastUsedAtS: 0,
+  };
+}
+
+export function addCounts(to: Counts, added: Readonly<Counts>): void {
+  to.requests += added.requests;
+  to.successful += added.successful;
+  to.forwarded += added.forwarded;
+  to.forwardedUs += added.forwardedUs;
+  to.bytesIn += added.bytesIn;
+  to.bytesOut += added.bytesOut;
+  to.rateLimited += added.rateLimited;
+  to.clientErrors += added.clientErrors;
+  to.serverErrors += added.serverErrors;
+  to.shadowLimited += added.shadowLimited;
+}
+
+/** Adds under a name, without a cap. */
+export function addUnder<Name>(list: Map<Name, Counts>, name: Name, added: Readonly<Counts>): void {
+  let counts = list.get(name);
+  if (counts === undefined) {
+    counts = noCounts();
+    list.set(name, counts);
+  }
+  addCounts(counts, added);
+}
+
+/** Adds under a name while the list has room for it, else under `__other__`, which needs no room. */
+export function addCapped(
+  list: Map<string, Counts>,
+  name: string,
+  added: Readonly<Counts>,
+  cap: number,
+): void {
+  const hasRoom = list.has(name) || list.size - (list.has(OTHER) ? 1 : 0) < cap;
+  addUnder(list, hasRoom ? name : OTHER, added);
+}
+
+/** The requests of a slice in all. */
+export function totalsOf(slice: UsageSlice): Counts {
+  const totals = noCounts();
+  for (const counts of slice.hours.values()) addCounts(totals, counts);
+  return totals;
+}

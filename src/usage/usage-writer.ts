@@ -1,0 +1,156 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from '../platform/logger.ts';
+import type { Random } from '../platform/random.ts';
+import type { LiveUsage, UsageWrite, WriteOutcome } from './live-usage.ts';
+import type { UsageBuffer } from './usage-buffer.ts';
+import type { UsageHistory } from './usage-history.ts';
+import { totalsOf } from './usage-slice.ts';
+
+/** What became of the records, since the process started. Plain numbers, for metrics. */
+export interface WriterStats {
+  /** Writes, each of one shard, whose outcome was unknown and that were or will be made again. */
+  readonly writesUnknown: number;
+  /** Times that the store was found to have lost acknowledged writes of a shard. */
+  readonly rollbacks: number;
+  /** Shards whose last write is to be made again. */
+  readonly shardsUnsettled: number;
+}
+
+/** What the writer needs. */
+export interface UsageWriterOptions {
+  readonly buffer: UsageBuffer;
+  readonly live: LiveUsage;
+  readonly history: Pick<UsageHistory, 'hasWrite'>;
+  readonly log: Logger;
+  readonly random: Random;
+}
+
+interface Unsettled {
+  readonly write: UsageWrite;
+  /** The store may have carried it out without a reply. */
+  readonly mayBeWritten: boolean;
+}
+
+/**
+ * Writes the buffer to the live usage, one write a shard. A write whose outcome is unknown is kept as it is and made again, before
+ * anything newer of its shard, until its outcome is known: so each record is counted exactly once, although the store may be unavailable or slow.
+ * If the store has lost its record of a write, the history says whether it was counted.
+ */
+export class UsageWriter {
+  readonly #options: UsageWriterOptions;
+  readonly #name: string;
+  readonly #unsettled = new Map<number, Unsettled>();
+  /** Number of the last acknowledged write, by shard. */
+  readonly #acknowledged = new Map<number, number>();
+  #sequence = 0;
+  #writesUnknown = 0;
+  #rollbacks = 0;
+  #writing: Promise<boolean> | undefined;
+
+  constructor(options: UsageWriterOptions) {
+    this.#options = options;
+    this.#name = options.random.bytes(12).toString('base64url');
+  }
+
+  get stats(): WriterStats {
+    return {
+      writesUnknown: this.#writesUnknown,
+      rollbacks: this.#rollbacks,
+      shardsUnsettled: this.#unsettled.size,
+    };
+  }
+
+  /** Requests that were recorded and whose write is not settled. */
+  get requestsUnsettled(): number {
+    const writes = [...this.#unsettled.values()].flatMap(({ write }) => write.slices);
+    return writes.reduce((sum, slice) => sum + totalsOf(slice).requests, 0);
+  }
+
+  /**
+   * Writes what was recorded until now. Resolves with true when all of it is settled, with false when something is left to be written
+   * again. Never rejects. While one write is under way, callers get the same promise.
+   */
+  write(): Promise<boolean> {
+    this.#writing ??= this.#writeOnce().finally(() => {
+      this.#writing = undefined;
+    });
+    return this.#writing;
+  }
+
+  /** Writes until nothing is left, or the deadline has passed. Resolves with whether nothing is left. Call it when nothing records any more. */
+  async drain(deadline: AbortSignal): Promise<boolean> {
+    // What is under way may have begun before the last record.
+    await this.#writing;
+    while (!(await this.write()) || this.#options.buffer.size > 0) {
+      if (deadline.aborted) return false;
+      await pause(50);
+    }
+    return true;
+  }
+
+  async #writeOnce(): Promise<boolean> {
+    const { buffer, live } = this.#options;
+    this.#sequence += 1;
+    const taken = buffer.take(this.#unsettled);
+    const writes = [...this.#unsettled.values()].map(({ write }) => write);
+    for (const [shard, slices] of taken) {
+      const previous = this.#acknowledged.get(shard) ?? 0;
+      writes.push({ shard, writer: this.#name, sequence: this.#sequence, previous, slices });
+    }
+    if (writes.length === 0) return true;
+    const wasSettled = this.#unsettled.size === 0;
+    const outcomes = await live.write(writes);
+    await Promise.all(writes.map((write, index) => this.#settle(write, outcomes[index] ?? 'unknown')));
+    this.#logChange(wasSettled);
+    return this.#unsettled.size === 0;
+  }
+
+  async #settle(write: UsageWrite, outcome: WriteOutcome): Promise<void> {
+    switch (outcome) {
+      case 'written':
+        return this.#acknowledge(write);
+      case 'unknown':
+        this.#unsettled.set(write.shard, { write, mayBeWritten: true });
+        this.#writesUnknown += 1;
+        return;
+      case 'forgotten':
+        return this.#recover(write, this.#unsettled.get(write.shard)?.mayBeWritten ?? false);
+    }
+  }
+
+  #acknowledge({ shard, sequence }: UsageWrite): void {
+    this.#unsettled.delete(shard);
+    this.#acknowledged.set(shard, sequence);
+  }
+
+  /** The store no longer knows whether it had the write. The history does, if the write can have been carried out. */
+  async #recover(write: UsageWrite, mayBeWritten: boolean): Promise<void> {
+    const { history, log } = this.#options;
+    this.#unsettled.set(write.shard, { write, mayBeWritten });
+    try {
+      const isCounted = mayBeWritten && (await history.hasWrite(write.shard, write.writer, write.sequence));
+      if (write.previous !== 0) {
+        this.#rollbacks += 1;
+        log.warn(
+          { shard: write.shard },
+          'Redis is another one or went back: what it lost of the usage is lost',
+        );
+      }
+      if (isCounted) this.#acknowledge(write);
+      // The next round writes it without the check of `previous`.
+      else
+        this.#unsettled.set(write.shard, { write: { ...write, previous: undefined }, mayBeWritten: false });
+    } catch {
+      // The history is unavailable too: the next round tries again.
+    }
+  }
+
+  /** One line when the store becomes unavailable, one when it is back. */
+  #logChange(wasSettled: boolean): void {
+    const { log } = this.#options;
+    const shards = this.#unsettled.size;
+    if (wasSettled && shards > 0)
+      log.warn({ shards }, 'usage could not be written; it is kept and tried again');
+    if (!wasSettled && shards === 0) log.info('usage is written again');
+  }
+}

@@ -1,0 +1,349 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { BackendError } from '../../src/backend/backend-error.ts';
+import type { Ticket } from '../../src/backend/places.ts';
+import { BackendPool, type BackendPoolOptions } from '../../src/backend/pool.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import { RawBackend } from '../proxy/support/raw-backend.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { until } from '../support/until.ts';
+import { RecordingJob } from './support/recording-job.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const EVIL = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';
+
+let backend: RawBackend;
+let pool: BackendPool;
+let faults: unknown[];
+let clock: Clock;
+
+function makePool(changes: Partial<BackendPoolOptions> = {}): BackendPool {
+  return new BackendPool({
+    url: new URL(backend.url),
+    connectTimeoutMs: 5000,
+    bodyIdleMs: 5000,
+    clock,
+    connections: 2,
+    connectionsPerKey: 2,
+    waiting: 4,
+    onFault: (fault) => faults.push(fault),
+    ...changes,
+  });
+}
+
+/** Asks for a connection. Throws where there is no place. */
+function ask(job: RecordingJob, key = 'one'): Ticket {
+  const place = pool.reserve(key);
+  if (typeof place === 'string') throw new Error(place);
+  return place.request(job, clock.monotonicMs());
+}
+
+beforeEach(async () => {
+  faults = [];
+  clock = systemClock;
+  backend = await RawBackend.start();
+  pool = makePool();
+});
+
+afterEach(async () => {
+  pool.destroy();
+  await backend.stop();
+});
+
+describe('rule 14: a connection that was idle', () => {
+  async function usedOnce(): Promise<RecordingJob> {
+    const first = new RecordingJob('first');
+    ask(first);
+    await (await backend.connection()).head();
+    (await backend.connection()).send(OK);
+    await first.heard('onComplete');
+    return first;
+  }
+
+  it('carries the next request', async () => {
+    await usedOnce();
+    backend.respond(OK);
+    const second = new RecordingJob('second');
+    ask(second);
+    await second.heard('onComplete');
+    expect(second.body).toBe('ok');
+    expect(second.connection?.isReused).toBe(true);
+    expect(backend.connections).toHaveLength(1);
+  });
+
+  it('is not written to in the turn in which it is reserved', async () => {
+    const first = await usedOnce();
+    const second = new RecordingJob('second');
+    ask(second);
+    expect(second.calls).toEqual([]);
+    expect(first.connection?.state).toBe('reserved');
+    await second.heard('begin');
+  });
+
+  it('drops a response that lay in the socket when it was reserved', async () => {
+    await usedOnce();
+    const connection = await backend.connection();
+    backend.onConnection((next) => next.respondToEachHead(OK));
+    // In the kernel's buffer before the request, with no turn of the event loop between the two.
+    connection.send(EVIL);
+    const second = new RecordingJob('second');
+    ask(second);
+    await second.heard('onComplete');
+    expect(second.body).toBe('ok');
+    expect(connection.text).not.toContain('/second');
+  });
+
+  it('hands none on either when the loop is polling and stalled meanwhile', async () => {
+    await usedOnce();
+    const connection = await backend.connection();
+    backend.onConnection((next) => next.respondToEachHead(OK));
+    const second = new RecordingJob('second');
+    // Data events come while the loop polls: an immediate from there runs before the loop polls again.
+    const trigger = await new Promise<RecordingJob>((resolve) => {
+      const third = new RecordingJob('trigger');
+      const onHead = third.onHead.bind(third);
+      third.onHead = (head) => {
+        onHead(head);
+        connection.send(EVIL);
+        ask(second);
+        const stalledUntil = performance.now() + 50;
+        while (performance.now() < stalledUntil);
+        resolve(third);
+      };
+      const other = makePool();
+      const place = other.reserve('one');
+      if (typeof place === 'string') throw new Error(place);
+      place.request(third, 0);
+    });
+    await trigger.heard('onComplete');
+    await second.heard('onComplete');
+    expect(second.body).toBe('ok');
+    expect(connection.text).not.toContain('/second');
+    trigger.connection?.destroy();
+  });
+
+  it.each([
+    ['closed', (connection: { end(): void }) => connection.end()],
+    ['reset', (connection: { reset(): void }) => connection.reset()],
+  ] as const)('and was %s by the backend costs the next request nothing', async (_how, close) => {
+    const first = await usedOnce();
+    backend.onConnection((next) => next.respondToEachHead(OK));
+    close(await backend.connection());
+    const second = new RecordingJob('second', { method: 'POST' });
+    ask(second);
+    await second.heard('onComplete');
+    expect(second.errors).toEqual([]);
+    expect(second.connection).not.toBe(first.connection);
+  });
+
+  it('stays for the next request when the one that it was reserved for is withdrawn', async () => {
+    const first = await usedOnce();
+    const second = new RecordingJob('second');
+    ask(second).withdraw();
+    expect(first.connection?.state).toBe('idle');
+    expect(pool.takenCount).toBe(0);
+    backend.respond(OK);
+    const third = new RecordingJob('third');
+    ask(third);
+    await third.heard('onComplete');
+    expect(second.calls).toEqual([]);
+    expect(backend.connections).toHaveLength(1);
+  });
+
+  it('is closed once it was idle for as long as the backend keeps it, less a margin', async () => {
+    const moved = new ManualClock(0);
+    clock = moved;
+    pool.destroy();
+    pool = makePool();
+    await usedOnce();
+    moved.advance(3999);
+    backend.respond(OK);
+    const second = new RecordingJob('second');
+    ask(second);
+    await second.heard('onComplete');
+    expect(backend.connections).toHaveLength(1);
+    moved.advance(4000);
+    const third = new RecordingJob('third');
+    ask(third);
+    await third.heard('onComplete');
+    expect(backend.connections).toHaveLength(2);
+    await backend.connections[0]?.ended();
+  });
+
+  it('is not kept when more bytes arrived after a response while it was not read', async () => {
+    const job = new RecordingJob('one');
+    const onBody = job.onBody.bind(job);
+    job.onBody = (chunk) => {
+      onBody(chunk);
+      if (job.body === 'hel') job.connection?.pause();
+    };
+    ask(job);
+    const connection = await backend.connection();
+    await connection.head();
+    connection.send('HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel');
+    await until(() => job.body === 'hel');
+    connection.send('lo');
+    connection.send(EVIL);
+    await until(() => connection.socket.writableLength === 0);
+    job.connection?.resume();
+    await job.heard('onComplete');
+    await until(() => job.connection?.state === 'closed');
+    expect(job.body).toBe('hello');
+  });
+});
+
+describe('a callback that throws', () => {
+  it.each(['onHead', 'onBody', 'onReadEnd', 'onComplete'] as const)(
+    '%s: the request hears of it, and its place is free',
+    async (callback) => {
+      const job = new RecordingJob('one', { throwsIn: callback });
+      ask(job);
+      const connection = await backend.connection();
+      await connection.head();
+      // In two parts, so that each callback comes.
+      connection.send(OK.slice(0, -1));
+      if (callback === 'onComplete') {
+        await job.heard('onReadEnd');
+        connection.send('k');
+      }
+      await job.heard('onError');
+      expect(job.errors).toEqual([new Error(`thrown in ${callback}`)]);
+      expect(pool.takenCount).toBe(0);
+      expect(pool.busyCount).toBe(0);
+      expect(job.connection?.state).toBe('closed');
+      expect(faults).toEqual([]);
+    },
+  );
+
+  it('begin: the request gets the error, and its place is free', () => {
+    const job = new RecordingJob('one', { throwsIn: 'begin' });
+    ask(job);
+    expect(job.errors).toEqual([new Error('thrown in begin')]);
+    expect(pool.takenCount).toBe(0);
+    expect(pool.busyCount).toBe(0);
+  });
+
+  it('onError: is reported to the pool, and its place is free', async () => {
+    const job = new RecordingJob('one', { throwsIn: 'onError' });
+    ask(job);
+    const connection = await backend.connection();
+    await connection.head();
+    connection.send('nonsense\r\n\r\n');
+    await job.heard('onError');
+    expect(faults).toEqual([new Error('thrown in onError')]);
+    expect(pool.takenCount).toBe(0);
+  });
+
+  it('leaves the pool as good as before', async () => {
+    backend.respond(OK);
+    for (const throwsIn of ['begin', 'onHead', 'onBody', 'onComplete'] as const) {
+      for (let i = 0; i < 5; i += 1) {
+        const job = new RecordingJob(`bad-${i}`, { throwsIn });
+        ask(job);
+        await job.heard('onError');
+      }
+    }
+    const good = new RecordingJob('good');
+    ask(good);
+    await good.heard('onComplete');
+    expect(good.body).toBe('ok');
+  });
+});
+
+describe('a request that gets no response', () => {
+  it.each([
+    [
+      'malformed_response',
+      (connection: { send(bytes: string): void }) => connection.send('HTTP/2 200\r\n\r\n'),
+    ],
+    ['connection_lost', (connection: { end(): void }) => connection.end()],
+    ['connection_lost', (connection: { reset(): void }) => connection.reset()],
+  ] as const)('hears of %s', async (kind, act) => {
+    const job = new RecordingJob('one');
+    ask(job);
+    const connection = await backend.connection();
+    await connection.head();
+    act(connection);
+    await job.heard('onError');
+    expect(job.errors).toMatchObject([{ kind }]);
+    expect(pool.takenCount).toBe(0);
+  });
+
+  it('gets the reason why there is no connection, with the cause of the system', async () => {
+    await backend.stop();
+    const job = new RecordingJob('one');
+    ask(job);
+    await job.heard('onError');
+    expect(job.errors).toMatchObject([{ kind: 'connect_failed', cause: { code: 'ECONNREFUSED' } }]);
+    expect(job.errors[0]).toBeInstanceOf(BackendError);
+    expect(pool.takenCount).toBe(0);
+  });
+});
+
+describe('rule 20: fairness keys', () => {
+  const never = (): void => {};
+  beforeEach(() => {
+    pool.destroy();
+    pool = makePool({ connections: 4, connectionsPerKey: 2, waiting: 8 });
+    backend.onConnection(never);
+  });
+
+  it('have at most their share of the connections while others are served', async () => {
+    const greedy = Array.from({ length: 6 }, (_, i) => new RecordingJob(`a${i}`));
+    for (const job of greedy) ask(job, 'a');
+    expect(greedy.filter((job) => job.calls.includes('begin'))).toHaveLength(2);
+    expect(pool.waitingCount).toBe(4);
+    const other = new RecordingJob('b0');
+    ask(other, 'b');
+    expect(other.calls).toEqual(['begin']);
+  });
+
+  it('have at most their share of the places to wait, and others find theirs', () => {
+    for (let i = 0; i < 6; i += 1) ask(new RecordingJob(`a${i}`), 'a');
+    expect(pool.reserve('a')).toBe('key_full');
+    for (let i = 0; i < 6; i += 1) ask(new RecordingJob(`b${i}`), 'b');
+    expect(pool.reserve('c')).toBe('full');
+    expect(pool.takenCount).toBe(12);
+  });
+
+  it('are served in turn, however many requests of one wait', async () => {
+    pool.destroy();
+    pool = makePool({ connections: 1, connectionsPerKey: 1, waiting: 64 });
+    backend.onConnection((connection) => connection.respondToEachHead(OK));
+    const order: string[] = [];
+    const asked: RecordingJob[] = [];
+    for (const name of ['a0', 'a1', 'a2', 'a3', 'b0', 'c0', 'b1']) {
+      const job = new RecordingJob(name);
+      const complete = job.onComplete.bind(job);
+      job.onComplete = () => {
+        order.push(name);
+        complete();
+      };
+      asked.push(job);
+      ask(job, name[0]);
+    }
+    for (const job of asked) await job.heard('onComplete');
+    expect(order).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3']);
+    expect(backend.connections).toHaveLength(1);
+  });
+
+  it('give every place back, whatever becomes of it', async () => {
+    backend.onConnection((connection) => connection.respondToEachHead(OK));
+    const served = new RecordingJob('served');
+    ask(served, 'a');
+    await served.heard('onComplete');
+    const cancelled = pool.reserve('a');
+    if (typeof cancelled !== 'string') cancelled.cancel();
+    backend.connections[0]?.respondToEachHead('');
+    backend.onConnection(never);
+    const jobs = Array.from({ length: 5 }, (_, i) => new RecordingJob(`a${i}`));
+    const tickets = jobs.map((job) => ask(job, 'a'));
+    for (const ticket of tickets.slice(2)) ticket.withdraw();
+    for (const job of jobs.slice(0, 2)) {
+      await job.heard('begin');
+      job.connection?.destroy();
+    }
+    await until(() => pool.takenCount === 0);
+    expect(pool.waitingCount).toBe(0);
+    expect(pool.busyCount).toBe(0);
+  });
+});

@@ -1,0 +1,89 @@
+import { createWriteStream } from 'node:fs';
+import { sql } from 'kysely';
+import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { sampleKey, samplePlan } from '../support/sample-records.ts';
+import { createTestDatabase } from '../support/stores.ts';
+import { findPostgres } from '../support/test-stores.ts';
+
+/**
+ * What it costs to compare the cached keys of one process with Postgres, as each does every three seconds: the time of the gateway's
+ * process, and what is left for Postgres.
+ */
+const KEYS = 10_000;
+const PLANS = 100;
+const ROUNDS = 30;
+/** As the revalidator asks. */
+const BATCH = 1000;
+const INTERVAL_SECONDS = 3;
+
+const out = createWriteStream('', { fd: 1 });
+const say = (name: string, value: number, unit: string) =>
+  out.write(`${name.padEnd(58)} ${value.toFixed(2).padStart(12)} ${unit}\n`);
+
+const server = await findPostgres();
+process.env.TEST_DATABASE_URL = server.url;
+const database = await createTestDatabase();
+const records = openRecords({
+  url: database.url,
+  maxConnections: 10,
+  migrationsDirectory: MIGRATIONS,
+  defaultPlanId: 'default',
+  onIdleError: () => {},
+});
+try {
+  await records.migrate();
+  await measure(records, await makeKeys(records));
+} finally {
+  await records.close();
+  await database.drop();
+  await server.stop();
+}
+
+async function makeKeys({ keys, plans }: Records): Promise<readonly string[]> {
+  const planIds: string[] = [];
+  for (let plan = 0; plan < PLANS; plan += 1) {
+    const made = samplePlan();
+    await plans.insert(made);
+    planIds.push(made.id);
+  }
+  const ids: string[] = [];
+  for (let start = 0; start < KEYS; start += BATCH) {
+    const made = Array.from({ length: BATCH }, (_, index) =>
+      sampleKey({ planId: planIds[index % PLANS] ?? null }),
+    );
+    await Promise.all(made.map((key) => keys.insert(key)));
+    ids.push(...made.map(({ id }) => id));
+  }
+  return ids;
+}
+
+async function measure({ keys, db }: Records, keyIds: readonly string[]): Promise<void> {
+  await sql`analyze`.execute(db);
+  const copies = keyIds.map((keyId) => ({ keyId, version: '1.1' }));
+  const check = async (): Promise<void> => {
+    for (let from = 0; from < KEYS; from += BATCH) {
+      const outdated = await keys.findOutdated(copies.slice(from, from + BATCH));
+      if (outdated.length > 0) throw new Error('a current copy was found outdated');
+    }
+  };
+  for (let round = 0; round < 5; round += 1) await check();
+  const [elapsed, own] = [[] as number[], [] as number[]];
+  for (let round = 0; round < ROUNDS; round += 1) {
+    const [startedAtMs, cpu] = [performance.now(), process.cpuUsage()];
+    await check();
+    const { user, system } = process.cpuUsage(cpu);
+    elapsed.push(performance.now() - startedAtMs);
+    own.push((user + system) / 1000);
+  }
+  const [checkMs, ownMs] = [median(elapsed), median(own)];
+  say(`check of ${KEYS} keys, from begin to end`, checkMs, 'ms');
+  say('of it in the process of the gateway', ownMs, 'ms');
+  say('a query of a thousand keys', checkMs / (KEYS / BATCH), 'ms');
+  say('share of a core of the gateway', ownMs / INTERVAL_SECONDS / 10, '%');
+  say('share of a core of Postgres, at most', (checkMs - ownMs) / INTERVAL_SECONDS / 10, '%');
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN;
+}

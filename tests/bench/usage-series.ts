@@ -1,0 +1,125 @@
+import { createWriteStream } from 'node:fs';
+import { sql } from 'kysely';
+import { systemClock } from '../../src/platform/clock.ts';
+import { openRecords } from '../../src/storage/postgres/open-records.ts';
+import { PostgresSeriesStore } from '../../src/storage/postgres/postgres-series-store.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
+import type { Grouping } from '../../src/usage/series/series-store.ts';
+import type { Interval } from '../../src/usage/series/time-buckets.ts';
+import { TimeZone } from '../../src/usage/series/time-zone.ts';
+import { type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { createTestDatabase } from '../support/stores.ts';
+import { findPostgres } from '../support/test-stores.ts';
+
+/**
+ * How long usage over time takes to read with 100 000 keys, of which each was used in every hour of the last day: 2.4 million rows of hours,
+ * the worst that so many keys can do. One of them was used in every hour of a month, with 50 endpoints a day.
+ */
+const KEYS = 100_000;
+const DAYS = 30;
+const ENDPOINTS = 50;
+const READINGS = 9;
+const DAY_MS = 86_400_000;
+
+const out = createWriteStream('', { fd: 1 });
+const endMs = Math.floor(Date.now() / DAY_MS) * DAY_MS;
+const month = { fromMs: endMs - DAYS * DAY_MS, toMs: endMs };
+const day = { fromMs: endMs - DAY_MS, toMs: endMs };
+const keyId = (number: number) => `key_${String(number).padStart(26, '0')}`;
+
+const server = await findPostgres();
+process.env.TEST_DATABASE_URL = server.url;
+const database = await createTestDatabase();
+const records = openRecords({
+  url: database.url,
+  maxConnections: 4,
+  migrationsDirectory: MIGRATIONS,
+  defaultPlanId: 'default',
+  onIdleError: () => {},
+});
+try {
+  await records.migrate();
+  await fill(records.db);
+  await measure();
+} finally {
+  await records.close();
+  await database.drop();
+  await server.stop();
+}
+
+/** In the order in which the gateway writes: hour by hour, the keys in any order. An hour at a time, within the limit on a statement. */
+async function fill(db: RecordsDatabase): Promise<void> {
+  for (let hour = 0; hour < 24; hour += 1) {
+    const at = new Date(day.fromMs + hour * 3_600_000).toISOString();
+    for (let from = 0; from < KEYS; from += 20_000) {
+      await sql`
+        INSERT INTO usage_hours (key_id, hour, plan_id, requests, successful, forwarded, forwarded_us, client_errors)
+        SELECT 'key_' || lpad((number * 7919 % ${KEYS}::bigint)::text, 26, '0'), ${at}::timestamptz,
+          CASE number % 3 WHEN 0 THEN 'gold' ELSE 'default' END, 10 + number % 7, 9, 10, 123456, 1
+        FROM generate_series(${from}::bigint, ${from + 19_999}::bigint) AS number`.execute(db);
+    }
+  }
+  const [from, to] = [month.fromMs, day.fromMs].map((ms) => new Date(ms).toISOString());
+  await sql`
+    INSERT INTO usage_hours (key_id, hour, plan_id, requests, successful, forwarded, forwarded_us)
+    SELECT ${keyId(1)}, hour, 'default', 10, 9, 10, 123456
+    FROM generate_series(${from}::timestamptz, ${to}::timestamptz - interval '1 hour', '1 hour') AS hour`.execute(
+    db,
+  );
+  await sql`
+    INSERT INTO usage_endpoint_days (key_id, day, plan_id, name, requests, successful, forwarded, forwarded_us)
+    SELECT ${keyId(1)}, day::date, 'default', '/v1/resource-' || number, 10, 9, 10, 123456
+    FROM generate_series(${from}::timestamptz, ${to}::timestamptz, '1 day') AS day,
+      generate_series(1, ${ENDPOINTS}::int) AS number`.execute(db);
+  await sql`ANALYZE usage_hours, usage_endpoint_days`.execute(db);
+}
+
+async function measure(): Promise<void> {
+  const one = { keyId: keyId(1) };
+  await report('one key, 30 days, by hour', { span: month, interval: 'hour', filter: one });
+  await report('one key, 30 days, by day in Berlin', {
+    ...{ span: month, interval: 'day', filter: one, zone: new TimeZone('Europe/Berlin') },
+  });
+  await report('one key, 30 days, by day and endpoint', {
+    ...{ span: month, interval: 'day', filter: one, groupBy: ['endpoint'] },
+  });
+  await report('all keys, a day, in all', { span: day, interval: 'total' });
+  await report('all keys, a day, by hour', { span: day, interval: 'hour' });
+  await report('all keys, a day, by hour and plan', { span: day, interval: 'hour', groupBy: ['rateLimit'] });
+  await report('all keys, a day, the ten busiest', {
+    span: day,
+    interval: 'total',
+    groupBy: ['key'],
+    top: 10,
+  });
+}
+
+interface Asked {
+  readonly span: SeriesRequest['span'];
+  readonly interval: Interval;
+  readonly filter?: SeriesRequest['filter'];
+  readonly zone?: TimeZone;
+  readonly groupBy?: readonly Grouping[];
+  readonly top?: number;
+}
+
+async function report(name: string, asked: Asked): Promise<void> {
+  const series = new UsageSeries({
+    store: new PostgresSeriesStore(records.db),
+    clock: systemClock,
+    retentionDays: 90,
+    pending: { read: async () => [], oldestAtMs: async () => undefined },
+  });
+  const request = { zone: new TimeZone('UTC'), groupBy: [], filter: {}, top: undefined, ...asked };
+  const times: number[] = [];
+  let rows = 0;
+  for (let reading = 0; reading < READINGS; reading += 1) {
+    const startedAtMs = performance.now();
+    rows = (await series.read(request, 10_000)).rows.length;
+    times.push(performance.now() - startedAtMs);
+  }
+  const [least = 0, , , , median = 0] = times.toSorted((a, b) => a - b);
+  const figures = `${least.toFixed(1).padStart(9)} ms least ${median.toFixed(1).padStart(9)} ms median`;
+  out.write(`${name.padEnd(40)} ${String(rows).padStart(6)} rows ${figures}\n`);
+}

@@ -1,0 +1,140 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as wait } from 'node:timers/promises';
+import { Pool } from 'undici';
+import { livez, metric } from '../../reliability/support/probe.ts';
+import { Admin } from '../../support/admin.ts';
+import { endChild } from '../../support/end-child.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
+import { startPostgresServer } from '../../support/postgres-server.ts';
+import { startRedisServer } from '../../support/redis-server.ts';
+import { startAttackedBackend } from './attacked-backend.ts';
+
+/** Where a run keeps what it has to stop, and what it says. */
+export interface FairnessOptions {
+  /** Of each of the two phases, without and with attack. Milliseconds. */
+  readonly lastsMs: number;
+  readonly report: (line: string) => void;
+  readonly running: (() => Promise<unknown>)[];
+}
+
+/** What clients met that do no harm. */
+interface Service {
+  readonly requests: number;
+  readonly served: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+}
+
+const CLIENTS = 8;
+/** Between two requests of a client. Milliseconds. */
+const PAUSE_MS = 20;
+const SERVED_SHARE = 0.99;
+/** How many times as long as without an attack the slowest hundredth may take. */
+const P99_FACTOR = 100;
+/** Another address than the attackers'. */
+const LOCAL_ADDRESS = '127.0.0.2';
+/** What the attackers need to begin. Milliseconds. */
+const RUN_UP_MS = 3000;
+
+/** Plays every attack at once against a replica, and gives what was promised to others and not held. */
+export async function runFairness({ lastsMs, report, running }: FairnessOptions): Promise<readonly string[]> {
+  const gateway = await start(running);
+  const admin = new Admin(gateway.url);
+  await admin.makePlan('roomy', 1_000_000_000, 'day');
+  const keys = await Promise.all(
+    Array.from({ length: CLIENTS }, (_, n) => admin.makeKey(`honest ${n}`, 'roomy')),
+  );
+  const attacker = await admin.makeKey('attacker', 'roomy');
+  const secrets = keys.map(({ secret }) => secret);
+
+  const calm = await serve(gateway, secrets, lastsMs);
+  report(`without attack: ${inWords(calm)}`);
+  const attack = spawn(
+    process.execPath,
+    [
+      new URL('./attack.ts', import.meta.url).pathname,
+      new URL(gateway.url).port,
+      new URL(gateway.opsUrl).port,
+      attacker.secret,
+      String(lastsMs + RUN_UP_MS),
+    ],
+    { stdio: ['ignore', 'ignore', 'inherit'] },
+  );
+  running.push(() => endChild(attack));
+  await wait(RUN_UP_MS);
+  const attacked = await serve(gateway, secrets, lastsMs);
+  const lateMs = 1000 * (await metric(gateway.opsUrl, 'tollgate_event_loop_delay_seconds', '"max"'));
+  report(
+    `under attack:   ${inWords(attacked)}; the gateway's event loop was late by ${lateMs.toFixed(0)} ms at most`,
+  );
+  if (attack.exitCode === null) await once(attack, 'exit');
+  return faultsOf(calm, attacked, await livez(gateway.opsUrl));
+}
+
+function faultsOf(calm: Service, attacked: Service, livezStatus: number): readonly string[] {
+  const faults: string[] = [];
+  if (attacked.served < SERVED_SHARE * attacked.requests)
+    faults.push(
+      `${attacked.requests - attacked.served} of ${attacked.requests} honest requests failed under attack`,
+    );
+  if (attacked.p99Ms > P99_FACTOR * Math.max(calm.p99Ms, 1))
+    faults.push(
+      `the p99 of honest requests rose from ${calm.p99Ms.toFixed(1)} to ${attacked.p99Ms.toFixed(1)} ms`,
+    );
+  if (livezStatus !== 200) faults.push(`/livez is ${livezStatus} after the attack`);
+  return faults;
+}
+
+async function start(running: FairnessOptions['running']): Promise<GatewayProcess> {
+  const redis = await startRedisServer();
+  running.push(() => redis.stop());
+  const postgres = await startPostgresServer();
+  running.push(() => postgres.stop());
+  const backend = await startAttackedBackend();
+  running.push(() => backend.stop());
+  const gateway = await startGateway({
+    BACKEND_URL: backend.url,
+    DATABASE_URL: postgres.url,
+    REDIS_URL: redis.url,
+    // A machine that has other things to do may be late; that is no fault of Redis.
+    REDIS_TIMEOUT_MS: '2000',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+  });
+  running.push(() => gateway.stop());
+  return gateway;
+}
+
+/** Clients that each send one request after the other with a key of their own. */
+async function serve(gateway: GatewayProcess, secrets: readonly string[], lastsMs: number): Promise<Service> {
+  const tookMs: number[] = [];
+  let served = 0;
+  const deadline = performance.now() + lastsMs;
+  const client = async (secret: string): Promise<void> => {
+    const pool = new Pool(gateway.url, { connections: 1, connect: { localAddress: LOCAL_ADDRESS } });
+    while (performance.now() < deadline) {
+      const startedAt = performance.now();
+      const headers = { authorization: `Bearer ${secret}` };
+      const status = await pool
+        .request({ method: 'GET', path: '/', headers })
+        .then(async ({ statusCode, body }) => {
+          await body.dump();
+          return statusCode;
+        })
+        .catch(() => 0);
+      tookMs.push(performance.now() - startedAt);
+      if (status === 200) served += 1;
+      await wait(PAUSE_MS);
+    }
+    await pool.destroy();
+  };
+  await Promise.all(secrets.map(client));
+  const sorted = tookMs.toSorted((a, b) => a - b);
+  const at = (share: number): number => sorted[Math.ceil(share * sorted.length) - 1] ?? 0;
+  return { requests: sorted.length, served, p50Ms: at(0.5), p99Ms: at(0.99) };
+}
+
+function inWords({ requests, served, p50Ms, p99Ms }: Service): string {
+  return `${served} of ${requests} honest requests served, p50 ${p50Ms.toFixed(1)} ms, p99 ${p99Ms.toFixed(1)} ms`;
+}

@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { requireProgram } from '../support/debian-package.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+
+/** The commands of the section on usage in docs/api.md, one text for each block. */
+async function documentedCommands(): Promise<readonly string[]> {
+  const guide = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8');
+  const section = guide.slice(guide.indexOf('## Usage over time'), guide.indexOf('## Errors'));
+  return [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
+}
+
+describe('the commands of docs/api.md that read usage', () => {
+  let fleet: Fleet;
+  let directory: string;
+  beforeAll(async () => {
+    await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
+    directory = await mkdtemp(join(tmpdir(), 'tollgate-usage-'));
+    fleet = await startFleet(1, { USAGE_FLUSH_MS: '500' });
+  }, 120_000);
+  afterAll(async () => {
+    await fleet?.stop();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  it('show what a client did, as JSON and as CSV', async () => {
+    const { id, secret } = await fleet.admin.makeKey('of the documented commands');
+    const url = fleet.replicas[0]?.url ?? '';
+    for (const customer of ['acme', 'acme', 'globex']) {
+      const headers = { authorization: `Bearer ${secret}`, 'x-customer-id': customer };
+      expect((await fetch(`${url}/v1/orders`, { headers })).status).toBe(200);
+    }
+    await until(async () => {
+      const { body } = await fleet.admin.call('GET', '/api-keys/usage?interval=total');
+      return body.rows[0]?.requests === 3;
+    });
+    // The documented month is the one of the examples; this one is that of today.
+    const month = `${new Date().toISOString().slice(0, 'YYYY-MM'.length)}-01`;
+    const env = { ...process.env, GATEWAY: url, ROOT_TOKEN, KEY_ID: id };
+    const outputs: string[] = [];
+    for (const block of await documentedCommands()) {
+      const script = block.replaceAll('2026-11-01', month).replaceAll('&to=2026-12-01', '');
+      outputs.push((await run('sh', ['-ec', script], { env, cwd: directory })).stdout);
+    }
+    expect(JSON.parse(outputs[0] ?? '').rows).toMatchObject([{ requests: 3, successful: 3, failed: 0 }]);
+    const [busiest, ...customers] = (outputs[1] ?? '').split('\n');
+    expect(busiest).toBe(`${id}\t3\t0`);
+    expect(JSON.parse(customers.join('\n'))).toEqual({ acme: 2, globex: 1 });
+    const [header, row] = (await readFile(join(directory, 'usage.csv'), 'utf8')).split('\r\n');
+    expect(header).toMatch(/^start,consumerApiKeyId,requests,/);
+    expect(row).toContain(`,${id},3,3,0,`);
+  });
+});
+
+describe('the series of one key', () => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    fleet = await startFleet(2, { USAGE_FLUSH_MS: '1000' });
+  }, 60_000);
+  afterAll(() => fleet?.stop());
+
+  it('sums to the totals of the key while counts move to Postgres, in any grouping', async () => {
+    const { id, secret } = await fleet.admin.makeKey('of a series');
+    const names = ['requests', 'successful', 'failed'] as const;
+    const read = async (groupBy: string) => {
+      const { body } = await fleet.admin.call(
+        'GET',
+        `/consumer-api-key/${id}/usage?interval=day&groupBy=${groupBy}`,
+      );
+      return names.map((name) =>
+        body.rows.reduce((sum: number, row: Record<string, number>) => sum + (row[name] ?? 0), 0),
+      );
+    };
+    const url = fleet.replicas[0]?.url ?? '';
+    let sent = 0;
+    let inHistory = 0;
+    while (inHistory < 40) {
+      const headers = { authorization: `Bearer ${secret}`, 'x-customer-id': `customer-${sent % 3}` };
+      expect((await fetch(`${url}/v1/${sent % 4}`, { headers })).status).toBe(200);
+      sent += 1;
+      for (const groupBy of ['rateLimit', 'endpoint', 'customer,key']) {
+        expect(await read(groupBy)).toEqual([sent, sent, 0]);
+      }
+      const { body } = await fleet.admin.call('GET', '/api-keys/usage?interval=total');
+      inHistory = body.rows[0]?.requests ?? 0;
+      expect(inHistory).toBeLessThanOrEqual(sent);
+    }
+  });
+});
+
+describe('the series of all keys', () => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    fleet = await startFleet(1, { USAGE_FLUSH_MS: '50000' });
+  }, 60_000);
+  afterAll(() => fleet?.stop());
+
+  it('says since when it is not complete while counts wait in Redis', async () => {
+    const { id, secret } = await fleet.admin.makeKey('of a slow flusher');
+    const headers = { authorization: `Bearer ${secret}` };
+    expect((await fetch(`${fleet.replicas[0]?.url}/v1/orders`, { headers })).status).toBe(200);
+    const own = await fleet.admin.call('GET', `/consumer-api-key/${id}/usage`);
+    expect(own.body.rows).toMatchObject([{ requests: 1 }]);
+    const { body } = await fleet.admin.call('GET', '/api-keys/usage');
+    expect(body.rows).toEqual([]);
+    // It stands still for as long as they wait.
+    await until(() => Date.now() > Date.parse(body.completeUntil) + 8000);
+    const later = await fleet.admin.call('GET', '/api-keys/usage');
+    expect(later.body).toMatchObject({ rows: [], completeUntil: body.completeUntil });
+  });
+});
+
+describe('the series of some of the keys', () => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    fleet = await startFleet(1, { USAGE_FLUSH_MS: '200' });
+  }, 60_000);
+  afterAll(() => fleet?.stop());
+
+  it('counts the requests of keys with a tag, or of an owner, and of no others', async () => {
+    const url = fleet.replicas[0]?.url ?? '';
+    const use = async (fields: object, requests: number) => {
+      const { id, secret } = await fleet.admin.makeKey('tagged');
+      await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, fields);
+      for (let n = 0; n < requests; n += 1)
+        expect((await fetch(url, { headers: { authorization: `Bearer ${secret}` } })).status).toBe(200);
+      return id;
+    };
+    const paid = await use({ tags: ['paid', 'eu'] }, 3);
+    await use({ tags: ['free'], externalId: 'acme' }, 2);
+    const requests = async (query: string) => {
+      const { body } = await fleet.admin.call('GET', `/api-keys/usage?interval=total&${query}`);
+      return body.rows.map((row: { requests: number }) => row.requests);
+    };
+    await until(async () => (await requests(''))[0] === 5);
+    expect(await requests('tag=paid')).toEqual([3]);
+    expect(await requests('externalId=acme')).toEqual([2]);
+    expect(await requests('tag=eu&externalId=acme')).toEqual([]);
+    const { body } = await fleet.admin.call('GET', '/api-keys/usage?interval=day&groupBy=key&top=1&tag=eu');
+    expect(body.rows).toMatchObject([{ consumerApiKeyId: paid, requests: 3 }]);
+    expect((await fleet.admin.call('GET', '/api-keys/usage?tag=UPPER')).status).toBe(400);
+    expect((await fleet.admin.call('GET', `/consumer-api-key/${paid}/usage?tag=eu`)).status).toBe(400);
+  });
+});

@@ -1,0 +1,391 @@
+import { beforeEach, describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../../src/errors.ts';
+import { KeyCache, type KeyCacheOptions, type KeyEntry } from '../../../src/keys/cache/key-cache.ts';
+import type { KeySnapshot } from '../../../src/keys/consumer-key.ts';
+import { createSecret } from '../../../src/keys/secret-format.ts';
+import { SecretVault } from '../../../src/keys/secret-vault.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { until } from '../../support/until.ts';
+
+const vault = new SecretVault([Buffer.alloc(32, 1), Buffer.alloc(32, 2)], systemRandom);
+
+/** A store that responds when the test says so, in the order of its choice. */
+class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
+  readonly snapshots = new Map<string, KeySnapshot>();
+  readonly secrets = new Map<string, string>();
+  readonly reads: { respond(): void; reject(error: Error): void; readonly lookups: number }[] = [];
+  readonly repository = {
+    findSnapshotsByLookup: (lookups: readonly Buffer[]) =>
+      this.#read(
+        () =>
+          lookups.flatMap((lookup) => {
+            const snapshot = this.snapshots.get(this.secrets.get(lookup.toString('hex')) ?? '');
+            return snapshot === undefined ? [] : [{ lookup, snapshot }];
+          }),
+        lookups.length,
+      ),
+    findSnapshotById: (keyId: string) => this.#read(() => this.snapshots.get(keyId)),
+  };
+
+  add(keyId: string): string {
+    const secret = createSecret('tg', systemRandom);
+    // Stored under the older encryption key: it is found all the same.
+    this.secrets.set(vault.lookups(secret)[1]?.toString('hex') ?? '', keyId);
+    this.change(keyId, '1.1');
+    return secret;
+  }
+
+  change(keyId: string, version: string): void {
+    this.snapshots.set(keyId, { keyId, version, enabled: true, expiresAtMs: null, plan: null });
+  }
+
+  /** Responds to the oldest read with what the store held when the read began. */
+  async respond(): Promise<void> {
+    await until(() => this.reads.length > 0);
+    this.reads.shift()?.respond();
+  }
+
+  #read<Found>(value: () => Found, lookups = 0): Promise<Found> {
+    const snapshot = value();
+    const read = Promise.withResolvers<Found>();
+    this.reads.push({ reject: read.reject, respond: () => read.resolve(snapshot), lookups });
+    return read.promise;
+  }
+}
+
+interface Response {
+  readonly error: Error | null;
+  readonly entry: KeyEntry | undefined;
+  readonly fresh?: boolean;
+}
+
+function confirm(
+  keys: KeyCache,
+  entry: KeyEntry,
+): Promise<{ readonly entry: KeyEntry | undefined; readonly fresh: boolean }> {
+  return new Promise((resolve) =>
+    keys.confirm(entry, (confirmed, fresh) => resolve({ entry: confirmed, fresh })),
+  );
+}
+
+const CLIENT = '192.0.2.1';
+
+describe('the key cache', () => {
+  let store: HeldStore;
+  let clock: ManualClock;
+  beforeEach(() => {
+    store = new HeldStore();
+    clock = new ManualClock(1_000_000);
+  });
+
+  function cacheOf(bounds: Partial<KeyCacheOptions> = {}): KeyCache {
+    return new KeyCache({ repository: store.repository, vault, clock, ...bounds });
+  }
+
+  function load(keys: KeyCache, secret: string, client = CLIENT): Promise<Response> {
+    return new Promise((resolve) => {
+      keys.load(secret, client, (error, entry, fresh) => resolve({ error, entry, fresh }));
+    });
+  }
+
+  function reload(keys: KeyCache, entry: KeyEntry): Promise<Response> {
+    return new Promise((resolve) => {
+      keys.reload(entry, (error, reloaded) => resolve({ error, entry: reloaded }));
+    });
+  }
+
+  async function loaded(keys: KeyCache, secret: string): Promise<KeyEntry> {
+    const loading = load(keys, secret);
+    await store.respond();
+    const { entry } = await loading;
+    if (entry === undefined) {
+      throw new Error('not loaded');
+    }
+    return entry;
+  }
+
+  it('finds a key at once after it was loaded, and counts hits and misses', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    expect(keys.find(secret)).toBeUndefined();
+    const entry = await loaded(keys, secret);
+    expect(entry.snapshot).toEqual(store.snapshots.get('key_a'));
+    expect(keys.find(secret)).toBe(entry);
+    expect(keys).toMatchObject({ hits: 1, misses: 1, size: 1 });
+  });
+
+  it('turns garbage away without a read, whatever its length', () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const responses: Response[] = [];
+    for (const garbage of [
+      '',
+      'x',
+      secret.slice(0, -1),
+      `${secret}x`,
+      secret.replace('_', '-'),
+      'y'.repeat(100_000),
+    ]) {
+      expect(keys.find(garbage)).toBeUndefined();
+      keys.load(garbage, CLIENT, (error, entry, fresh) => responses.push({ error, entry, fresh }));
+    }
+    expect(responses).toEqual(Array(6).fill({ error: null, entry: undefined, fresh: false }));
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('reads a secret once for all that wait; it is fresh only for the first of them', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const responses = [load(keys, secret), load(keys, secret), load(keys, secret)];
+    await store.respond();
+    const [first, ...joined] = await Promise.all(responses);
+    expect(first?.fresh).toBe(true);
+    expect(joined).toEqual([
+      { error: null, entry: first?.entry, fresh: false },
+      { error: null, entry: first?.entry, fresh: false },
+    ]);
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('remembers for five seconds that a secret names no key', async () => {
+    const keys = cacheOf();
+    const secret = createSecret('tg', systemRandom);
+    const nothing = { error: null, entry: undefined };
+    const reading = load(keys, secret);
+    await store.respond();
+    expect(await reading).toMatchObject(nothing);
+    clock.advance(4999);
+    expect(await load(keys, secret)).toMatchObject(nothing);
+    expect(store.reads).toHaveLength(0);
+    clock.advance(1);
+    const again = load(keys, secret);
+    await store.respond();
+    expect(await again).toMatchObject(nothing);
+  });
+
+  it('reloads with a read that begins after the call, even while an older one runs', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    const older = reload(keys, entry);
+    await until(() => store.reads.length === 1);
+    store.change('key_a', '2.1');
+    const late = [reload(keys, entry), reload(keys, entry)];
+    await store.respond();
+    expect((await older).entry?.snapshot.version).toBe('1.1');
+    await store.respond();
+    const [one, other] = await Promise.all(late);
+    expect(one?.entry?.snapshot.version).toBe('2.1');
+    expect(other?.entry).toBe(one?.entry);
+    expect(keys.find(secret)).toBe(one?.entry);
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('shares a reload among all calls that came before its read began', async () => {
+    const keys = cacheOf({ maxLookups: 1 });
+    const [a, b] = [await loaded(keys, store.add('key_a')), await loaded(keys, store.add('key_b'))];
+    const occupying = reload(keys, a);
+    const waiting = [reload(keys, b), reload(keys, b)];
+    store.change('key_b', '2.1');
+    await store.respond();
+    await occupying;
+    await store.respond();
+    const [one, other] = await Promise.all(waiting);
+    expect(one?.entry?.snapshot.version).toBe('2.1');
+    expect(other?.entry).toBe(one?.entry);
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('leaves an entry as it was when a reload brings a new one', async () => {
+    const keys = cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    store.change('key_a', '2.1');
+    const reloading = reload(keys, entry);
+    await store.respond();
+    await reloading;
+    expect(entry.snapshot.version).toBe('1.1');
+  });
+
+  it('forgets a key that a reload does not find, and queries no more for its secret', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    store.snapshots.delete('key_a');
+    const reloading = reload(keys, entry);
+    await store.respond();
+    expect(await reloading).toEqual({ error: null, entry: undefined });
+    expect(keys.find(secret)).toBeUndefined();
+    expect(keys.size).toBe(0);
+    expect(await load(keys, secret)).toMatchObject({ error: null, entry: undefined });
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('forgets a dropped key, and takes it back from a reload that was under way', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    keys.drop('key_a');
+    keys.drop('key_unknown');
+    expect(keys.find(secret)).toBeUndefined();
+    const reloading = reload(keys, entry);
+    await store.respond();
+    expect(keys.find(secret)).toBe((await reloading).entry);
+  });
+
+  it('holds at most as many keys as configured, and evicts the least recently used', async () => {
+    const keys = cacheOf({ maxEntries: 2 });
+    const [a, b, c] = [store.add('key_a'), store.add('key_b'), store.add('key_c')];
+    await loaded(keys, a);
+    await loaded(keys, b);
+    keys.find(a);
+    await loaded(keys, c);
+    expect(keys.size).toBe(2);
+    expect([a, b, c].map((secret) => keys.find(secret)?.snapshot.keyId)).toEqual([
+      'key_a',
+      undefined,
+      'key_c',
+    ]);
+    keys.drop('key_b');
+    expect(keys.size).toBe(2);
+  });
+
+  it('remembers at most the configured number of unknown secrets', async () => {
+    const keys = cacheOf({ maxUnknown: 1 });
+    const [one, other] = [createSecret('tg', systemRandom), createSecret('tg', systemRandom)];
+    for (const secret of [one, other]) {
+      const reading = load(keys, secret);
+      await store.respond();
+      await reading;
+    }
+    expect(await load(keys, other)).toMatchObject({ entry: undefined });
+    expect(store.reads).toHaveLength(0);
+    void load(keys, one);
+    await until(() => store.reads.length === 1);
+  });
+
+  it('bounds the reads that run and rejects what is too much of one client', async () => {
+    const keys = cacheOf({ maxLookups: 2 });
+    const garbage = () => load(keys, createSecret('tg', systemRandom));
+    // Two queries run at once, and 4000 secrets wait.
+    const loading = Array.from({ length: 4002 }, garbage);
+    expect((await garbage()).error).toMatchObject({ code: 'overloaded' });
+    // Each secret has a look-up value for each of the two encryption keys.
+    expect(store.reads.map(({ lookups }) => lookups)).toEqual([2, 2]);
+    for (let read = 0; read < 42; read += 1) {
+      await until(() => store.reads.length > 0);
+      expect(store.reads.length).toBeLessThanOrEqual(2);
+      expect(store.reads[0]?.lookups).toBeLessThanOrEqual(200);
+      await store.respond();
+    }
+    const outcomes = await Promise.all(loading);
+    expect(outcomes.filter(({ error, entry }) => error === null && entry === undefined)).toHaveLength(4002);
+  });
+
+  it('reads a key of another client with the next query, however many secrets wait', async () => {
+    const keys = cacheOf({ maxLookups: 1 });
+    const known = store.add('key_a');
+    const flood = Array.from({ length: 3000 }, () => load(keys, createSecret('tg', systemRandom)));
+    const found = load(keys, known, '192.0.2.2');
+    await store.respond();
+    await store.respond();
+    expect((await found).entry?.snapshot.keyId).toBe('key_a');
+    for (let read = 0; read < 29; read += 1) await store.respond();
+    await Promise.all(flood);
+  });
+
+  it('reloads known keys while unknown secrets use up their share of reads', async () => {
+    const keys = cacheOf({ maxLookups: 1 });
+    const entry = await loaded(keys, store.add('key_a'));
+    const flood = [
+      load(keys, createSecret('tg', systemRandom)),
+      load(keys, createSecret('tg', systemRandom)),
+    ];
+    const reloading = reload(keys, entry);
+    await until(() => store.reads.length === 2);
+    store.reads.pop()?.respond();
+    expect((await reloading).entry?.snapshot.keyId).toBe('key_a');
+    await store.respond();
+    await store.respond();
+    await Promise.all(flood);
+  });
+
+  it('takes an entry for unchecked once it was neither read nor checked for eight seconds', async () => {
+    const keys = cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    clock.advance(7999);
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
+    clock.advance(1);
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(true);
+    expect(keys.takeActive()).toEqual([entry]);
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
+  });
+
+  it('has the entries checked that were used within the last minute', async () => {
+    const keys = cacheOf();
+    const [idle, used] = [store.add('key_idle'), store.add('key_used')];
+    for (const secret of [idle, used]) await loaded(keys, secret);
+    for (let seconds = 0; seconds < 60; seconds += 3) {
+      expect(keys.takeActive()).toHaveLength(2);
+      keys.find(used);
+      clock.advance(3000);
+    }
+    clock.advance(3000);
+    expect(keys.takeActive().map(({ snapshot }) => snapshot.keyId)).toEqual(['key_used']);
+    keys.find(idle);
+    clock.advance(3000);
+    expect(keys.takeActive().map(({ snapshot }) => snapshot.keyId)).toEqual(['key_idle', 'key_used']);
+  });
+
+  it('confirms an entry with a new read, and a key that is gone not at all', async () => {
+    const keys = cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    store.change('key_a', '2.1');
+    const confirming = confirm(keys, entry);
+    await store.respond();
+    const current = await confirming;
+    expect(current).toMatchObject({ entry: { snapshot: { version: '2.1' } }, fresh: true });
+    store.snapshots.delete('key_a');
+    const gone = confirm(keys, current.entry ?? entry);
+    await store.respond();
+    expect(await gone).toEqual({ entry: undefined, fresh: true });
+    expect(store.reads).toHaveLength(0);
+  });
+
+  it('confirms an entry while the store fails, and takes it for checked then', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    clock.advance(8000);
+    const failing = confirm(keys, entry);
+    await until(() => store.reads.length === 1);
+    store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
+    expect(await failing).toEqual({ entry, fresh: false });
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
+    clock.advance(8000);
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(true);
+    const hanging = confirm(keys, entry);
+    await until(() => store.reads.length === 1);
+    expect(await hanging).toEqual({ entry, fresh: false });
+    expect(keys.find(secret)).toBe(entry);
+  });
+
+  it('gives a failure of the store to all that wait, and queries again the next time', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const down = new StoreUnavailable('postgres', undefined);
+    const failing = [load(keys, secret), load(keys, secret)];
+    await until(() => store.reads.length === 1);
+    store.reads.shift()?.reject(down);
+    for (const { error, entry } of await Promise.all(failing)) {
+      expect(error).toBe(down);
+      expect(entry).toBeUndefined();
+    }
+    const entry = await loaded(keys, secret);
+    const reloading = reload(keys, entry);
+    await until(() => store.reads.length === 1);
+    store.reads.shift()?.reject(down);
+    expect(await reloading).toEqual({ error: down, entry: undefined });
+    expect(keys.find(secret)).toBe(entry);
+  });
+});

@@ -1,0 +1,159 @@
+import { describe, expect, it } from '@jest/globals';
+import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { ChangeFeed } from '../../src/limiter/record-versions.ts';
+import { RejectionCache } from '../../src/limiter/rejection-cache.ts';
+import { counted, quota, subject } from '../support/limiter-stores.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const STORE_NOW = 5_000_000;
+
+/** Responds with what it is told to, and counts how often it was asked. */
+class ScriptedLimiter implements RateLimiter {
+  response: Decision = rejection();
+  asked = 0;
+  /** What happens between question and response. */
+  meanwhile: () => void = () => {};
+  decide(_subject: LimitSubject, decided: (decision: Decision) => void): void {
+    this.asked += 1;
+    this.meanwhile();
+    decided(this.response);
+  }
+}
+
+class ManualFeed implements ChangeFeed {
+  change: (keyId: string) => void = () => {};
+  reset: () => void = () => {};
+  onChange(changed: (keyId: string) => void): void {
+    this.change = changed;
+  }
+  onReset(reset: () => void): void {
+    this.reset = reset;
+  }
+}
+
+const HOURLY = quota(10, 'hour');
+
+function rejection({ resetInMs = 60_000, degraded = false, limit = HOURLY } = {}): Decision {
+  return counted('limited', {
+    limit,
+    used: 10,
+    nowMs: STORE_NOW,
+    resetAtMs: STORE_NOW + resetInMs,
+    degraded,
+  });
+}
+
+function setUp(capacity = 100) {
+  const clock = new ManualClock(0);
+  const feed = new ManualFeed();
+  const inner = new ScriptedLimiter();
+  const limiter = new RejectionCache(inner, { clock, changes: feed, capacity });
+  const ask = (asked: LimitSubject = subject('key_1', { fresh: false, quota: HOURLY })): Decision => {
+    let response: Decision | undefined;
+    limiter.decide(asked, (decision) => {
+      response = decision;
+    });
+    if (response === undefined) throw new Error('not decided');
+    return response;
+  };
+  return { clock, feed, inner, limiter, ask };
+}
+
+describe('local rejections', () => {
+  it('repeat a rejection without asking, at the time that the store has by now', () => {
+    const { clock, inner, limiter, ask } = setUp();
+    expect(ask()).toEqual(rejection());
+    clock.advance(400);
+    expect(ask()).toEqual({ ...rejection(), nowMs: STORE_NOW + 400 });
+    expect(inner.asked).toBe(1);
+    expect(limiter.hits).toBe(1);
+  });
+
+  it('ask again after one second', () => {
+    const { clock, inner, ask } = setUp();
+    ask();
+    clock.advance(999);
+    ask();
+    expect(inner.asked).toBe(1);
+    clock.advance(1);
+    ask();
+    expect(inner.asked).toBe(2);
+  });
+
+  it('ask again from the moment of the reset on', () => {
+    const { clock, inner, ask } = setUp();
+    inner.response = rejection({ resetInMs: 300 });
+    ask();
+    clock.advance(299);
+    ask();
+    expect(inner.asked).toBe(1);
+    clock.advance(1);
+    ask();
+    expect(inner.asked).toBe(2);
+  });
+
+  it.each([
+    ['version', { version: '1.1' }],
+    ['limit', { quota: quota(11, 'hour') }],
+    ['period', { quota: quota(10, 'day') }],
+    ['plan, to none', { quota: null }],
+  ])('ask again after a change of %s', (_what, fields) => {
+    const { inner, ask } = setUp();
+    ask();
+    ask(subject('key_1', { fresh: false, quota: HOURLY, ...fields }));
+    expect(inner.asked).toBe(2);
+  });
+
+  it('forget a key that changed, and all keys when the feed was interrupted', () => {
+    const { feed, inner, limiter, ask } = setUp();
+    ask();
+    feed.change('key_2');
+    ask();
+    expect(inner.asked).toBe(1);
+    feed.change('key_1');
+    ask();
+    expect(inner.asked).toBe(2);
+    feed.reset();
+    expect(limiter.size).toBe(0);
+  });
+
+  it('learn nothing from a response that a change overtook', () => {
+    const { feed, inner, limiter, ask } = setUp();
+    for (const change of [() => feed.change('key_1'), () => feed.reset()]) {
+      inner.meanwhile = change;
+      expect(ask()).toEqual(rejection());
+      expect(limiter.size).toBe(0);
+    }
+  });
+
+  it('neither repeat nor cache a decision for a fresh copy', () => {
+    const { inner, limiter, ask } = setUp();
+    ask(subject('key_1', { fresh: true, quota: HOURLY }));
+    expect(limiter.size).toBe(0);
+    ask();
+    ask(subject('key_1', { fresh: true, quota: HOURLY }));
+    expect(inner.asked).toBe(3);
+  });
+
+  it.each<Decision>([
+    rejection({ degraded: true }),
+    counted('allowed', { used: 10, nowMs: STORE_NOW, resetAtMs: STORE_NOW + 1 }),
+    { kind: 'unlimited', degraded: false },
+    { kind: 'stale' },
+    { kind: 'unavailable', cause: new Error('away') },
+  ])('remember nothing of %j', (response) => {
+    const { inner, limiter, ask } = setUp();
+    inner.response = response;
+    expect(ask()).toEqual(response);
+    expect(limiter.size).toBe(0);
+  });
+
+  it('are bounded: the oldest goes first', () => {
+    const { inner, limiter, ask } = setUp(3);
+    for (const keyId of ['a', 'b', 'c', 'a', 'd']) ask(subject(keyId, { fresh: false, quota: HOURLY }));
+    expect(limiter.size).toBe(3);
+    expect(inner.asked).toBe(4);
+    ask(subject('a', { fresh: false, quota: HOURLY }));
+    expect(inner.asked).toBe(5);
+  });
+});

@@ -1,0 +1,80 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from '@jest/globals';
+import { satisfies, subset } from 'semver';
+
+interface LockedPackage {
+  readonly version?: string;
+  readonly integrity?: string;
+  readonly dev?: boolean;
+  readonly optional?: boolean;
+  readonly os?: readonly string[];
+  readonly engines?: { readonly node?: string };
+}
+
+/** The oldest Node that npm itself may run on where Tollgate is worked on; what is run comes with npm. */
+const NODE_OF_NPM = '20.20.0';
+
+/** What package-lock.json installs, by its place, without the project itself. */
+async function lockedPackages(): Promise<readonly (readonly [place: string, locked: LockedPackage])[]> {
+  const { packages } = JSON.parse(await readFile('package-lock.json', 'utf8')) as {
+    packages: Record<string, LockedPackage>;
+  };
+  return Object.entries(packages).filter(([place]) => place !== '');
+}
+
+async function manifest(): Promise<{
+  readonly engines: { readonly node: string };
+  readonly dependencies: Record<string, string>;
+  readonly optionalDependencies: Record<string, string>;
+  readonly devDependencies: Record<string, string>;
+}> {
+  return JSON.parse(await readFile('package.json', 'utf8'));
+}
+
+describe('the lock file', () => {
+  it('has an integrity hash for every package that an image or a test runs', async () => {
+    const unhashed = (await lockedPackages()).filter(([, { integrity }]) => integrity === undefined);
+    // Builds of development tools for other systems, which npm adds without a hash where the registry does not serve them.
+    const strange = unhashed.filter(([, { dev, optional, os }]) => !(dev && optional && os));
+    expect(strange.map(([place]) => place)).toEqual([]);
+    expect((await lockedPackages()).length - unhashed.length).toBeGreaterThan(400);
+  });
+
+  it('has exact versions of everything that package.json names', async () => {
+    const { dependencies, optionalDependencies, devDependencies } = await manifest();
+    const named = { ...dependencies, ...optionalDependencies, ...devDependencies };
+    expect(
+      Object.entries(named).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(version)),
+    ).toEqual([]);
+  });
+});
+
+describe('every package', () => {
+  it('that the image holds runs on every Node that package.json allows', async () => {
+    const { engines } = await manifest();
+    const unfit = (await lockedPackages()).filter(
+      ([, { dev, engines: wants }]) => !dev && wants?.node !== undefined && !subset(engines.node, wants.node),
+    );
+    expect(unfit.map(([place, { engines: wants }]) => [place, wants?.node])).toEqual([]);
+  });
+
+  it('that tests and checks need runs on the Node that npm installs', async () => {
+    const { devDependencies } = await manifest();
+    const unfit = (await lockedPackages()).filter(
+      ([, { dev, engines: wants }]) =>
+        dev && wants?.node && !satisfies(devDependencies.node ?? '', wants.node),
+    );
+    expect(unfit.map(([place, { engines: wants }]) => [place, wants?.node])).toEqual([]);
+  });
+
+  it('that is optional also runs on the Node of npm', async () => {
+    const unfit = (await lockedPackages()).filter(
+      ([, { optional, os, engines: wants }]) =>
+        optional &&
+        (os === undefined || os.includes('linux')) &&
+        wants?.node &&
+        !satisfies(NODE_OF_NPM, wants.node),
+    );
+    expect(unfit.map(([place, { engines: wants }]) => [place, wants?.node])).toEqual([]);
+  });
+});

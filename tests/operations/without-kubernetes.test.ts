@@ -1,0 +1,212 @@
+import { execFile, spawn } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { requireProgram } from '../support/debian-package.ts';
+import { endChild } from '../support/end-child.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+
+const run = promisify(execFile);
+const PAGE = 'docs/without-kubernetes.md';
+const PATIENCE = { timeoutMs: 60_000 };
+/** Longest that a replica takes after the drain to write the last usage and to close everything. */
+const CLOSING_MS = 50_000;
+
+/** The code blocks of the page in this language, in order. */
+async function blocks(language: string): Promise<readonly string[]> {
+  const page = await readFile(PAGE, 'utf8');
+  return [...page.matchAll(/^```(\w+)\n([\s\S]*?)^```$/gm)]
+    .filter(([, each]) => each === language)
+    .map(([, , text]) => text ?? '');
+}
+
+/** The values of a directive of a unit, as systemd reads them for instance 1. */
+function valuesOf(unit: string, directive: string): readonly string[] {
+  return [...unit.matchAll(new RegExp(`^${directive}=(.*)$`, 'gm'))].map(([, value]) =>
+    (value ?? '').replaceAll('%i', '1'),
+  );
+}
+
+function environmentOf(unit: string): Record<string, string> {
+  const assignments = valuesOf(unit, 'Environment').flatMap((line) => line.split(' '));
+  return Object.fromEntries(assignments.map((assignment) => assignment.split('=', 2)));
+}
+
+describe('the systemd units', () => {
+  it('set only what the gateway knows, and are accepted by it', async () => {
+    const credentials = await mkdtemp(join(tmpdir(), 'tollgate-credentials-'));
+    const secrets = {
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+      DATABASE_URL: 'postgres://tollgate:word@127.0.0.1:5432/tollgate',
+      REDIS_URL: 'redis://127.0.0.1:6379',
+    };
+    for (const [name, secret] of Object.entries(secrets)) await writeFile(join(credentials, name), secret);
+    const known = Object.values(SETTINGS).flatMap(({ variable }) => [variable, `${variable}_FILE`]);
+    const [single = '', template = ''] = await blocks('ini');
+    for (const unit of [single, template]) {
+      const environment = Object.fromEntries(
+        Object.entries(environmentOf(unit)).map(([name, value]) => [name, value.replace('%d', credentials)]),
+      );
+      expect(Object.keys(environment).filter((name) => !known.includes(name) && name !== 'NODE_ENV')).toEqual(
+        [],
+      );
+      const settings = readSettings({ BACKEND_URL: 'https://api.example.com', ...environment });
+      const [stopSeconds] = valuesOf(unit, 'TimeoutStopSec');
+      expect(Number(stopSeconds) * 1000).toBeGreaterThanOrEqual(
+        settings.shutdownDelayMs + settings.shutdownDrainMs + CLOSING_MS,
+      );
+      expect(valuesOf(unit, 'ExecStart')).toEqual(['/usr/local/bin/node /opt/tollgate/src/main.ts']);
+      expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual(['78']);
+    }
+    const loaded = valuesOf(template, 'LoadCredential').map((each) => each.split(':')[0]);
+    expect(loaded).toEqual(Object.keys(secrets));
+    await rm(credentials, { recursive: true });
+  });
+
+  it('have the ports in the configuration of HAProxy', async () => {
+    const [, template = ''] = await blocks('ini');
+    const [configuration = ''] = await blocks('haproxy');
+    const { PORT, ADMIN_PORT, OPS_PORT } = environmentOf(template);
+    expect(configuration).toContain(`server replica1 127.0.0.1:${PORT} port ${OPS_PORT}`);
+    expect(configuration).toContain(`server replica1 127.0.0.1:${ADMIN_PORT} port ${OPS_PORT}`);
+  });
+});
+
+describe('the HAProxy configuration, in front of two replicas', () => {
+  let fleet: Fleet;
+  let admin: Admin;
+  let url: string;
+  let seen: readonly unknown[] = [];
+  let stopHaproxy: () => Promise<void>;
+
+  beforeAll(async () => {
+    fleet = await startFleet(
+      2,
+      // As the unit's settings in production, where the delay is 3 s.
+      { ADMIN_PORT: '0', SHUTDOWN_DELAY_MS: '3000', TRUSTED_PROXIES: '127.0.0.1' },
+      (req, res) => {
+        seen = [req.headers['x-forwarded-for'], req.headers['x-forwarded-host']];
+        res.end('ok');
+      },
+    );
+    const program = await requireProgram('haproxy', 'haproxy');
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-haproxy-'));
+    const [port, adminPort] = [await freePort(), await freePort()];
+    const file = join(directory, 'haproxy.cfg');
+    await writeFile(file, await configurationFor(fleet, port, adminPort));
+    const child = spawn(program, ['-db', '-f', file], { stdio: 'ignore' });
+    stopHaproxy = async () => {
+      await endChild(child);
+      await rm(directory, { recursive: true });
+    };
+    url = `http://127.0.0.1:${port}`;
+    admin = new Admin(`http://127.0.0.1:${adminPort}`);
+    await until(() => isUp(url), PATIENCE);
+    await until(() => isUp(`http://127.0.0.1:${adminPort}`), PATIENCE);
+  }, 300_000);
+  afterAll(async () => {
+    await stopHaproxy?.();
+    await fleet?.stop();
+  });
+
+  it('serves consumers on one port, and administrators on the other only', async () => {
+    const { secret } = await admin.makeKey('through HAProxy');
+    const response = await fetch(`${url}/hello`, {
+      headers: { authorization: `Bearer ${secret}`, 'x-forwarded-for': '192.0.2.1' },
+    });
+    expect([response.status, await response.text()]).toEqual([200, 'ok']);
+    expect(seen).toEqual(['127.0.0.1, 127.0.0.1', new URL(url).host]);
+    expect(await statusOf(`${url}/consumer-api-key`, ROOT_TOKEN)).toBe(401);
+  });
+
+  it('loses no request while a replica stops', async () => {
+    await admin.makePlan('many', 1_000_000_000, 'hour');
+    const { secret } = await admin.makeKey('restarted', 'many');
+    const statuses = new Map<number, number>();
+    let isOver = false;
+    const client = async (): Promise<void> => {
+      while (!isOver) {
+        const status = await statusOf(`${url}/hello`, secret);
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    };
+    const clients = Array.from({ length: 4 }, client);
+    expect(await fleet.replicas[0]?.stop()).toBe(0);
+    const before = statuses.get(200) ?? 0;
+    await until(() => (statuses.get(200) ?? 0) > before + 50, PATIENCE);
+    isOver = true;
+    await Promise.all(clients);
+    expect([...statuses.keys()]).toEqual([200]);
+  });
+});
+
+/** The page's configuration with the ports of this test. */
+async function configurationFor(fleet: Fleet, port: number, adminPort: number): Promise<string> {
+  const [configuration = ''] = await blocks('haproxy');
+  let text = configuration.replace('bind :80\n', `bind 127.0.0.1:${port}\n`);
+  text = text.replace('bind 127.0.0.1:8081\n', `bind 127.0.0.1:${adminPort}\n`);
+  for (const [index, replica] of fleet.replicas.entries()) {
+    const number = index + 1;
+    const opsPort = new URL(replica.opsUrl).port;
+    const managementPort = /"adminPort":(\d+)/.exec(replica.output())?.[1];
+    text = text
+      .replaceAll(
+        `127.0.0.1:1808${number} port 1909${number}`,
+        `127.0.0.1:${new URL(replica.url).port} port ${opsPort}`,
+      )
+      .replaceAll(
+        `127.0.0.1:1818${number} port 1909${number}`,
+        `127.0.0.1:${managementPort} port ${opsPort}`,
+      );
+  }
+  expect(text).not.toMatch(/^ +(bind :80|bind 127.0.0.1:8081|server \S+ \S+:1[89][01]8\d)\b/m);
+  return text;
+}
+
+/** HAProxy has a replica that it takes for ready. */
+async function isUp(url: string): Promise<boolean> {
+  return fetch(url).then(
+    ({ status }) => status !== 503,
+    () => false,
+  );
+}
+
+describe('a backup of DATA_DIR, as the page makes it', () => {
+  it('holds every key and its secret, and starts in another place', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-backup-'));
+    const settings = { BACKEND_URL: 'http://127.0.0.1:1', ROOT_TOKEN };
+    await mkdir(join(directory, 'lib/tollgate'), { recursive: true });
+    const before = await startGateway({ ...settings, DATA_DIR: join(directory, 'lib/tollgate') });
+    const { id, secret } = await new Admin(before.url).makeKey('kept');
+    await before.stop();
+
+    const [, archive] = /tar -C \/var\/lib (-czf) /.exec(await readFile(PAGE, 'utf8')) ?? [];
+    await run('tar', [
+      '-C',
+      join(directory, 'lib'),
+      archive ?? '',
+      join(directory, 'backup.tar.gz'),
+      'tollgate',
+    ]);
+    await mkdir(join(directory, 'restored'));
+    await run('tar', ['-C', join(directory, 'restored'), '-xpzf', join(directory, 'backup.tar.gz')]);
+
+    const after = await startGateway({ ...settings, DATA_DIR: join(directory, 'restored/tollgate') });
+    try {
+      expect((await new Admin(after.url).detail(id)).secret).toBe(secret);
+      expect(await statusOf(after.url, secret)).toBe(502);
+    } finally {
+      await after.stop();
+      await rm(directory, { recursive: true });
+    }
+  });
+});

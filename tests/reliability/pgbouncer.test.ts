@@ -1,0 +1,92 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { requireProgram } from '../support/debian-package.ts';
+import { endChild } from '../support/end-child.ts';
+import { freePort } from '../support/free-port.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
+import { testRedisUrl } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { readyz } from './support/probe.ts';
+import { startBackend, type TestBackend } from './support/test-backend.ts';
+
+const PATIENCE = { timeoutMs: 60_000 };
+
+let postgres: PostgresServer;
+let backend: TestBackend;
+let bouncer: ChildProcess;
+let directory: string;
+let gateway: GatewayProcess;
+
+/** What the runbook says that PgBouncer needs. */
+async function documentedSettings(): Promise<string> {
+  const runbook = await readFile('docs/runbook.md', 'utf8');
+  const [, settings] = /^```ini\n(\[pgbouncer\]\n[\s\S]*?)^```$/m.exec(runbook) ?? [];
+  if (settings === undefined) throw new Error('the runbook has no settings for PgBouncer');
+  return settings;
+}
+
+beforeAll(async () => {
+  const program = await requireProgram('pgbouncer', 'pgbouncer');
+  postgres = await startPostgresServer();
+  backend = await startBackend();
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-pgbouncer-'));
+  const { port, username, password } = new URL(postgres.url);
+  const bouncerPort = await freePort();
+  const file = join(directory, 'pgbouncer.ini');
+  await writeFile(join(directory, 'users.txt'), `"${username}" "${password}"\n`);
+  await writeFile(
+    file,
+    `[databases]\n* = host=127.0.0.1 port=${port}\n${await documentedSettings()}\nlisten_addr = 127.0.0.1\nlisten_port = ${bouncerPort}\nunix_socket_dir =\nauth_type = plain\nauth_file = ${directory}/users.txt\nserver_login_retry = 1\n`,
+  );
+  await chmod(directory, 0o755);
+  // It refuses to run as root.
+  const asUser = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {};
+  bouncer = spawn(program, [file], { stdio: 'ignore', ...asUser });
+  const url = new URL(postgres.url);
+  url.port = String(bouncerPort);
+  gateway = await startGateway({
+    BACKEND_URL: backend.url,
+    DATABASE_URL: url.href,
+    REDIS_URL: testRedisUrl(),
+    REDIS_TIMEOUT_MS: '5000',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+  });
+}, 300_000);
+
+afterAll(async () => {
+  await gateway?.stop();
+  await endChild(bouncer);
+  await backend?.stop();
+  await postgres?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+describe('a gateway behind PgBouncer in transaction mode', () => {
+  it('migrates, serves, and writes usage', async () => {
+    const admin = new Admin(gateway.url);
+    const { id, secret } = await admin.makeKey('pooled');
+    for (let sent = 0; sent < 20; sent += 1) expect(await statusOf(gateway.url, secret)).toBe(200);
+    await until(async () => (await admin.detail(id)).usage.totalRequests === 20, PATIENCE);
+  });
+
+  it('serves the keys it knows while Postgres fails over, and the others again after it', async () => {
+    const admin = new Admin(gateway.url);
+    const { secret } = await admin.makeKey('known');
+    const { secret: unseen } = await admin.makeKey('not seen yet');
+    expect(await statusOf(gateway.url, secret)).toBe(200);
+    await postgres.halt();
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok', PATIENCE);
+    expect(await statusOf(gateway.url, secret)).toBe(200);
+    expect(await statusOf(gateway.url, unseen)).toBe(503);
+    await postgres.resume();
+    await until(async () => (await statusOf(gateway.url, unseen)) === 200, PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+  });
+});

@@ -1,0 +1,60 @@
+import { setTimeout as wait } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { statusOf } from '../support/burst.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { until } from '../support/until.ts';
+import { metric } from './support/probe.ts';
+
+const KEYS = 200;
+const STALLS = 25;
+/** Longer than a decision may take. */
+const STALL_MS = 300;
+const CLIENTS = 40;
+
+describe('a replica whose process stands still again and again while Redis is well', () => {
+  let fleet: Fleet;
+  beforeAll(async () => {
+    fleet = await startFleet(1, { REDIS_TIMEOUT_MS: '200' });
+  }, 60_000);
+  afterAll(() => fleet?.stop());
+
+  it('allows nothing in windows that are used up, and keeps calling Redis', async () => {
+    const [replica] = fleet.replicas;
+    if (replica === undefined) throw new Error('no replica');
+    await fleet.admin.makePlan('one', 1, 'day');
+    const secrets: string[] = [];
+    for (let key = 0; key < KEYS; key += 1) {
+      secrets.push((await fleet.admin.makeKey(`key ${key}`, 'one')).secret);
+    }
+    for (const secret of secrets) {
+      // A busy machine may be slower than the timeout; such a request is in the window as well.
+      await until(async () => (await statusOf(replica.url, secret)) === 429);
+    }
+    const allowedBefore = fleet.backendRequests();
+    const statuses = new Map<number, number>();
+    let isOver = false;
+    const client = async (first: number): Promise<void> => {
+      for (let turn = first; !isOver; turn += CLIENTS) {
+        const status = await statusOf(replica.url, secrets[turn % KEYS] ?? '');
+        statuses.set(status, (statuses.get(status) ?? 0) + 1);
+      }
+    };
+    const clients = Array.from({ length: CLIENTS }, (_, first) => client(first));
+    try {
+      for (let stall = 0; stall < STALLS; stall += 1) {
+        const before = statuses.get(429) ?? 0;
+        await until(() => (statuses.get(429) ?? 0) > before + CLIENTS);
+        process.kill(replica.pid, 'SIGSTOP');
+        await wait(STALL_MS);
+        process.kill(replica.pid, 'SIGCONT');
+      }
+    } finally {
+      process.kill(replica.pid, 'SIGCONT');
+      isOver = true;
+      await Promise.all(clients);
+    }
+    expect([...statuses.keys()]).toEqual([429]);
+    expect(fleet.backendRequests()).toBe(allowedBefore);
+    expect(await metric(replica.opsUrl, 'tollgate_limiter_breaker_openings_total')).toBe(0);
+  }, 120_000);
+});

@@ -1,0 +1,202 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
+import { statusOf } from '../support/burst.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
+import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
+
+/** The longest that a change which Redis lost may take, while Postgres is up. */
+const WITHIN_10_S = { timeoutMs: 10_000 };
+const WINDOW_LIMIT = 1_000_000;
+
+interface Key {
+  readonly id: string;
+  readonly secret: string;
+}
+
+/** Two replicas, each with a way of its own to Redis, and what a test has to stop. */
+interface World {
+  readonly fleet: RedisFleet;
+  readonly ways: readonly [TcpRelay, TcpRelay];
+  readonly urls: readonly [string, string];
+}
+
+describe('changes that Redis loses', () => {
+  let stops: (() => Promise<unknown>)[];
+  /** Runs when a client of either way has sent something. */
+  let onSent: (bytes: Buffer) => void;
+
+  beforeEach(() => {
+    stops = [];
+    onSent = () => {};
+  });
+  afterEach(async () => {
+    for (const stop of stops.reverse()) await stop();
+  });
+
+  async function startServer(args: readonly string[] = []): Promise<RedisServer> {
+    const server = await startRedisServer(args);
+    stops.push(() => server.stop());
+    return server;
+  }
+
+  async function startRelay(port: number): Promise<TcpRelay> {
+    const relay = await TcpRelay.start(port, { onSent: (bytes) => onSent(bytes) });
+    stops.push(() => relay.stop());
+    return relay;
+  }
+
+  async function startWorld(master: RedisServer): Promise<World> {
+    const ways = [await startRelay(master.port), await startRelay(master.port)] as const;
+    const fleet = await startRedisFleet(
+      ways.map((way) => ({ REDIS_URL: way.urlOf(master.url), REDIS_TIMEOUT_MS: '2000' })),
+    );
+    stops.push(() => fleet.stop());
+    const [first, second] = fleet.replicas;
+    if (first === undefined || second === undefined) throw new Error('no replicas');
+    return { fleet, ways, urls: [first.url, second.url] };
+  }
+
+  /** A key that both replicas know, bound to a plan of its own. */
+  async function makeKeys<const Name extends string>(
+    { fleet, urls }: World,
+    names: readonly Name[],
+  ): Promise<Readonly<Record<Name, Key>>> {
+    const keys: Partial<Record<Name, Key>> = {};
+    for (const name of names) {
+      await fleet.admin.makePlan(name, WINDOW_LIMIT, 'day');
+      const key = await fleet.admin.makeKey(name, name);
+      for (const url of urls) expect(await statusOf(url, key.secret)).toBe(200);
+      keys[name] = key;
+    }
+    return keys as Record<Name, Key>;
+  }
+
+  /** A standby of the master that no write reaches any more. */
+  async function startStandbyThatFallsBehind(master: RedisServer): Promise<{
+    readonly standby: RedisServer;
+    readonly fallBehind: () => Promise<void>;
+    readonly promote: () => Promise<void>;
+  }> {
+    const standby = await startServer();
+    const replication = await startRelay(master.port);
+    const [direct, toMaster] = [new Redis(standby.url), new Redis(master.url)];
+    direct.on('error', () => {});
+    toMaster.on('error', () => {});
+    stops.push(async () => [direct, toMaster].map((redis) => redis.disconnect()));
+    await direct.replicaof('127.0.0.1', replication.port);
+    return {
+      standby,
+      fallBehind: async () => {
+        await until(async () => Number(await toMaster.wait(1, 100)) === 1);
+        replication.silence();
+      },
+      promote: async () => void (await direct.replicaof('NO', 'ONE')),
+    };
+  }
+
+  async function openWebSocket(url: string, { secret }: Key): Promise<RawPeer> {
+    const peer = await RawPeer.connect(Number(new URL(url).port));
+    peer.send(
+      `GET / HTTP/1.1\r\nHost: gateway\r\nAuthorization: Bearer ${secret}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n`,
+    );
+    expect(await peer.head()).toMatch(/^HTTP\/1\.1 101 /);
+    return peer;
+  }
+
+  it('hold when the master dies in mid-deletion, before its standby has the change', async () => {
+    const master = await startServer();
+    const { standby, fallBehind, promote } = await startStandbyThatFallsBehind(master);
+    const world = await startWorld(master);
+    const { deleted, kept } = await makeKeys(world, ['deleted', 'kept']);
+    const { fleet, ways, urls } = world;
+    await fallBehind();
+
+    // The row is gone when the message is sent, and the tombstone comes after it.
+    onSent = (bytes) => {
+      if (bytes.includes('tg:changes') && bytes.includes(deleted.id)) master.kill('SIGKILL');
+    };
+    expect((await fleet.admin.call('DELETE', `/consumer-api-key/${deleted.id}`)).status).toBe(503);
+    onSent = () => {};
+    await promote();
+    const direct = new Redis(standby.url);
+    stops.push(async () => direct.disconnect());
+    expect(await direct.get(`tg:{${deleted.id}}:version`)).toBe('2.1');
+    for (const way of ways) way.pass(standby.port);
+
+    for (const url of urls) {
+      await until(async () => (await statusOf(url, deleted.secret)) === 401, WITHIN_10_S);
+      await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
+    }
+    expect((await fleet.admin.call('DELETE', `/consumer-api-key/${deleted.id}`)).status).toBe(404);
+    expect(await direct.get(`tg:{${deleted.id}}:version`)).toBe('-');
+    for (const url of urls) expect(await statusOf(url, deleted.secret)).toBe(401);
+  }, 60_000);
+
+  it('hold on the other side of a split when a replica is still with the old master, and after it', async () => {
+    const master = await startServer();
+    const { standby, fallBehind, promote } = await startStandbyThatFallsBehind(master);
+    const world = await startWorld(master);
+    const keys = await makeKeys(world, ['deleted', 'disabled', 'lowered', 'connected', 'kept']);
+    const { deleted, disabled, lowered, connected, kept } = keys;
+    const { fleet, ways, urls } = world;
+    const [here, there] = urls;
+    await fallBehind();
+    await promote();
+    ways[1].pass(standby.port);
+    ways[1].cut();
+    await until(async () => (await ask(there, kept.secret)).headers.has('x-ratelimit-remaining'));
+    const socket = await openWebSocket(there, connected);
+
+    await fleet.admin.deleteKey(deleted.id);
+    await fleet.admin.deleteKey(connected.id);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${disabled.id}`, { enabled: false });
+    await fleet.admin.call('PATCH', '/rate-limit/lowered', { limit: 1 });
+    const hold = async (url: string): Promise<boolean> =>
+      (await statusOf(url, deleted.secret)) === 401 &&
+      (await statusOf(url, disabled.secret)) === 401 &&
+      (await statusOf(url, lowered.secret)) === 429;
+    expect(await hold(here)).toBe(true);
+    await until(() => hold(there), WITHIN_10_S);
+    await until(() => socket.ending !== 'open', WITHIN_10_S);
+
+    ways[0].pass(standby.port);
+    ways[0].cut();
+    for (const url of urls) {
+      await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
+      await until(() => hold(url), WITHIN_10_S);
+    }
+    // The promoted server has had the old versions since before the changes: they mislead nobody any more, and cost no reading.
+    const direct = new Redis(standby.url);
+    stops.push(async () => direct.disconnect());
+    expect(await direct.get(`tg:{${lowered.id}}:version`)).toMatch(/^2\.2( |$)/);
+  }, 60_000);
+
+  it('hold when Redis is restarted with what it had saved before them', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-rollback-'));
+    stops.push(() => rm(directory, { recursive: true, force: true }));
+    const args = ['--dir', directory, '--dbfilename', 'dump.rdb'];
+    const server = await startServer(args);
+    const world = await startWorld(server);
+    const { deleted, disabled, kept } = await makeKeys(world, ['deleted', 'disabled', 'kept']);
+    const { fleet, urls } = world;
+    const direct = new Redis(server.url);
+    await direct.save();
+    direct.disconnect();
+
+    await fleet.admin.deleteKey(deleted.id);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${disabled.id}`, { enabled: false });
+    server.kill('SIGKILL');
+    await startServer([...args, '--port', String(server.port)]);
+    for (const url of urls) {
+      await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
+      await until(async () => (await statusOf(url, deleted.secret)) === 401, WITHIN_10_S);
+      await until(async () => (await statusOf(url, disabled.secret)) === 401, WITHIN_10_S);
+    }
+  }, 60_000);
+});

@@ -1,0 +1,175 @@
+import { describe, expect, it } from '@jest/globals';
+import { MANAGEMENT_PORTS, withGateway } from '../proxy/support/with-gateway.ts';
+import { until } from '../support/until.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+const ASKS = [
+  'Connection: Upgrade',
+  'Upgrade: websocket',
+  'Sec-WebSocket-Key: abc',
+  'Sec-WebSocket-Version: 13',
+];
+
+describe.each(MANAGEMENT_PORTS)(
+  'requests sent before the responses to those before them, %s',
+  (_where, settings) => {
+    const stage = withGateway(settings);
+    const head = (line: string, ...lines: readonly string[]): string => stage.gateway.head(line, ...lines);
+
+    it('go to the backend one after the other', async () => {
+      const client = await stage.gateway.send(
+        `${head('POST /1', 'Content-Length: 3')}abc${head('GET /2')}${head('GET /3')}`,
+      );
+      const backend = await stage.backend.connection();
+      for (const n of [1, 2, 3]) {
+        await backend.until((text) => text.includes(` /${n} HTTP/1.1`) && text.split('\r\n\r\n').length > n);
+        expect(backend.text).not.toContain(` /${n + 1} HTTP/1.1`);
+        expect(stage.backend.connections).toHaveLength(1);
+        backend.send(OK);
+        await client.until((text) => text.split('\r\n\r\nok').length === n + 1);
+      }
+    });
+
+    it('get their responses in order when some are rejected', async () => {
+      const client = await stage.gateway.send(
+        `${head('GET /1')}GET /2 HTTP/1.1\r\nHost: a\r\n\r\n${head('GET /3')}`,
+      );
+      const backend = await stage.backend.connection();
+      await backend.head(0);
+      backend.send(OK);
+      await backend.head(1);
+      backend.send(OK);
+      const responses = await client.until((text) => text.split('\r\n\r\nok').length === 3);
+      expect(responses.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 401', 'HTTP/1.1 200']);
+    });
+
+    it.each([
+      ['a malformed head', 'GET /2 HTTP/1.1\r\nA : b\r\n\r\n', 400],
+      ['no HTTP', '\0\0\0', 400],
+      ['another version', 'GET /2 HTTP/3.0\r\n\r\n', 505],
+    ] as const)('do not lose their responses to %s behind them', async (_what, bytes, status) => {
+      const client = await stage.gateway.send(head('GET /1') + bytes);
+      const backend = await stage.backend.connection();
+      await backend.head();
+      expect(await client.staysOpen(50)).toBe(true);
+      expect(client.text).toBe('');
+      backend.send(OK);
+      const all = await client.ended();
+      expect(all.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', `HTTP/1.1 ${status}`]);
+    });
+
+    it('do not lose a response that has begun when a malformed head follows', async () => {
+      const client = await stage.gateway.send(head('GET /1'));
+      const backend = await stage.backend.connection();
+      await backend.head();
+      backend.send(OK.slice(0, -1));
+      await client.until((text) => text.endsWith('\r\n\r\no'));
+      client.send('\0\0\0');
+      expect(await client.staysOpen(50)).toBe(true);
+      backend.send('k');
+      expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*\r\n\r\nokHTTP\/1\.1 400 /s);
+    });
+
+    it('are ignored after one with `Connection: close`, which gets its response', async () => {
+      const client = await stage.gateway.send(head('GET /1', 'Connection: close') + head('GET /2'));
+      const backend = await stage.backend.connection();
+      await backend.head();
+      backend.send(OK);
+      expect((await client.ended()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200']);
+      expect(stage.backend.received).not.toContain('/2');
+    });
+
+    it('with a malformed body never reach the backend whole', async () => {
+      const client = await stage.gateway.send(
+        `${head('GET /1')}${head('POST /2', 'Transfer-Encoding: chunked')}5\r\nhello!\r\n0\r\n\r\n`,
+      );
+      const backend = await stage.backend.connection();
+      await backend.head();
+      backend.send(OK);
+      const all = await client.ended();
+      expect(all.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
+      expect(stage.backend.received).not.toContain('/2');
+    });
+
+    it.each([
+      ['an upgrade', ASKS, 'GET /2'],
+      ['CONNECT', [], 'CONNECT a.example:443'],
+    ] as const)('close the connection when they are %s', async (_what, lines, line) => {
+      const client = await stage.gateway.send(head('GET /1') + head(line, ...lines));
+      expect(await client.ended()).toBe('');
+      expect(stage.backend.received).not.toContain('/2');
+    });
+
+    it('close the connection when they are an upgrade after a request without a key', async () => {
+      const client = await stage.gateway.send(`GET /1 HTTP/1.1\r\nHost: a\r\n\r\n${head('GET /2', ...ASKS)}`);
+      await client.ended();
+      expect(stage.backend.received).toBe('');
+    });
+
+    it('are not read without end while a response is due', async () => {
+      const client = await stage.gateway.send(head('GET /1'));
+      const backend = await stage.backend.connection();
+      await backend.head();
+      // Far more than the system keeps for two sockets.
+      const flood = Buffer.from('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(1_000_000));
+      client.socket.write(flood);
+      let left = -1;
+      while (left !== client.socket.writableLength) {
+        left = client.socket.writableLength;
+        expect(await client.staysOpen(300)).toBe(true);
+      }
+      expect(left).toBeGreaterThan(0);
+      backend.send(OK);
+      await client.until((text) => text.includes('\r\n\r\nok') && text.split(' 401 ').length > 20);
+    });
+  },
+);
+
+describe('connections that send thousands of requests ahead', () => {
+  const stage = withGateway();
+
+  it('let the request of another connection wait for a bounded number of theirs', async () => {
+    const FLOODERS = 12;
+    const REQUESTS = 2000;
+    const one = 'GET /flood HTTP/1.1\r\nHost: a\r\n\r\n';
+    const isFlood = ({ path }: { readonly path: string }) => path === '/flood';
+    const flooders = await Promise.all(Array.from({ length: FLOODERS }, () => stage.gateway.connect()));
+    const honest = await stage.gateway.connect();
+    for (const flooder of flooders) flooder.send(one.repeat(REQUESTS));
+    for (let n = 1; n <= 10; n += 1) {
+      honest.send('GET /honest HTTP/1.1\r\nHost: a\r\n\r\n');
+      await honest.until((text) => text.split('HTTP/1.1 401').length === n + 1);
+    }
+    // A few turns of the event loop for each of the ten, in each of which every flooder has one request served.
+    expect(stage.gateway.observed.filter(isFlood).length).toBeLessThan(10 * FLOODERS * 20);
+    await until(() => stage.gateway.observed.filter(isFlood).length === FLOODERS * REQUESTS);
+  });
+
+  it('leak nothing when they close while their requests wait', async () => {
+    const flooder = await stage.gateway.send('GET /flood HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2000));
+    await flooder.until((text) => text.includes('HTTP/1.1 401'));
+    flooder.reset();
+    await until(() => stage.gateway.proxy.inFlight === 0);
+    expect(stage.gateway.observed.length).toBeLessThan(2000);
+  });
+});
+
+describe('a response to HTTP/1.0 whose body ends with the connection', () => {
+  const stage = withGateway();
+
+  it.each([
+    ['an upgrade', 'GET /2', ['Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Key: abc']],
+    ['a CONNECT', 'CONNECT a:1', []],
+  ] as const)('never looks complete when %s behind it cuts it', async (_what, line, lines) => {
+    const { gateway, backend } = stage;
+    const first = gateway.head('GET /1', 'Connection: keep-alive').replace('HTTP/1.1', 'HTTP/1.0');
+    const client = await gateway.send(first);
+    const upstream = await backend.connection();
+    await upstream.head();
+    upstream.send('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n');
+    await client.until((text) => text.endsWith('first'));
+    client.send(gateway.head(line, ...lines));
+    await client.ended();
+    expect(client.ending).toBe('reset');
+  });
+});

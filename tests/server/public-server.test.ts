@@ -1,0 +1,214 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
+import { withGateway } from '../proxy/support/with-gateway.ts';
+
+const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+
+describe('the public port with the management interface', () => {
+  const stage = withGateway({
+    management: (req, res) => {
+      res.setHeader('Content-Length', '10').end('management');
+      void req;
+    },
+  });
+
+  it.each([
+    '/consumer-api-key',
+    '/consumer-api-key/create?x',
+    '/rate-limit/create',
+    '/api-keys/apply-rate-limit',
+    '/api-keys//x',
+  ])('sends %s there and nowhere else', async (target) => {
+    stage.backend.respond(OK);
+    const client = await stage.gateway.send(stage.gateway.head(`GET ${target}`));
+    await client.until((text) => text.endsWith('management'));
+    expect(stage.backend.received).toBe('');
+    expect(stage.gateway.observed).toEqual([]);
+  });
+
+  it.each([
+    '//consumer-api-key',
+    '/consumer%2dapi-key',
+    '/%63onsumer-api-key/x',
+    '/rate-limit%2fcreate',
+    '//api-keys//x',
+  ])('rule 9: responses %s, another spelling of such a path, with 404', async (target) => {
+    const client = await stage.gateway.send(stage.gateway.head(`GET ${target}`));
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 404 .*"not_found"/s);
+    expect(stage.backend.received).toBe('');
+  });
+
+  it('sends an absolute-form target of a reserved path there too', async () => {
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET http://api.example.com/rate-limit/create'),
+    );
+    await client.until((text) => text.endsWith('management'));
+  });
+
+  it('holds heads for management to the same rules', async () => {
+    const client = await stage.gateway.send(
+      stage.gateway.head('POST /rate-limit/create', 'Transfer-Encoding: gzip, chunked'),
+    );
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 501 /);
+  });
+
+  it('does not upgrade reserved paths', async () => {
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /rate-limit', 'Connection: Upgrade', 'Upgrade: websocket'),
+    );
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 404 /);
+    expect(stage.backend.received).toBe('');
+  });
+});
+
+describe('the public port without it', () => {
+  const stage = withGateway();
+  it('reserves no path', async () => {
+    stage.backend.respond(OK);
+    const client = await stage.gateway.connect();
+    for (const [i, target] of ['/consumer-api-key', '//consumer%2dapi-key'].entries()) {
+      client.send(stage.gateway.head(`GET ${target}`));
+      await client.until((text) => text.split('\r\n\r\nok').length === i + 2);
+      expect(stage.backend.received).toContain(`GET ${target} HTTP/1.1`);
+    }
+  });
+});
+
+describe('the port of the management interface alone', () => {
+  let server: PublicServer;
+  let port: number;
+  beforeEach(async () => {
+    server = createPublicServer({ management: (req, res) => void res.end(`management of ${req.url}`) });
+    ({ port } = await server.listen(0, '127.0.0.1'));
+  });
+  afterEach(() => server.close(0));
+
+  async function responseTo(head: string, body = ''): Promise<string> {
+    const client = await RawPeer.connect(port);
+    client.send(`${head}\r\nHost: a\r\nConnection: close\r\n\r\n${body}`);
+    return client.ended();
+  }
+
+  it.each(['/', '/consumer-api-key', '//consumer-api-key/a', '/anything?x'])(
+    'sends every path there, %s too',
+    async (path) => {
+      const isInDisguise = path.startsWith('//');
+      expect(await responseTo(`GET ${path} HTTP/1.1`)).toMatch(
+        isInDisguise ? / 404 .*"not_found"/s : `management of ${path}`,
+      );
+    },
+  );
+
+  it.each<readonly [string, string, number]>([
+    ['rule 6: length and coding', 'POST / HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked', 400],
+    ['rule 6: two lengths', 'POST / HTTP/1.1\r\nContent-Length: 5\r\nContent-Length: 5', 400],
+    ['rule 6: another coding', 'POST / HTTP/1.1\r\nTransfer-Encoding: gzip, chunked', 501],
+    ['rule 6: a folded field', 'GET / HTTP/1.1\r\nA: b\r\n c', 400],
+    ['rule 7: two Hosts', 'GET / HTTP/1.1\r\nHost: a', 400],
+    ['rule 7: another version', 'GET / HTTP/2.0', 505],
+    ['rule 8: TRACE', 'TRACE / HTTP/1.1', 405],
+    ['rule 8: CONNECT', 'CONNECT a:1 HTTP/1.1', 405],
+    ['rule 9: dot segments', 'GET /rate-limit/../x HTTP/1.1', 400],
+    ['rule 15: an upgrade', 'GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 404],
+    [
+      'rule 15: an upgrade with a body',
+      'GET / HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 1',
+      400,
+    ],
+    ['rule 18: a head over 16 KiB', `GET / HTTP/1.1\r\nA: ${'x'.repeat(17_000)}`, 431],
+  ])('%s is rejected', async (_what, head, status) => {
+    const response = await responseTo(head, '0\r\n\r\n');
+    expect(response).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(response).not.toContain('management');
+  });
+});
+
+describe('closing', () => {
+  const stage = withGateway();
+
+  it('lets requests in progress finish and closes unused connections at once', async () => {
+    const unused = await stage.gateway.send(stage.gateway.head('GET /'));
+    const first = await stage.backend.connection(0);
+    await first.head();
+    const busy = await stage.gateway.send(stage.gateway.head('GET /busy'));
+    const second = await stage.backend.connection(1);
+    await second.head();
+    first.send(OK);
+    await unused.until((text) => text.endsWith('ok'));
+
+    const closed = stage.gateway.close(5000);
+    await unused.ended();
+    expect(await busy.staysOpen(100)).toBe(true);
+    second.send(OK);
+    expect(await busy.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*ok$/s);
+    await closed;
+    await expect(stage.gateway.connect()).rejects.toThrow(/ECONNREFUSED/);
+  });
+
+  it('cuts what is not done in time', async () => {
+    const client = await stage.gateway.send(stage.gateway.head('GET /'));
+    await (await stage.backend.connection()).head();
+    await stage.gateway.close(200);
+    await client.ended();
+    await (await stage.backend.connection()).ended();
+  });
+});
+
+describe('cross-origin callers', () => {
+  const stage = withGateway({ corsAllowedOrigins: ['https://app.example'] });
+
+  it('get a preflight response without a key when their origin is listed', async () => {
+    const client = await stage.gateway.send(
+      [
+        'OPTIONS /a HTTP/1.1',
+        'Host: a',
+        'Origin: https://app.example',
+        'Access-Control-Request-Method: PUT',
+        'Access-Control-Request-Headers: authorization,x-customer-id',
+        '',
+        '',
+      ].join('\r\n'),
+    );
+    const response = await client.head();
+    expect(response).toMatch(/^HTTP\/1\.1 204 /);
+    expect(response).toContain('\r\nAccess-Control-Allow-Origin: https://app.example');
+    expect(response).toContain('\r\nAccess-Control-Allow-Methods: PUT');
+    expect(response).toContain('\r\nAccess-Control-Allow-Headers: authorization,x-customer-id');
+    expect(stage.backend.received).toBe('');
+    expect(stage.gateway.recorded).toEqual([]);
+  });
+
+  it('may read responses and errors, in place of what the backend allows', async () => {
+    stage.backend.respond(
+      OK.replace('200 OK\r\n', '200 OK\r\nAccess-Control-Allow-Origin: *\r\nVary: Accept\r\n'),
+    );
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /', 'Origin: https://app.example', 'Connection: close'),
+    );
+    const response = await client.ended();
+    expect(response.match(/access-control-allow-origin/gi)).toHaveLength(1);
+    expect(response).toContain('\r\nAccess-Control-Allow-Origin: https://app.example\r\n');
+    expect(response).toMatch(/\r\nAccess-Control-Expose-Headers: .*x-ratelimit-remaining/);
+    expect(response).toContain('\r\nVary: Accept\r\n');
+    expect(response).toContain('\r\nVary: Origin\r\n');
+    const rejected = await stage.gateway.send(
+      'GET / HTTP/1.1\r\nHost: a\r\nOrigin: https://app.example\r\n\r\n',
+    );
+    const error = await rejected.until((text) => text.endsWith('}'));
+    expect(error).toMatch(/^HTTP\/1\.1 401 /);
+    expect(error).toContain('\r\nAccess-Control-Allow-Origin: https://app.example\r\n');
+  });
+
+  it('of other origins are treated like anybody', async () => {
+    stage.backend.respond(OK.replace('200 OK\r\n', '200 OK\r\nAccess-Control-Allow-Origin: *\r\n'));
+    const preflight = await stage.gateway.send(
+      'OPTIONS /a HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\nAccess-Control-Request-Method: PUT\r\n\r\n',
+    );
+    expect(await preflight.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 401 /);
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /', 'Origin: https://evil.example', 'Connection: close'),
+    );
+    expect(await client.ended()).toContain('\r\nAccess-Control-Allow-Origin: *\r\n');
+  });
+});

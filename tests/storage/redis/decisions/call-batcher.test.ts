@@ -1,0 +1,91 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import type { LimitSubject } from '../../../../src/limiter/rate-limiter.ts';
+import { windowKey } from '../../../../src/storage/redis/key-names.ts';
+import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
+import { decide, newKeyId, openReplica, quota, subject } from '../../../support/limiter-stores.ts';
+import { type RedisServer, startRedisServer } from '../../../support/redis-server.ts';
+
+describe('decisions of one event-loop turn', () => {
+  let server: RedisServer;
+  let direct: Redis;
+  let replica: OpenRedis;
+
+  beforeAll(async () => {
+    server = await startRedisServer();
+    direct = new Redis(server.url);
+    replica = openReplica(server.url);
+    await replica.waitUntilReady(10_000);
+    await replica.replicas.stop();
+  });
+  afterEach(async () => {
+    await direct.config('SET', 'maxmemory', '0');
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await replica.close();
+    await server.stop();
+  });
+
+  const together = (subjects: readonly LimitSubject[]) =>
+    Promise.all(subjects.map((one) => decide(replica.limiter, one)));
+  const calls = async () =>
+    Number(/cmdstat_evalsha:calls=(\d+)/.exec(await direct.info('commandstats'))?.[1] ?? 0);
+
+  it('allow exactly the limit of a key that they share', async () => {
+    const asked = subject(newKeyId(), { quota: quota(150, 'hour') });
+    const decisions = await together(Array.from({ length: 400 }, () => asked));
+    const allowed = decisions.flatMap((decision) =>
+      decision.kind === 'allowed' ? [decision.remaining] : [],
+    );
+    expect(allowed).toEqual(Array.from({ length: 150 }, (_, index) => 149 - index));
+    expect(decisions.filter(({ kind }) => kind === 'limited')).toHaveLength(250);
+    expect(await direct.get(windowKey(asked.keyId, 'main:3600000'))).toBe('150');
+  });
+
+  it('each get their own response, in one call', async () => {
+    const [full, changed, odd, plain] = [newKeyId(), newKeyId(), newKeyId(), newKeyId()];
+    await together([
+      subject(full, { quota: quota(1, 'hour') }),
+      subject(changed, { version: '2.1' }),
+      subject(odd, { quota: quota(9, 'hour') }),
+    ]);
+    await direct.set(windowKey(odd, 'main:3600000'), '1.5', 'KEEPTTL');
+    const before = await calls();
+    const decisions = await together([
+      subject(full, { quota: quota(1, 'hour'), fresh: false }),
+      subject(changed, { version: '1.1', fresh: false }),
+      subject(odd, { quota: quota(9, 'hour'), fresh: false }),
+      subject(plain, { quota: quota(7, 'minute') }),
+      subject(newKeyId(), { quota: null }),
+      subject(plain, { quota: quota(7, 'minute') }),
+    ]);
+    expect(await calls()).toBe(before + 1);
+    expect(decisions).toMatchObject([
+      { kind: 'limited' },
+      { kind: 'stale' },
+      { kind: 'allowed', remaining: 8 },
+      { kind: 'allowed', remaining: 6 },
+      { kind: 'unlimited' },
+      { kind: 'allowed', remaining: 5 },
+    ]);
+  });
+
+  it('do not fail together: without memory, a key over its limit is still limited', async () => {
+    const full = subject(newKeyId(), { quota: quota(1, 'hour') });
+    const other = subject(newKeyId(), { quota: quota(5, 'hour') });
+    await together([full, other]);
+    await direct.config('SET', 'maxmemory', '1');
+    const decisions = await together([
+      { ...full, fresh: false },
+      { ...other, fresh: false },
+      { ...full, fresh: false },
+    ]);
+    expect(decisions).toMatchObject([
+      { kind: 'limited' },
+      { kind: 'unavailable', cause: { name: 'NotCounted' } },
+      { kind: 'limited' },
+    ]);
+    expect(await direct.get(windowKey(other.keyId, 'main:3600000'))).toBe('1');
+  });
+});

@@ -1,0 +1,228 @@
+import { readFile } from 'node:fs/promises';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { windowEndMs } from '../../../../src/limiter/period.ts';
+import type { ChangeFeed } from '../../../../src/limiter/record-versions.ts';
+import { RejectionCache } from '../../../../src/limiter/rejection-cache.ts';
+import { systemClock } from '../../../../src/platform/clock.ts';
+import { versionKey, windowKey } from '../../../../src/storage/redis/key-names.ts';
+import type { OpenRedis } from '../../../../src/storage/redis/open-redis.ts';
+import { decide, newKeyId, openReplica, peek, quota, subject } from '../../../support/limiter-stores.ts';
+import { testRedisUrl } from '../../../support/stores.ts';
+import { until } from '../../../support/until.ts';
+
+const DECIDE_SCRIPT = new URL(
+  '../../../../src/storage/redis/decisions/decideRequests-n.lua',
+  import.meta.url,
+);
+
+describe('the rate limiter in Redis', () => {
+  let replica: OpenRedis;
+  let direct: Redis;
+
+  beforeAll(async () => {
+    replica = openReplica(testRedisUrl());
+    direct = new Redis(testRedisUrl());
+    await replica.waitUntilReady(10_000);
+  });
+  afterAll(async () => {
+    direct.disconnect();
+    await replica.close();
+  });
+
+  it('ends calendar windows at the instant that windowEndMs names', async () => {
+    const script = await readFile(DECIDE_SCRIPT, 'utf8');
+    const functions = /^[\s\S]*?(?=^local time)/m.exec(script)?.[0];
+    if (functions === undefined) throw new Error('the script has no body');
+    const endsInLua = `${functions}
+      local ends = {}
+      for index = 1, #ARGV, 2 do ends[#ends + 1] = decimal(windowEndMs(tonumber(ARGV[index]), ARGV[index + 1])) end
+      return ends`;
+    const opened = fc.oneof(
+      fc.integer({ min: 0, max: Date.UTC(2400, 0) }),
+      fc
+        .tuple(
+          fc.integer({ min: 1970, max: 2400 }),
+          fc.integer({ min: 0, max: 11 }),
+          fc.integer({ min: 28, max: 31 }),
+        )
+        .map(([year, month, day]) => Date.UTC(year, month, day, 23, 59, 59, 999)),
+    );
+    const periods = fc.constantFrom(
+      ...Array.from({ length: 12 }, (_, index) => quota(1, `${index + 1} months`).period),
+      quota(1, 'second').period,
+      quota(1, '366 days').period,
+    );
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.tuple(opened, periods), { minLength: 100, maxLength: 200 }),
+        async (windows) => {
+          const args = windows.flatMap(([openedAtMs, period]) => [String(openedAtMs), period.token]);
+          const ends = await direct.eval(endsInLua, 0, ...args);
+          expect(ends).toEqual(
+            windows.map(([openedAtMs, period]) => String(windowEndMs(openedAtMs, period))),
+          );
+        },
+      ),
+      { numRuns: 50 },
+    );
+  });
+
+  it('gives all that it stores an end', async () => {
+    const keyId = newKeyId();
+    await decide(replica.limiter, subject(keyId));
+    for (const name of [versionKey(keyId), windowKey(keyId, 'main:3600000')]) {
+      expect(await direct.pttl(name)).toBeGreaterThan(0);
+    }
+    await replica.versions.markStale([keyId]);
+    expect(await direct.get(versionKey(keyId))).toBe('*');
+    expect(await direct.pttl(versionKey(keyId))).toBeGreaterThan(0);
+    expect(await direct.pttl(versionKey(keyId))).toBeLessThanOrEqual(30_000);
+    await replica.versions.retire(keyId, ['main:3600000']);
+    expect(await direct.get(versionKey(keyId))).toBe('-');
+    expect(await direct.pttl(versionKey(keyId))).toBeGreaterThan(0);
+    expect(await direct.exists(windowKey(keyId, 'main:3600000'))).toBe(0);
+  });
+
+  it('heals a window that lost its expiry, allowing or limiting', async () => {
+    for (const limit of [1, 5]) {
+      const asked = subject(newKeyId(), { quota: quota(limit, 'hour') });
+      await decide(replica.limiter, asked);
+      await direct.persist(windowKey(asked.keyId, 'main:3600000'));
+      const peeked = await peek(replica.counters, asked.keyId, quota(limit, 'hour'));
+      expect(peeked).toMatchObject({ used: 1, resetAtMs: peeked.nowMs + 3_600_000 });
+
+      const decision = await decide(replica.limiter, asked);
+      expect(decision.kind).toBe(limit === 1 ? 'limited' : 'allowed');
+      if (!('nowMs' in decision)) throw new Error('no reset');
+      expect(decision.resetAtMs).toBe(decision.nowMs + 3_600_000);
+      expect(await direct.pexpiretime(windowKey(asked.keyId, 'main:3600000'))).toBe(decision.resetAtMs);
+    }
+  });
+
+  it('opens a new window where the stored one makes no sense', async () => {
+    const asked = subject(newKeyId(), { quota: quota(5, 'hour') });
+    await decide(replica.limiter, asked);
+    await direct.set(windowKey(asked.keyId, 'main:3600000'), 'nonsense', 'KEEPTTL');
+    expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
+    await direct.del(windowKey(asked.keyId, 'main:3600000'));
+    await direct.rpush(windowKey(asked.keyId, 'main:3600000'), 'a list');
+    expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
+  });
+
+  it('decides exactly when the server forgot its scripts in the middle of a pipeline', async () => {
+    const asked = subject(newKeyId(), { quota: quota(20, 'hour') });
+    await decide(replica.limiter, asked);
+    await direct.script('FLUSH');
+    const decisions = await Promise.all(Array.from({ length: 50 }, () => decide(replica.limiter, asked)));
+    expect(decisions.filter(({ kind }) => kind === 'allowed')).toHaveLength(19);
+    expect(decisions.filter(({ kind }) => kind === 'limited')).toHaveLength(31);
+  });
+
+  it('finds every snapshot stale after the server was emptied, until one is installed', async () => {
+    const asked = subject(newKeyId());
+    await decide(replica.limiter, asked);
+    await direct.flushdb();
+    expect(await decide(replica.limiter, { ...asked, fresh: false })).toEqual({ kind: 'stale' });
+    expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 9 });
+    expect(await decide(replica.limiter, { ...asked, fresh: false })).toMatchObject({ kind: 'allowed' });
+  });
+
+  it('adds local counts to the open window or opens one; other periods stay', async () => {
+    const keyId = newKeyId();
+    const hourly = quota(5, 'hour');
+    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 2 });
+    const opened = await peek(replica.counters, keyId, hourly);
+    expect(opened.used).toBe(2);
+    expect(await direct.pttl(windowKey(keyId, 'main:3600000'))).toBeGreaterThan(0);
+    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 4 });
+    expect(await peek(replica.counters, keyId, hourly)).toMatchObject({
+      used: 6,
+      resetAtMs: opened.resetAtMs,
+    });
+    expect((await decide(replica.limiter, subject(keyId, { quota: hourly }))).kind).toBe('limited');
+    await replica.counters.restore({ keyId, limit: quota(5, 'day'), customerId: '', units: 4 });
+    expect(await peek(replica.counters, keyId, hourly)).toMatchObject({ used: 6 });
+  });
+
+  it('adds nothing to a key that was deleted', async () => {
+    const keyId = newKeyId();
+    await replica.versions.retire(keyId);
+    await replica.counters.restore({ keyId, limit: quota(5, 'hour'), customerId: '', units: 2 });
+    expect(await direct.exists(windowKey(keyId, 'main:3600000'))).toBe(0);
+  });
+
+  it('replaces an older version that a failover brought back by the one just read', async () => {
+    const keyId = newKeyId();
+    for (const [older, newer] of [
+      ['9.0', '10.0'],
+      ['10.9', '10.10'],
+      ['10.10', '11.1'],
+    ] as const) {
+      await direct.set(versionKey(keyId), older, 'PX', 60_000);
+      expect((await decide(replica.limiter, subject(keyId, { version: newer }))).kind).toBe('allowed');
+      expect(await direct.get(versionKey(keyId))).toBe(newer);
+      expect((await decide(replica.limiter, subject(keyId, { version: older }))).kind).toBe('allowed');
+      expect(await direct.get(versionKey(keyId))).toBe(newer);
+    }
+  });
+
+  describe('with a replica that repeats rejections and receives no change', () => {
+    const one = quota(1, 'hour');
+    const deaf: ChangeFeed = { onChange: () => {}, onReset: () => {} };
+
+    async function rejected(): Promise<{ keyId: string; ask: () => Promise<string> }> {
+      const keyId = newKeyId();
+      const cached = new RejectionCache(replica.limiter, { clock: systemClock, changes: deaf });
+      const ask = async () => (await decide(cached, subject(keyId, { fresh: false, quota: one }))).kind;
+      await decide(cached, subject(keyId, { quota: one }));
+      expect(await ask()).toBe('limited');
+      expect(await ask()).toBe('limited');
+      expect(cached.hits).toBe(1);
+      return { keyId, ask };
+    }
+
+    const changes: readonly { readonly name: string; readonly make: (keyId: string) => Promise<void> }[] = [
+      {
+        name: 'change',
+        make: async (keyId) => {
+          await replica.versions.markStale([keyId]);
+          await replica.versions.publishVersion([{ keyId, version: '2.0' }]);
+        },
+      },
+      {
+        name: 'change that follows another one before that is acknowledged',
+        make: async (keyId) => {
+          await replica.versions.markStale([keyId]);
+          const first = replica.versions.publishVersion([{ keyId, version: '2.0' }]);
+          await until(async () => (await direct.get(versionKey(keyId)))?.startsWith('2.0') === true);
+          await replica.versions.markStale([keyId]);
+          await replica.versions.publishVersion([{ keyId, version: '3.0' }]);
+          await first;
+        },
+      },
+      {
+        name: 'deletion',
+        make: async (keyId) => {
+          await replica.versions.markStale([keyId]);
+          await replica.versions.retire(keyId);
+        },
+      },
+    ];
+    it.each(changes)('acknowledges a $name only when no old rejection is repeated', async ({ make }) => {
+      const { keyId, ask } = await rejected();
+      await make(keyId);
+      expect(await ask()).toBe('stale');
+    });
+
+    it('still compares the version of a key that was limited', async () => {
+      const { keyId } = await rejected();
+      const asked = { fresh: false, quota: quota(2, 'hour') };
+      expect((await decide(replica.limiter, subject(keyId, { ...asked, version: '2.0' }))).kind).toBe(
+        'stale',
+      );
+      expect((await decide(replica.limiter, subject(keyId, asked))).kind).toBe('allowed');
+    });
+  });
+});

@@ -1,0 +1,18 @@
+import { describe, expect, it } from '@jest/globals';
+import { neededStores } from './needed-stores.ts';
+
+describe('the stores that a test run starts', () => {
+  it.each([
+    ['tests/architecture', { redis: false, postgres: false }],
+    ['tests/http', { redis: false, postgres: false }],
+    ['tests/management/wire', { redis: false, postgres: true }],
+    ['tests/contracts/record-versions', { redis: true, postgres: false }],
+    ['tests/gateway/metrics', { redis: true, postgres: true }],
+  ])('are those that %s uses', (path, needed) => {
+    expect(neededStores([path])).toEqual(needed);
+  });
+
+  it('are all of them without a path', () => {
+    expect(neededStores([])).toEqual({ redis: true, postgres: true });
+  });
+});

@@ -1,0 +1,195 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
+import { StoredUsage } from '../../src/usage/stored-usage.ts';
+import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
+import { UsageWriter } from '../../src/usage/usage-writer.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { until } from '../support/until.ts';
+import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
+import { completed } from './support/sample-usage.ts';
+import { expireLeases, openRedisUsage, silent } from './support/usage-stores.ts';
+import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+describe('usage when Redis goes back in time', () => {
+  let world: UsageWorld;
+  let directory: string;
+  let redis: RedisServer;
+  beforeAll(async () => {
+    world = await createUsageWorld();
+    directory = await mkdtemp(join(tmpdir(), 'tollgate-rollback-'));
+    redis = await startRedisServer(['--dir', directory]);
+  });
+  afterAll(async () => {
+    await redis.stop();
+    await world.close();
+    await rm(directory, { recursive: true, force: true });
+  });
+
+  /** A replica that writes and moves when it is asked to, over Redis or what is in front of it. */
+  async function startReplica(keyId: string, url = redis.url) {
+    const { live, close } = await openRedisUsage(url);
+    const { history } = world;
+    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+    const writer = new UsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+    const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 0 });
+    const stored = new StoredUsage(live, history);
+    return {
+      live,
+      writer,
+      flusher,
+      close,
+      record: (requests: number) => {
+        for (let number = 0; number < requests; number += 1) buffer.record(completed({ keyId }));
+      },
+      write: () => until(() => writer.write(), { timeoutMs: 15_000 }),
+      flush: async () => {
+        await expireLeases(redis.url);
+        await until(() => flusher.flush(), { timeoutMs: 15_000 });
+      },
+      requests: async () => (await stored.read(keyId)).requests,
+    };
+  }
+
+  async function command(...words: readonly [string, ...string[]]): Promise<void> {
+    const direct = new Redis(redis.url);
+    await direct.call(...words);
+    direct.disconnect();
+  }
+
+  /** Ends Redis without a word and starts it again from the last snapshot. */
+  async function restartFromSnapshot(replica: { readonly live: RedisLiveUsage }): Promise<void> {
+    redis.kill('SIGKILL');
+    redis = await startRedisServer(['--dir', directory, '--port', String(redis.port)]);
+    await until(
+      () =>
+        replica.live.oldestAtMs().then(
+          () => true,
+          () => false,
+        ),
+      { timeoutMs: 15_000 },
+    );
+  }
+
+  it.each([
+    ['was live', 'is live', async () => {}],
+    ['was live', 'was moved since', (replica: Replica) => replica.flush()],
+  ])('counts nothing twice where what %s in the snapshot %s', async (_was, _is, since) => {
+    const [keyId = ''] = await world.newKeys(1);
+    const replica = await startReplica(keyId);
+    try {
+      replica.record(50);
+      await replica.write();
+      await command('SAVE');
+      replica.record(10);
+      await replica.write();
+      await since(replica);
+      const before = await replica.requests();
+      expect(before).toBe(60);
+      await restartFromSnapshot(replica);
+      const moved = (await world.history.read(keyId)).totals.requests;
+      expect(await replica.requests()).toBe(Math.max(moved, 50));
+      replica.record(7);
+      await replica.write();
+      expect(replica.writer.stats.rollbacks).toBe(1);
+      for (const _ of ['before the move', 'after it', 'after another']) {
+        expect(await replica.requests()).toBe(Math.max(moved, 50) + 7);
+        await replica.flush();
+      }
+      expect(replica.flusher.stats.batchesOutdated + replica.flusher.stats.failures).toBe(0);
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it('counts nothing twice when a moved batch is pending again', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const replica = await startReplica(keyId);
+    try {
+      replica.record(20);
+      await replica.write();
+      await replica.flush();
+      replica.record(30);
+      await replica.write();
+      await command('SAVE');
+      await replica.flush();
+      replica.record(5);
+      await replica.write();
+      await replica.flush();
+      expect(await replica.requests()).toBe(55);
+      await restartFromSnapshot(replica);
+      for (const _ of ['at once', 'after a move', 'after another']) {
+        expect(await replica.requests()).toBe(55);
+        await replica.flush();
+      }
+      expect(replica.flusher.stats.batchesOutdated).toBe(1);
+      replica.record(1);
+      await replica.write();
+      await replica.flush();
+      expect(await replica.requests()).toBe(56);
+    } finally {
+      await replica.close();
+    }
+  });
+
+  it.each([
+    ['lost all its data', () => command('FLUSHALL')],
+    ['was restarted from an older snapshot', (replica: Replica) => restartFromSnapshot(replica)],
+  ])('counts once what was moved before its reply was lost and Redis %s', async (_what, lose) => {
+    const [keyId = ''] = await world.newKeys(1);
+    const proxy = await startReplyLosingProxy(redis.port);
+    const replica = await startReplica(keyId, proxy.url);
+    const other = await startReplica(keyId);
+    try {
+      replica.record(1);
+      await replica.write();
+      await command('SAVE');
+      replica.record(49);
+      proxy.loseReplyAfter(0);
+      expect(await replica.writer.write()).toBe(false);
+      await other.flush();
+      await lose(other);
+      await replica.write();
+      for (const _ of ['at once', 'after a move', 'after another']) {
+        expect(await other.requests()).toBe(50);
+        await other.flush();
+      }
+    } finally {
+      await replica.close();
+      await other.close();
+      await proxy.close();
+    }
+  });
+
+  it('writes again what never arrived, although Redis is another one since', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const replica = await startReplica(keyId);
+    try {
+      replica.record(1);
+      await replica.write();
+      await replica.flush();
+      await command('SAVE');
+      redis.pause();
+      replica.record(49);
+      expect(await replica.writer.write()).toBe(false);
+      await restartFromSnapshot(replica);
+      await replica.write();
+      expect(await replica.requests()).toBe(50);
+      await replica.flush();
+      expect(await replica.requests()).toBe(50);
+    } finally {
+      await replica.close();
+    }
+  });
+});
+
+type Replica = {
+  readonly live: RedisLiveUsage;
+  flush(): Promise<void>;
+};

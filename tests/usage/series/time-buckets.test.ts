@@ -1,0 +1,129 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { bucketStarts, wholeDays, wholeHours } from '../../../src/usage/series/time-buckets.ts';
+import { isTimeZone, TimeZone } from '../../../src/usage/series/time-zone.ts';
+
+const HOUR_MS = 3_600_000;
+const span = (from: string, to: string) => ({ fromMs: Date.parse(from), toMs: Date.parse(to) });
+
+function starts(from: string, to: string, interval: 'hour' | 'day' | 'month' | 'total', zone = 'UTC') {
+  const found = bucketStarts(span(from, to), interval, new TimeZone(zone), 10_000);
+  return found.map((start) => new Date(start).toISOString().replace(':00.000Z', 'Z'));
+}
+
+describe('the buckets of a span', () => {
+  it('are the hours, days or months that it touches, or one for all of it', () => {
+    expect(starts('2026-02-28T22:00Z', '2026-03-01T01:00Z', 'hour')).toEqual([
+      '2026-02-28T22:00Z',
+      '2026-02-28T23:00Z',
+      '2026-03-01T00:00Z',
+    ]);
+    expect(starts('2026-02-27T22:00Z', '2026-03-01T00:00Z', 'day')).toEqual([
+      '2026-02-27T00:00Z',
+      '2026-02-28T00:00Z',
+    ]);
+    expect(starts('2025-12-31T22:00Z', '2026-02-01T01:00Z', 'month')).toEqual([
+      '2025-12-01T00:00Z',
+      '2026-01-01T00:00Z',
+      '2026-02-01T00:00Z',
+    ]);
+    expect(starts('2026-02-27T22:00Z', '2027-03-01T00:00Z', 'total')).toEqual(['2026-02-27T22:00Z']);
+  });
+
+  it('have 23 and 25 hours on the days on which Berlin moves its clocks', () => {
+    expect(starts('2026-03-28T23:00Z', '2026-03-30T22:00Z', 'day', 'Europe/Berlin')).toEqual([
+      '2026-03-28T23:00Z',
+      '2026-03-29T22:00Z',
+    ]);
+    expect(starts('2026-10-24T22:00Z', '2026-10-26T23:00Z', 'day', 'Europe/Berlin')).toEqual([
+      '2026-10-24T22:00Z',
+      '2026-10-25T23:00Z',
+    ]);
+  });
+
+  it.each([
+    ['Asia/Beirut', '2026-03-28T22:00Z', 'clocks skip midnight'],
+    ['America/Havana', '2026-03-08T05:00Z', 'clocks skip midnight'],
+    ['America/Havana', '2026-11-01T04:00Z', 'midnight comes twice'],
+    ['Australia/Lord_Howe', '2026-10-03T13:30Z', 'clocks move by half an hour'],
+    ['Asia/Kathmandu', '2026-06-30T18:15Z', 'the offset is +05:45'],
+  ])('in %s hold a day that begins at %s, where %s', (zone, start) => {
+    const toMs = Date.parse(start) + 12 * HOUR_MS;
+    const days = bucketStarts({ fromMs: Date.parse(start), toMs }, 'day', new TimeZone(zone), 10);
+    expect(days.map((day) => new Date(day).toISOString())).toEqual([new Date(start).toISOString()]);
+  });
+
+  it('leave out a day that a zone left out', () => {
+    expect(starts('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', 'Pacific/Apia')).toEqual([
+      '2011-12-29T10:00Z',
+      '2011-12-30T10:00Z',
+      '2011-12-31T10:00Z',
+    ]);
+  });
+
+  it('are at most the requested number', () => {
+    expect(bucketStarts(span('1970-01-01', '9000-01-01'), 'hour', new TimeZone('UTC'), 7)).toHaveLength(7);
+  });
+
+  it('begin at the dates of the calendar, in order, and cover the span, in any zone', () => {
+    const zones = fc.constantFrom(...Intl.supportedValuesOf('timeZone'));
+    const instant = fc.integer({ min: Date.UTC(2015, 0), max: Date.UTC(2035, 0) });
+    const days = fc.integer({ min: 1, max: 400 });
+    const interval = fc.constantFrom('day' as const, 'month' as const);
+    fc.assert(
+      fc.property(zones, instant, days, interval, (name, fromMs, length, unit) => {
+        const toMs = fromMs + length * 24 * HOUR_MS;
+        const found = bucketStarts({ fromMs, toMs }, unit, new TimeZone(name), 10_000);
+        const dates = found.map((start) => localDate(start, name));
+        const before = found.map((start) => localDate(start - 1, name));
+        expect(found[0]).toBeLessThanOrEqual(fromMs);
+        expect(dates[0]?.slice(0, unit === 'day' ? 10 : 7)).toBe(
+          localDate(fromMs, name).slice(0, unit === 'day' ? 10 : 7),
+        );
+        expect(found).toEqual(found.toSorted((a, b) => a - b));
+        expect(found.at(-1)).toBeLessThan(toMs);
+        for (const [index, date] of dates.entries()) {
+          expect(date > (before[index] ?? '')).toBe(true);
+          if (unit === 'month') expect(date.slice(8)).toBe('01');
+        }
+      }),
+      { numRuns: 50 },
+    );
+  });
+});
+
+describe('a span', () => {
+  it('is rounded outwards to whole hours, or to whole days', () => {
+    const asked = span('2026-02-03T04:05:06Z', '2026-02-03T05:00:01Z');
+    expect(wholeHours(asked, new TimeZone('UTC'))).toEqual(span('2026-02-03T04:00Z', '2026-02-03T06:00Z'));
+    expect(wholeDays(asked)).toEqual(span('2026-02-03T00:00Z', '2026-02-04T00:00Z'));
+  });
+
+  it('of a local day does not take in the hour that began the day before', () => {
+    const day = span('2026-02-02T18:30Z', '2026-02-03T18:30Z');
+    expect(wholeHours(day, new TimeZone('Asia/Kolkata'))).toEqual(
+      span('2026-02-02T19:00Z', '2026-02-03T19:00Z'),
+    );
+    expect(wholeHours(day, new TimeZone('UTC'))).toEqual(span('2026-02-02T18:00Z', '2026-02-03T19:00Z'));
+  });
+});
+
+describe('a time zone', () => {
+  it('is named as in the IANA database', () => {
+    for (const name of ['UTC', 'Europe/Berlin', 'america/new_york', 'Etc/GMT+5', 'Asia/Kolkata'])
+      expect(isTimeZone(name)).toBe(true);
+    for (const name of ['', '+02:00', 'Europe/Atlantis', 'local', "x'; DROP", 'Europe/Berlin '.repeat(20)])
+      expect(isTimeZone(name)).toBe(false);
+  });
+});
+
+/** YYYY-MM-DD. */
+function localDate(instantMs: number, timeZone: string): string {
+  const format = new Intl.DateTimeFormat('en-CA', {
+    timeZone,
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+  });
+  return format.format(instantMs);
+}

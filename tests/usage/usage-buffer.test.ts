@@ -1,0 +1,154 @@
+import { describe, expect, it } from '@jest/globals';
+import { shardOf } from '../../src/usage/live-usage.ts';
+import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import { OTHER } from '../../src/usage/usage-names.ts';
+import { noCounts, totalsOf, type UsageSlice } from '../../src/usage/usage-slice.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { completed, requestsIn, requestsOf } from './support/sample-usage.ts';
+
+const HOUR_MS = 3_600_000;
+
+function bufferAt(hour: number, maxNames?: number) {
+  const clock = new ManualClock(hour * HOUR_MS);
+  const mask = (name: string) => name.replaceAll('tg_secret', '***');
+  return { clock, buffer: new UsageBuffer({ clock, mask, ...(maxNames !== undefined && { maxNames }) }) };
+}
+
+const taken = (buffer: UsageBuffer) => [...buffer.take(new Map()).values()].flat();
+
+function only(slices: readonly UsageSlice[]): UsageSlice {
+  const [slice] = slices;
+  if (slice === undefined || slices.length > 1) throw new Error(`${slices.length} slices`);
+  return slice;
+}
+
+describe('the buffer', () => {
+  it('counts each request once, in every list, with whole microseconds', () => {
+    const { buffer } = bufferAt(10);
+    buffer.record(completed({ forwardedMs: 1.2345, bytesIn: 5, bytesOut: 70 }));
+    buffer.record(completed({ forwardedMs: null, successful: false, customerId: 'd' }));
+    buffer.record(completed({ forwardedMs: 2, endpoint: '/b' }));
+    const slice = only(taken(buffer));
+    const totals = { ...noCounts(), requests: 3, successful: 2, forwarded: 2, forwardedUs: 3235 };
+    expect(totalsOf(slice)).toEqual({ ...totals, bytesIn: 5, bytesOut: 70 });
+    expect(slice.endpoints.get('/a')).toMatchObject({ requests: 2, successful: 1, forwardedUs: 1235 });
+    expect(slice.customers.get('d')).toEqual({ ...noCounts(), requests: 1 });
+    expect([...slice.hours.keys()]).toEqual([10]);
+    expect([slice.keyId, slice.day, slice.planId, slice.lastUsedAtS]).toEqual(['key', 0, 'gold', 36_000]);
+    expect(taken(buffer)).toEqual([]);
+  });
+
+  it('tells how a request ended', () => {
+    const { buffer } = bufferAt(10);
+    const endings = [
+      { status: 200 },
+      { status: 304 },
+      { status: 404, successful: false },
+      { status: 429, successful: false, rateLimited: true, shadowLimited: 2 },
+      { status: 502, successful: false },
+      { status: 0, successful: false },
+      { status: 200, successful: false },
+    ];
+    for (const ending of endings) buffer.record(completed(ending));
+    expect(totalsOf(only(taken(buffer)))).toMatchObject({
+      requests: 7,
+      successful: 2,
+      rateLimited: 1,
+      clientErrors: 2,
+      serverErrors: 1,
+      shadowLimited: 2,
+    });
+  });
+
+  it('keeps days and plans apart', () => {
+    const { clock, buffer } = bufferAt(23);
+    buffer.record(completed());
+    buffer.record(completed({ planId: '' }));
+    clock.advance(HOUR_MS);
+    buffer.record(completed());
+    buffer.record(completed());
+    const slices = taken(buffer);
+    expect(slices.map((slice) => [slice.day, slice.planId, totalsOf(slice).requests])).toEqual([
+      [0, 'gold', 1],
+      [0, '', 1],
+      [1, 'gold', 2],
+    ]);
+  });
+
+  it('keeps no credential that a client put into its path or its customer', () => {
+    const { buffer } = bufferAt(10);
+    buffer.record(completed({ endpoint: '/keys/tg_secret', customerId: 'tg_secret' }));
+    buffer.record(completed({ endpoint: '/keys/tg_secret', customerId: 'tg_secret' }));
+    const slice = only(taken(buffer));
+    expect([...slice.endpoints.keys()]).toEqual(['/keys/***']);
+    expect(slice.customers.get('***')?.requests).toBe(2);
+  });
+
+  it('puts a request into the hour in which it was recorded', () => {
+    const { clock, buffer } = bufferAt(10);
+    buffer.record(completed());
+    clock.advance(HOUR_MS);
+    buffer.record(completed());
+    buffer.record(completed());
+    expect([...only(taken(buffer)).hours].map(([hour, { requests }]) => [hour, requests])).toEqual([
+      [10, 1],
+      [11, 2],
+    ]);
+  });
+
+  it('keeps totals exact and itself small, whatever names clients invent', () => {
+    const { clock, buffer } = bufferAt(0, 3000);
+    for (let index = 0; index < 10_000; index += 1) {
+      clock.advance(HOUR_MS);
+      const keyId = `key ${index % 4}`;
+      buffer.record(completed({ keyId, endpoint: `/${index}`, customerId: `${index}` }));
+    }
+    const slices = taken(buffer);
+    expect(requestsOf(slices)).toBe(10_000);
+    expect(slices.length).toBeLessThanOrEqual(16);
+    let names = 0;
+    for (const slice of slices) {
+      const requests = requestsOf([slice]);
+      for (const list of [slice.endpoints, slice.customers]) expect(requestsIn(list.values())).toBe(requests);
+      expect(slice.endpoints.size).toBeLessThanOrEqual(501);
+      expect(slice.customers.size).toBeLessThanOrEqual(1001);
+      expect(slice.hours.size).toBeLessThanOrEqual(24);
+      names += slice.endpoints.size + slice.customers.size;
+    }
+    expect(names).toBeLessThanOrEqual(3000 + slices.length * 2);
+    buffer.record(completed({ endpoint: '/new' }));
+    expect([...only(taken(buffer)).endpoints.keys()]).toEqual(['/new']);
+  });
+
+  it('is not led astray by names that mean something to the language', () => {
+    const { buffer } = bufferAt(0);
+    for (const name of ['__proto__', 'constructor', OTHER, '\u0000', '', 'x'.repeat(10_000), '\ud800']) {
+      buffer.record(completed({ keyId: '__proto__', endpoint: name, customerId: name }));
+    }
+    const slice = only(taken(buffer));
+    expect(requestsOf([slice])).toBe(7);
+    expect([...slice.customers.keys()]).toEqual([
+      '__proto__',
+      'constructor',
+      OTHER,
+      '\ufffd',
+      'anonymous',
+      'x'.repeat(128),
+    ]);
+  });
+
+  it('does not let a duration that makes no sense into a sum', () => {
+    const { buffer } = bufferAt(0);
+    for (const forwardedMs of [Number.NaN, -5, Number.POSITIVE_INFINITY, 1e300])
+      buffer.record(completed({ forwardedMs }));
+    expect(totalsOf(only(taken(buffer)))).toMatchObject({ requests: 4, forwarded: 4, forwardedUs: 0 });
+  });
+
+  it('keeps back shards that can not be written yet, and goes on adding to them', () => {
+    const { buffer } = bufferAt(0);
+    for (const keyId of ['a', 'b', 'a']) buffer.record(completed({ keyId }));
+    expect([...buffer.take(new Map([[shardOf('a'), 1]])).keys()]).toEqual([shardOf('b')]);
+    buffer.record(completed({ keyId: 'a' }));
+    expect(requestsOf(taken(buffer))).toBe(3);
+  });
+});

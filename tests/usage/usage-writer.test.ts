@@ -1,0 +1,128 @@
+import { describe, expect, it } from '@jest/globals';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
+import type { UsageWrite, WriteOutcome } from '../../src/usage/live-usage.ts';
+import { shardOf } from '../../src/usage/live-usage.ts';
+import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
+import { UsageWriter } from '../../src/usage/usage-writer.ts';
+import { completed, requestsOf } from './support/sample-usage.ts';
+import { silent } from './support/usage-stores.ts';
+
+type Fate = 'both' | 'arrives' | 'neither' | 'forgotten';
+
+/** A store whose responses get lost: `fateOf` says for each write whether it arrives, and whether its response does. */
+class UnreliableLiveUsage extends InProcessLiveUsage {
+  fateOf: (write: UsageWrite) => Fate = () => 'both';
+
+  override async write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]> {
+    const outcomes: WriteOutcome[] = [];
+    for (const write of writes) {
+      const fate = this.fateOf(write);
+      const [outcome = 'unknown'] = fate === 'both' || fate === 'arrives' ? await super.write([write]) : [];
+      if (fate === 'both') outcomes.push(outcome);
+      else outcomes.push(fate === 'forgotten' ? 'forgotten' : 'unknown');
+    }
+    return outcomes;
+  }
+}
+
+function setUp() {
+  const live = new UnreliableLiveUsage(systemClock, systemRandom);
+  const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+  const history = { hasWrite: async () => false as boolean };
+  const writer = new UsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+  const record = (keyId: string) => buffer.record(completed({ keyId }));
+  const stored = async (keyId: string) => requestsOf(await live.read([keyId]));
+  return { live, buffer, history, writer, record, stored };
+}
+
+describe('the usage writer', () => {
+  it('counts once what it wrote again because the response was lost', async () => {
+    const { live, writer, record, stored } = setUp();
+    live.fateOf = () => 'arrives';
+    record('a');
+    expect(await writer.write()).toBe(false);
+    record('a');
+    expect(await writer.write()).toBe(false);
+    live.fateOf = () => 'both';
+    expect(await writer.write()).toBe(true);
+    expect(await writer.write()).toBe(true);
+    expect(await stored('a')).toBe(2);
+  });
+
+  it('loses nothing while the store is away, and holds up no other shard', async () => {
+    const { live, writer, record, stored } = setUp();
+    live.fateOf = ({ shard }) => (shard === shardOf('a') ? 'neither' : 'both');
+    for (let round = 0; round < 5; round += 1) {
+      record('a');
+      record('b');
+      expect(await writer.write()).toBe(false);
+      expect(await stored('b')).toBe(round + 1);
+    }
+    expect(writer.stats).toMatchObject({ shardsUnsettled: 1, writesUnknown: 5 });
+    live.fateOf = () => 'both';
+    expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+    expect(await stored('a')).toBe(5);
+  });
+
+  it('is exact over any sequence of lost requests and lost responses', async () => {
+    const { live, writer, record, stored } = setUp();
+    const fates = ['both', 'arrives', 'neither'] as const;
+    live.fateOf = () => fates[Math.floor(Math.random() * 3)] ?? 'both';
+    for (let round = 0; round < 500; round += 1) {
+      for (const keyId of ['a', 'b', 'c']) record(keyId);
+      await writer.write();
+      await live.take(shardOf('a'));
+      expect(await stored('a')).toBeLessThanOrEqual(round + 1);
+    }
+    live.fateOf = () => 'both';
+    expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+    expect([await stored('a'), await stored('b'), await stored('c')]).toEqual([500, 500, 500]);
+  });
+
+  it.each([
+    ['again', 'does not have', false, 2],
+    ['not again', 'has', true, 1],
+  ] as const)(
+    'writes %s what the store forgot and the history %s',
+    async (_again, _has, isCounted, times) => {
+      const { live, history, writer, record, stored } = setUp();
+      record('a');
+      await writer.write();
+      live.fateOf = () => 'neither';
+      record('a');
+      await writer.write();
+      history.hasWrite = async () => isCounted;
+      live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
+      expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+      expect(await stored('a')).toBe(times);
+      expect(writer.stats.rollbacks).toBe(1);
+    },
+  );
+
+  it('waits for the history where only that can tell whether a write was counted', async () => {
+    const { live, history, writer, record, stored } = setUp();
+    record('a');
+    await writer.write();
+    live.fateOf = () => 'neither';
+    record('a');
+    await writer.write();
+    history.hasWrite = async () => Promise.reject(new StoreUnavailable('postgres', new Error('away')));
+    live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
+    for (let round = 0; round < 3; round += 1) expect(await writer.write()).toBe(false);
+    expect(await stored('a')).toBe(1);
+    history.hasWrite = async () => false;
+    expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+    expect(await stored('a')).toBe(2);
+  });
+
+  it('gives up at the deadline when the store stays away', async () => {
+    const { live, writer, record } = setUp();
+    live.fateOf = () => 'neither';
+    record('a');
+    expect(await writer.drain(AbortSignal.timeout(100))).toBe(false);
+    expect(writer.requestsUnsettled).toBe(1);
+  });
+});
