@@ -1,13 +1,13 @@
-import { showConsumerKey } from './consumer-key-detail.ts';
+import type { Endpoint } from './endpoint.ts';
+import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import {
   createConsumerKey,
   deleteConsumerKey,
   listConsumerKeys,
   updateConsumerKey,
-} from './consumer-keys.ts';
-import type { Endpoint } from './endpoint.ts';
-import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './key-limits.ts';
-import { applyRateLimit } from './plan-bindings.ts';
+} from './keys/consumer-keys.ts';
+import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
+import { applyRateLimit } from './plans/plan-bindings.ts';
 import {
   createRateLimit,
   deleteRateLimit,
@@ -15,8 +15,8 @@ import {
   putRateLimit,
   showRateLimit,
   updateRateLimit,
-} from './rate-limits.ts';
-import { showKeyUsage, showUsage } from './usage.ts';
+} from './plans/rate-limits.ts';
+import { showKeyUsage, showUsage } from './usage/usage.ts';
 
 /** All endpoints of the management interface. Fixed paths stand before those with a parameter that would match them too. */
 export const ENDPOINTS: readonly Endpoint[] = [

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { csvFile } from '../../src/management/csv.ts';
+import { csvFile } from '../../src/management/usage/csv.ts';
 
 const file = (columns: string[], rows: (string | number | null)[][]) => [...csvFile(columns, rows)].join('');
 

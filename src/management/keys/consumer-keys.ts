@@ -1,10 +1,13 @@
-import { InvalidBody, PlanNotFound } from '../errors.ts';
-import type { BodySchema } from '../http/body-schema.ts';
-import { sqlSeconds } from '../http/timestamps.ts';
-import type { KeyChanges } from '../keys/key-repository.ts';
-import { isPlanId } from '../plans/plan.ts';
-import type { Clock } from '../platform/clock.ts';
-import { endpoint } from './endpoint.ts';
+import { InvalidBody, PlanNotFound } from '../../errors.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { sqlSeconds } from '../../http/timestamps.ts';
+import type { KeyChanges } from '../../keys/key-repository.ts';
+import { isPlanId } from '../../plans/plan.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { endpoint } from '../endpoint.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { rejectUnknownParameters } from '../unknown-parameters.ts';
 import {
   KEY_FIELDS,
   KEY_FILTER_QUERY,
@@ -17,9 +20,6 @@ import {
   type WrittenKeyFields,
 } from './key-fields.ts';
 import { readOverrides } from './limit-overrides.ts';
-import { PAGE_QUERY, readPage } from './page-query.ts';
-import { listOf, objectOf, TEXT } from './response-schemas.ts';
-import { rejectUnknownParameters } from './unknown-parameters.ts';
 
 interface CreateKeyBody extends WrittenKeyFields {
   readonly name: string;

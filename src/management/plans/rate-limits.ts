@@ -1,7 +1,8 @@
-import { InvalidBody } from '../errors.ts';
-import { isoSeconds } from '../http/timestamps.ts';
-import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../plans/plan.ts';
-import { Created, endpoint } from './endpoint.ts';
+import { InvalidBody } from '../../errors.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../../plans/plan.ts';
+import { Created, endpoint } from '../endpoint.ts';
+import { INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
 import {
   CREATE_PLAN_BODY,
   type CreatePlanBody,
@@ -12,7 +13,6 @@ import {
   UPDATE_PLAN_BODY,
   type UpdatePlanBody,
 } from './plan-schema.ts';
-import { INSTANT, listOf, objectOf, TEXT } from './response-schemas.ts';
 
 const PATTERN = {
   type: 'object',

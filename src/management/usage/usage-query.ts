@@ -1,17 +1,17 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { TollgateError } from '../errors.ts';
-import type { FieldSchema } from '../http/body-schema.ts';
-import { parseIsoUtc } from '../http/timestamps.ts';
-import { isKeyId } from '../keys/key-id.ts';
-import { isPlanId, PLAN_ID } from '../plans/plan.ts';
-import { GROUPINGS, type Grouping, type SeriesFilter } from '../usage/series/series-store.ts';
-import { INTERVALS, type TimeSpan } from '../usage/series/time-buckets.ts';
-import { isTimeZone, TimeZone } from '../usage/series/time-zone.ts';
-import type { SeriesRequest } from '../usage/series/usage-series.ts';
-import { isExternalId } from './formats.ts';
-import { isTag, KEY_FILTER_QUERY } from './key-fields.ts';
-import { PAGE_QUERY, readPage } from './page-query.ts';
-import { rejectUnknownParameters } from './unknown-parameters.ts';
+import { TollgateError } from '../../errors.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { parseIsoUtc } from '../../http/timestamps.ts';
+import { isKeyId } from '../../keys/key-id.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import { GROUPINGS, type Grouping, type SeriesFilter } from '../../usage/series/series-store.ts';
+import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
+import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
+import type { SeriesRequest } from '../../usage/series/usage-series.ts';
+import { isExternalId } from '../formats.ts';
+import { isTag, KEY_FILTER_QUERY } from '../keys/key-fields.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { rejectUnknownParameters } from '../unknown-parameters.ts';
 import { readUsageCursor, type UsageCursor, writeUsageCursor } from './usage-cursor.ts';
 
 const INSTANT_RULE =

@@ -1,13 +1,13 @@
-import { LimitNotFound, StoreUnavailable, TollgateError } from '../errors.ts';
-import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
-import { isoSeconds, isoSecondsUp } from '../http/timestamps.ts';
-import type { KeySnapshot } from '../keys/consumer-key.ts';
-import { ANONYMOUS_CUSTOMER, type Limit, limitAt } from '../limiter/limit.ts';
-import { windowEndMs } from '../limiter/period.ts';
-import type { WindowCounter, WindowCounts } from '../limiter/window-counters.ts';
-import { endpoint, type ManagementServices } from './endpoint.ts';
-import { LIMIT_ID } from './plan-schema.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from './response-schemas.ts';
+import { LimitNotFound, StoreUnavailable, TollgateError } from '../../errors.ts';
+import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
+import type { KeySnapshot } from '../../keys/consumer-key.ts';
+import { ANONYMOUS_CUSTOMER, type Limit, limitAt } from '../../limiter/limit.ts';
+import { windowEndMs } from '../../limiter/period.ts';
+import type { WindowCounter, WindowCounts } from '../../limiter/window-counters.ts';
+import { endpoint, type ManagementServices } from '../endpoint.ts';
+import { LIMIT_ID } from '../plans/plan-schema.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 const CUSTOMER_ID: FieldSchema = {
   description: 'must be 1 to 128 printable ASCII characters',

@@ -1,9 +1,9 @@
-import type { FieldSchema } from '../http/body-schema.ts';
-import { isoSeconds, parseIsoUtc } from '../http/timestamps.ts';
-import type { LimitOverrides } from '../limiter/limit-overrides.ts';
-import type { ResponseSchema } from './endpoint.ts';
-import { LIMIT } from './plan-schema.ts';
-import { INSTANT } from './response-schemas.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
+import type { LimitOverrides } from '../../limiter/limit-overrides.ts';
+import type { ResponseSchema } from '../endpoint.ts';
+import { LIMIT } from '../plans/plan-schema.ts';
+import { INSTANT } from '../response-schemas.ts';
 
 /** Other limits than the plan's, as they are written. */
 export type WrittenOverrides = Readonly<

@@ -1,14 +1,14 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { InvalidBody, TollgateError } from '../errors.ts';
-import type { FieldSchema } from '../http/body-schema.ts';
-import { isoSeconds, parseIsoUtc } from '../http/timestamps.ts';
-import type { ConsumerKey } from '../keys/consumer-key.ts';
-import { type KeyFilter, MAX_TAGS } from '../keys/key-repository.ts';
-import { isPlanId, PLAN_ID } from '../plans/plan.ts';
-import type { Clock } from '../platform/clock.ts';
-import { isExternalId, MAX_EXTERNAL_ID } from './formats.ts';
+import { InvalidBody, TollgateError } from '../../errors.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
+import type { ConsumerKey } from '../../keys/consumer-key.ts';
+import { type KeyFilter, MAX_TAGS } from '../../keys/key-repository.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { isExternalId, MAX_EXTERNAL_ID } from '../formats.ts';
+import { INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { OVERRIDES, presentOverrides, SHOWN_OVERRIDES, type WrittenOverrides } from './limit-overrides.ts';
-import { INSTANT, listOf, objectOf, orNull, TEXT } from './response-schemas.ts';
 
 const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
 const TAG_RULE = 'of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -';

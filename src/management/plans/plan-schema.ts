@@ -1,7 +1,7 @@
-import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
-import { LIMIT_MODES, LIMIT_SCOPES } from '../limiter/limit.ts';
-import { PERIOD_RULE } from '../limiter/period.ts';
-import type { PlanTerms } from '../plans/plan.ts';
+import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { LIMIT_MODES, LIMIT_SCOPES } from '../../limiter/limit.ts';
+import { PERIOD_RULE } from '../../limiter/period.ts';
+import type { PlanTerms } from '../../plans/plan.ts';
 
 const RATE_LIMIT_ID: FieldSchema = {
   description:

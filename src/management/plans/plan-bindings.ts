@@ -1,8 +1,8 @@
-import { PlanNotFound } from '../errors.ts';
-import type { BodySchema } from '../http/body-schema.ts';
-import { isPlanId } from '../plans/plan.ts';
-import { endpoint } from './endpoint.ts';
-import { objectOf, TEXT } from './response-schemas.ts';
+import { PlanNotFound } from '../../errors.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { isPlanId } from '../../plans/plan.ts';
+import { endpoint } from '../endpoint.ts';
+import { objectOf, TEXT } from '../response-schemas.ts';
 
 interface BindPlanBody {
   readonly consumerApiKeyId: string;

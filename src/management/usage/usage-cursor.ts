@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { InvalidCursor } from '../errors.ts';
-import type { SeriesPosition } from '../usage/series/series-store.ts';
-import type { TimeSpan } from '../usage/series/time-buckets.ts';
+import { InvalidCursor } from '../../errors.ts';
+import type { SeriesPosition } from '../../usage/series/series-store.ts';
+import type { TimeSpan } from '../../usage/series/time-buckets.ts';
 
 /** Where a page of a series begins. The span is part of it, because the default one moves on between two pages. */
 export interface UsageCursor {

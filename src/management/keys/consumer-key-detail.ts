@@ -1,13 +1,13 @@
-import { isoSeconds, isoSecondsUp } from '../http/timestamps.ts';
-import type { KeySnapshot } from '../keys/consumer-key.ts';
-import { type DecidedWindow, remainingIn, tightestWindow } from '../limiter/decided-window.ts';
-import { limitAt } from '../limiter/limit.ts';
-import { windowEndMs } from '../limiter/period.ts';
-import type { WindowCounter } from '../limiter/window-counters.ts';
-import type { CustomerUsage, EndpointUsage, KeyUsage } from '../usage/usage.ts';
-import { endpoint, type ManagementServices } from './endpoint.ts';
+import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
+import type { KeySnapshot } from '../../keys/consumer-key.ts';
+import { type DecidedWindow, remainingIn, tightestWindow } from '../../limiter/decided-window.ts';
+import { limitAt } from '../../limiter/limit.ts';
+import { windowEndMs } from '../../limiter/period.ts';
+import type { WindowCounter } from '../../limiter/window-counters.ts';
+import type { CustomerUsage, EndpointUsage, KeyUsage } from '../../usage/usage.ts';
+import { endpoint, type ManagementServices } from '../endpoint.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from './response-schemas.ts';
 
 const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
 
