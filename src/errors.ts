@@ -26,6 +26,7 @@ export const ERROR_CODES = [
   'plan_exists',
   'plan_in_use',
   'plan_is_default',
+  'version_mismatch',
   'body_too_large',
   'target_too_long',
   'unsupported_media_type',
@@ -155,6 +156,16 @@ export class PlanIsDefault extends TollgateError {
     super(
       'plan_is_default',
       'The default rate limit plan can not be deleted: it applies to keys without a plan of their own. Change it with PATCH instead.',
+    );
+  }
+}
+
+/** A change whose preconditions do not hold: what it would change is no longer as its author has seen it. Nothing was changed. */
+export class VersionMismatch extends TollgateError {
+  constructor() {
+    super(
+      'version_mismatch',
+      'What you want to change has changed since, or is not there. Read it again, and send its new ETag.',
     );
   }
 }

@@ -47,6 +47,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   plan_exists: { status: 409 },
   plan_in_use: { status: 409 },
   plan_is_default: { status: 409 },
+  version_mismatch: { status: 412 },
   body_too_large: { status: 413 },
   target_too_long: { status: 414 },
   unsupported_media_type: { status: 415 },

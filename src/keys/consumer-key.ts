@@ -11,6 +11,8 @@ export interface ConsumerKey {
   readonly createdAtMs: number;
   /** Milliseconds since 1970; equals `createdAtMs` for a key never changed. */
   readonly updatedAtMs: number;
+  /** Grows by one with every change. */
+  readonly version: number;
   readonly enabled: boolean;
   /** From this instant on the key is expired; null = never. Milliseconds since 1970. */
   readonly expiresAtMs: number | null;

@@ -1,5 +1,6 @@
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
+import type { Precondition } from '../platform/precondition.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
 
 /** A key to be stored. */
@@ -85,8 +86,16 @@ export interface KeyRepository {
   /** Those of the copies, at most some thousands, whose version is not the record's. */
   findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]>;
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
-  /** Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. */
-  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | UpdateFailure>;
+  /**
+   * Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. Rejects with
+   * `VersionMismatch` for a key that is in another state than expected.
+   */
+  update(
+    keyId: string,
+    changes: KeyChanges,
+    updatedAtMs: number,
+    expects?: Precondition,
+  ): Promise<UpdatedKey | UpdateFailure>;
   /** Whether a plan can be bound; it may be gone when `bind` comes, which then says so. */
   planExists(planId: string): Promise<boolean>;
   /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
@@ -95,6 +104,6 @@ export interface KeyRepository {
     planId: string,
     updatedAtMs: number,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'>;
-  /** False when there was no such key. */
-  delete(keyId: string): Promise<boolean>;
+  /** False when there was no such key. Rejects with `VersionMismatch` for a key that is in another state than expected. */
+  delete(keyId: string, expects?: Precondition): Promise<boolean>;
 }

@@ -2,6 +2,7 @@ import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type Tollgate
 import { NO_OVERRIDES } from '../limiter/limit-overrides.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
+import type { Precondition } from '../platform/precondition.ts';
 import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
 import { cursorAfter, idOfCursor, isKeyId, keyIdMaker } from './key-id.ts';
@@ -30,7 +31,7 @@ export interface KeyServiceOptions {
 
 /** What a new key is given; what is missing is as in `NO_FIELDS`. */
 export type NewKeyFields = Pick<ConsumerKey, 'name'> &
-  Partial<Omit<ConsumerKey, 'id' | 'createdAtMs' | 'updatedAtMs'>>;
+  Partial<Omit<ConsumerKey, 'id' | 'createdAtMs' | 'updatedAtMs' | 'version'>>;
 
 const NO_FIELDS = {
   enabled: true,
@@ -81,7 +82,7 @@ export class KeyService {
     const nowMs = clock.nowMs();
     const { planId } = fields;
     if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
-    const key = { ...NO_FIELDS, ...fields, id, createdAtMs: nowMs, updatedAtMs: nowMs };
+    const key = { ...NO_FIELDS, ...fields, id, createdAtMs: nowMs, updatedAtMs: nowMs, version: 1 };
     const sealedSecret = reveal === 'once' ? null : vault.seal(id, secret);
     await repository.insert({ ...key, lookup: vault.lookup(secret), sealedSecret });
     return { key, secret };
@@ -122,12 +123,12 @@ export class KeyService {
     return snapshot;
   }
 
-  /** Throws `KeyNotFound`. */
-  async update(keyId: string, changes: KeyChanges): Promise<ConsumerKey> {
+  /** Throws `KeyNotFound`, or `VersionMismatch` for a key that is in another state than expected. */
+  async update(keyId: string, changes: KeyChanges, expects?: Precondition): Promise<ConsumerKey> {
     const { repository, versions, clock } = this.#options;
     await this.requireKey(keyId);
     await versions.markStale([keyId]);
-    const updated = await repository.update(keyId, changes, clock.nowMs());
+    const updated = await repository.update(keyId, changes, clock.nowMs(), expects);
     if (typeof updated === 'string') throw updateError(updated);
     await versions.publishVersion([{ keyId, version: updated.version }]);
     return updated.key;
@@ -154,16 +155,17 @@ export class KeyService {
 
   /**
    * The key's secret is rejected from now on, its counters are gone, and its usage but for what is kept over time. Throws
-   * `KeyNotFound`, after it has made sure of the same: the key may have been deleted before by a call that failed half-way.
+   * `KeyNotFound`, after it has made sure of the same: the key may have been deleted before by a call that failed half-way. Throws
+   * `VersionMismatch` for a key that is in another state than expected.
    */
-  async remove(keyId: string): Promise<void> {
+  async remove(keyId: string, expects?: Precondition): Promise<void> {
     const { repository, versions } = this.#options;
     if (!isKeyId(keyId)) {
       throw new KeyNotFound();
     }
     await versions.markStale([keyId]);
     const windowNames = await this.#windowNames(keyId);
-    const existed = await repository.delete(keyId);
+    const existed = await repository.delete(keyId, expects);
     await versions.retire(keyId, windowNames);
     if (!existed) {
       throw new KeyNotFound();

@@ -6,8 +6,10 @@ import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
+import type { Precondition, RecordState } from '../platform/precondition.ts';
 import type { UsageSeries } from '../usage/series/usage-series.ts';
 import type { UsageReader } from '../usage/usage.ts';
+import { entityTag } from './entity-tag.ts';
 
 /** What the handlers work with. */
 export interface ManagementServices {
@@ -26,6 +28,8 @@ export interface Call<Body> {
   readonly id: string;
   readonly query: ParsedUrlQuery;
   readonly body: Body;
+  /** What the request demands of the record that it changes; undefined for a request without a precondition. */
+  readonly expects: Precondition | undefined;
   /** The one of these types that the Accept header prefers, the first where it has no preference; undefined when it wants none of them. */
   readonly prefers: (types: readonly string[]) => string | undefined;
 }
@@ -38,6 +42,29 @@ export class StreamedText {
   constructor(contentType: string, chunks: Iterable<string>) {
     this.contentType = contentType;
     this.chunks = chunks;
+  }
+}
+
+/** A JSON response with headers of its own. */
+export class Reply {
+  readonly body: object;
+  readonly headers: Readonly<Partial<Record<'Location' | 'ETag', string>>>;
+  readonly isCreated: boolean;
+
+  private constructor(body: object, headers: Reply['headers'], isCreated: boolean) {
+    this.body = body;
+    this.headers = headers;
+    this.isCreated = isCreated;
+  }
+
+  /** Responds with 201 and says where that which was made is shown, and in which state it is. */
+  static created(location: string, state: RecordState, body: object): Reply {
+    return new Reply(body, { Location: location, ETag: entityTag(state) }, true);
+  }
+
+  /** Says in which state the shown record is. */
+  static tagged(state: RecordState, body: object): Reply {
+    return new Reply(body, { ETag: entityTag(state) }, false);
   }
 }
 
@@ -56,24 +83,19 @@ export interface EndpointDefinition<Body> {
   /** Missing: the endpoint reads no body. */
   readonly body?: BodySchema;
   readonly status: 200 | 201;
-  /** The endpoint may also make what it is about, and then responds with 201 (`Created`). */
+  /** The endpoint may also make what it is about, and then responds with 201. */
   readonly mayCreate?: true;
+  /** The response has an `ETag`. */
+  readonly tagged?: true;
+  /** The endpoint obeys `If-Match` and `If-None-Match`. */
+  readonly conditional?: true;
   readonly response: ResponseSchema;
   /** Whether the response may also be a CSV file. */
   readonly csv?: true;
   /** The codes that this endpoint may respond besides those that all may. */
   readonly errors: readonly ErrorCode[];
-  /** Resolves with what `response` describes, or with a `StreamedText`; rejects with an error of the catalogue. */
+  /** Resolves with what `response` describes, as it is or in a `Reply`, or with a `StreamedText`; rejects with an error of the catalogue. */
   readonly handle: (call: Call<Body>, services: ManagementServices) => Promise<object>;
-}
-
-/** What a handler gives whose endpoint `mayCreate`, when it did. */
-export class Created {
-  readonly body: object;
-
-  constructor(body: object) {
-    this.body = body;
-  }
 }
 
 /** An endpoint as the app mounts it: the type of its body is known only to itself. */

@@ -10,8 +10,9 @@ import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import { RootTokens } from '../http/root-token.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
-import { Created, type Endpoint, type ManagementServices, StreamedText } from './endpoint.ts';
+import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
+import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 
 /** The actor of a request with a root token. */
@@ -115,13 +116,20 @@ function respond(endpoint: Endpoint, services: ManagementServices): RequestHandl
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
     const log = services.log.child({ requestId, actor });
-    const result = await endpoint.handle({ id, query, body: req.body, prefers }, { ...services, log });
+    const expects = endpoint.conditional ? readExpectation(req) : undefined;
+    const call = { id, query, body: req.body, expects, prefers };
+    const result = await endpoint.handle(call, { ...services, log });
     res.status(endpoint.status);
     if (endpoint.csv) res.vary('Accept');
     if (result instanceof StreamedText) await stream(result, res);
-    else if (result instanceof Created) res.status(201).json(result.body);
+    else if (result instanceof Reply) sendReply(res, result);
     else res.json(result);
   };
+}
+
+function sendReply(res: Response, { isCreated, headers, body }: Reply): void {
+  if (isCreated) res.status(201);
+  res.set(headers).json(body);
 }
 
 async function stream({ contentType, chunks }: StreamedText, res: Response): Promise<void> {

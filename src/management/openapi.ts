@@ -100,8 +100,13 @@ function parametersOf({ path, query = {} }: Endpoint): readonly object[] {
 }
 
 /** One response for each status, with the codes that share it. */
-function errorResponses({ body, errors }: Endpoint): object {
-  const codes = [...COMMON_ERRORS, ...(body === undefined ? [] : BODY_ERRORS), ...errors];
+function errorResponses({ body, conditional, errors }: Endpoint): object {
+  const codes = [
+    ...COMMON_ERRORS,
+    ...(body === undefined ? [] : BODY_ERRORS),
+    ...(conditional ? (['version_mismatch'] as const) : []),
+    ...errors,
+  ];
   const byStatus = Map.groupBy(codes, (code) => errorResponse(new TollgateError(code, '')).status);
   return Object.fromEntries(
     [...byStatus].map(([status, group]) => [

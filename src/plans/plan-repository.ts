@@ -1,4 +1,5 @@
 import type { RecordVersion } from '../limiter/record-versions.ts';
+import type { Precondition } from '../platform/precondition.ts';
 import type { Plan, PlanTerms } from './plan.ts';
 
 /** The fields of a plan that an edit may change; a missing one stays as it is. */
@@ -11,10 +12,24 @@ export interface PlanRepository {
   find(planId: string): Promise<Plan | undefined>;
   /** All plans, by id. */
   list(): Promise<readonly Plan[]>;
-  /** Writes the changes, sets `updatedAtMs` and raises the version. Undefined when there is no such plan. */
-  update(planId: string, changes: PlanChanges, updatedAtMs: number): Promise<Plan | undefined>;
-  /** Gives the number of keys that are bound to it when there are any: nothing is deleted then. The caller guards the default plan. */
-  delete(planId: string): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }>;
+  /**
+   * Writes the changes, sets `updatedAtMs` and raises the version, unless the plan is as the changes want it already. Undefined when there
+   * is no such plan. Rejects with `VersionMismatch` for a plan that is in another state than expected.
+   */
+  update(
+    planId: string,
+    changes: PlanChanges,
+    updatedAtMs: number,
+    expects?: Precondition,
+  ): Promise<Plan | undefined>;
+  /**
+   * Gives the number of keys that are bound to it when there are any: nothing is deleted then. The caller guards the default plan. Rejects
+   * with `VersionMismatch` for a plan that is in another state than expected.
+   */
+  delete(
+    planId: string,
+    expects?: Precondition,
+  ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }>;
   /**
    * The keys that this plan applies to (bound to it, or without a plan while it is the default), with the version that their
    * snapshots have now, in batches of at most 1000.

@@ -1,6 +1,7 @@
 import { PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
+import { type Precondition, requireState } from '../platform/precondition.ts';
 import { checkPlan } from './check-plan.ts';
 import { isPlanId, type Plan, type PlanTerms, SHIPPED_PLAN_ID } from './plan.ts';
 import type { PlanChanges, PlanRepository } from './plan-repository.ts';
@@ -39,16 +40,24 @@ export class PlanService {
     return plan;
   }
 
-  /** Makes the plan, or replaces what there is under its id. Throws `InvalidBody` when its parts contradict each other. */
-  async put(written: NewPlan): Promise<{ readonly plan: Plan; readonly isNew: boolean }> {
+  /**
+   * Makes the plan, or replaces what there is under its id. Throws `InvalidBody` when its parts contradict each other, `VersionMismatch`
+   * when what there is, or that there is nothing, is not as expected.
+   */
+  async put(
+    written: NewPlan,
+    expects: Precondition = () => true,
+  ): Promise<{ readonly plan: Plan; readonly isNew: boolean }> {
     checkPlan(written);
     const { id, ...terms } = written;
+    const mayMake = expects(undefined);
     for (;;) {
-      const made = await this.#insert(written);
+      const made = mayMake ? await this.#insert(written) : undefined;
       if (made !== undefined) return { plan: made, isNew: true };
-      const replaced = await this.#write(id, terms);
-      // Undefined: it was deleted since.
+      const replaced = await this.#write(id, terms, expects);
       if (replaced !== undefined) return { plan: replaced, isNew: false };
+      // It is not there, or was deleted since.
+      requireState(expects, undefined);
     }
   }
 
@@ -82,21 +91,28 @@ export class PlanService {
     return plan;
   }
 
-  /** Throws `PlanNotFound`, and `InvalidBody` when the parts of the changed plan contradict each other. */
-  async update(planId: string, changes: PlanChanges): Promise<Plan> {
+  /**
+   * Throws `PlanNotFound`, `InvalidBody` when the parts of the changed plan contradict each other, and `VersionMismatch` for a plan that is
+   * in another state than expected.
+   */
+  async update(planId: string, changes: PlanChanges, expects?: Precondition): Promise<Plan> {
     checkPlan({ ...(await this.get(planId)), ...changes });
-    const plan = await this.#write(planId, changes);
+    const plan = await this.#write(planId, changes, expects);
     if (plan === undefined) throw new PlanNotFound();
     return plan;
   }
 
   /** Undefined when there is no such plan. */
-  async #write(planId: string, changes: PlanChanges): Promise<Plan | undefined> {
+  async #write(planId: string, changes: PlanChanges, expects?: Precondition): Promise<Plan | undefined> {
     const { repository, versions, clock } = this.#options;
+    // Checked here as well, so that a change that is not made does not make the copies of a hundred thousand keys stale.
+    const present = await repository.find(planId);
+    if (present === undefined) return undefined;
+    requireState(expects, present);
     for await (const keys of repository.keysUnder(planId)) {
       await versions.markStale(keys.map(({ keyId }) => keyId));
     }
-    const plan = await repository.update(planId, changes, clock.nowMs());
+    const plan = await repository.update(planId, changes, clock.nowMs(), expects);
     if (plan === undefined) return undefined;
     // Read again after the write: these are the new versions, and keys that came under the plan meanwhile are among them.
     for await (const keys of repository.keysUnder(planId)) {
@@ -105,14 +121,17 @@ export class PlanService {
     return plan;
   }
 
-  /** Throws `PlanNotFound`, `PlanInUse` when a key is bound to it, or `PlanIsDefault`, whichever plan the settings name. */
-  async remove(planId: string): Promise<void> {
+  /**
+   * Throws `PlanNotFound`, `PlanInUse` when a key is bound to it, `PlanIsDefault`, whichever plan the settings name, or `VersionMismatch` for
+   * a plan that is in another state than expected.
+   */
+  async remove(planId: string, expects?: Precondition): Promise<void> {
     const { repository, defaultPlanId } = this.#options;
     await this.get(planId);
     // The shipped one stays while another default is set: a restart without the setting needs it.
     if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
     // No version changes: a plan that can be deleted is in no key's snapshot.
-    const outcome = await repository.delete(planId);
+    const outcome = await repository.delete(planId, expects);
     if (outcome === 'not_found') throw new PlanNotFound();
     if (outcome !== 'deleted') throw new PlanInUse(planId, outcome.boundKeys);
   }

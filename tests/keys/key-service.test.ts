@@ -50,6 +50,7 @@ describe('the service of keys', () => {
       name: 'first',
       createdAtMs: START_MS,
       updatedAtMs: START_MS,
+      version: 1,
       enabled: true,
       expiresAtMs: null,
       planId: null,
@@ -112,7 +113,13 @@ describe('the service of keys', () => {
     versions.look = () => storedVersion(key.id);
     clock.advance(1000);
     const updated = await service().update(key.id, { name: 'new name', enabled: false });
-    expect(updated).toEqual({ ...key, name: 'new name', enabled: false, updatedAtMs: START_MS + 1000 });
+    expect(updated).toEqual({
+      ...key,
+      name: 'new name',
+      enabled: false,
+      updatedAtMs: START_MS + 1000,
+      version: 2,
+    });
     expect(versions.steps).toEqual([
       { step: 'markStale', keys: [key.id], stored: '1.1' },
       { step: 'publishVersion', keys: [key.id], versions: ['2.1'], stored: '2.1' },

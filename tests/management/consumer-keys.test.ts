@@ -26,7 +26,7 @@ describe('POST /consumer-api-key/create', () => {
     });
     expect(headers['cache-control']).toBe('no-store');
     expect(headers['content-type']).toBe('application/json; charset=utf-8');
-    expect(headers).not.toHaveProperty('etag');
+    expect(headers.location).toBe(`/consumer-api-key/${body.id}`);
     expect(headers).not.toHaveProperty('x-powered-by');
   });
 

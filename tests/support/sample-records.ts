@@ -13,6 +13,7 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     name: `key number ${made}`,
     createdAtMs: AT_MS,
     updatedAtMs: AT_MS,
+    version: 1,
     enabled: true,
     expiresAtMs: null,
     planId: null,

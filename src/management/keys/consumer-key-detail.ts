@@ -5,7 +5,7 @@ import { limitAt } from '../../limiter/limit.ts';
 import { windowEndMs } from '../../limiter/period.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
 import type { CustomerUsage, EndpointUsage, KeyUsage } from '../../usage/usage.ts';
-import { endpoint, type ManagementServices } from '../endpoint.ts';
+import { endpoint, type ManagementServices, Reply } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
 
@@ -36,6 +36,7 @@ export const showConsumerKey = endpoint({
   operationId: 'showConsumerKey',
   summary: 'Show a consumer API key with its secret and its usage',
   status: 200,
+  tagged: true,
   response: objectOf({
     consumerApiKeyId: TEXT,
     name: TEXT,
@@ -52,7 +53,7 @@ export const showConsumerKey = endpoint({
       services.usage.read(key.id),
       readRateLimits(snapshot, services),
     ]);
-    return {
+    return Reply.tagged(key, {
       consumerApiKeyId: key.id,
       name: key.name,
       secret,
@@ -60,7 +61,7 @@ export const showConsumerKey = endpoint({
       lastUpdated: isoSeconds(key.updatedAtMs),
       ...presentKeyFields(key),
       usage: { ...presentTotals(usage), rateLimits, ...presentLists(usage) },
-    };
+    });
   },
 });
 

@@ -4,7 +4,7 @@ import { sqlSeconds } from '../../http/timestamps.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { endpoint } from '../endpoint.ts';
+import { endpoint, Reply } from '../endpoint.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { listOf, objectOf, TEXT } from '../response-schemas.ts';
 import { rejectUnknownParameters } from '../unknown-parameters.ts';
@@ -34,6 +34,7 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
   summary: 'Create a consumer API key',
   body: CREATE_KEY_BODY,
   status: 201,
+  tagged: true,
   response: objectOf({
     id: TEXT,
     name: TEXT,
@@ -45,7 +46,8 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
     const created = await keys.create({ name: body.name.trim(), ...readFields(body, clock) });
     log.info({ event: 'key_created', keyId: created.key.id }, 'a consumer key was created');
     const { id, name, createdAtMs } = created.key;
-    return { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
+    const shown = { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
+    return Reply.created(`/consumer-api-key/${id}`, created.key, shown);
   },
 });
 
@@ -95,12 +97,14 @@ export const updateConsumerKey = endpoint<UpdateKeyBody>({
   summary: 'Change a consumer API key: everything but its secret',
   body: UPDATE_KEY_BODY,
   status: 200,
+  tagged: true,
+  conditional: true,
   response: KEY_ITEM,
   errors: ['key_not_found', 'plan_not_found'],
-  async handle({ id, body }, { keys, clock, log }) {
-    const key = await keys.update(id, readChanges(body, clock));
+  async handle({ id, body, expects }, { keys, clock, log }) {
+    const key = await keys.update(id, readChanges(body, clock), expects);
     log.info({ event: 'key_updated', keyId: key.id }, 'a consumer key was changed');
-    return presentKeyItem(key);
+    return Reply.tagged(key, presentKeyItem(key));
   },
 });
 
@@ -111,10 +115,11 @@ export const deleteConsumerKey = endpoint({
   operationId: 'deleteConsumerKey',
   summary: 'Delete a consumer API key',
   status: 200,
+  conditional: true,
   response: objectOf({ consumerApiKeyId: TEXT, message: TEXT }),
   errors: ['key_not_found'],
-  async handle({ id }, { keys, log }) {
-    await keys.remove(id);
+  async handle({ id, expects }, { keys, log }) {
+    await keys.remove(id, expects);
     log.info({ event: 'key_deleted', keyId: id }, 'a consumer key was deleted');
     return { consumerApiKeyId: id, message: 'The consumer API key was deleted.' };
   },

@@ -1,7 +1,7 @@
 import { InvalidBody } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../../plans/plan.ts';
-import { Created, endpoint } from '../endpoint.ts';
+import { endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
 import {
   CREATE_PLAN_BODY,
@@ -74,12 +74,13 @@ export const createRateLimit = endpoint<CreatePlanBody>({
   summary: 'Create a rate limit plan',
   body: CREATE_PLAN_BODY,
   status: 201,
+  tagged: true,
   response: CREATED_PLAN,
   errors: ['plan_exists'],
   async handle({ body }, { plans, log }) {
     const plan = await plans.create({ id: body.rateLimitId, ...readTerms(body) });
     log.info({ event: 'plan_created', planId: plan.id }, 'a rate limit plan was created');
-    return presentCreated(plan);
+    return Reply.created(locationOf(plan), plan, presentCreated(plan));
   },
 });
 
@@ -104,10 +105,12 @@ export const showRateLimit = endpoint({
   operationId: 'showRateLimit',
   summary: 'Show a rate limit plan',
   status: 200,
+  tagged: true,
   response: PLAN,
   errors: ['plan_not_found'],
   async handle({ id }, { plans }) {
-    return presentPlan(await plans.get(id));
+    const plan = await plans.get(id);
+    return Reply.tagged(plan, presentPlan(plan));
   },
 });
 
@@ -120,17 +123,20 @@ export const putRateLimit = endpoint<PutPlanBody>({
   body: PUT_PLAN_BODY,
   status: 200,
   mayCreate: true,
+  tagged: true,
+  conditional: true,
   response: PLAN,
   errors: [],
-  async handle({ id, body }, { plans, log }) {
+  async handle({ id, body, expects }, { plans, log }) {
     if (!isWritablePlanId(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
     if (body.rateLimitId !== undefined && body.rateLimitId !== id) {
       throw new InvalidBody([{ field: 'rateLimitId', message: 'must be the same as in the path' }]);
     }
-    const { plan, isNew } = await plans.put({ id, ...readTerms(body) });
+    const { plan, isNew } = await plans.put({ id, ...readTerms(body) }, expects);
     const event = isNew ? 'plan_created' : 'plan_updated';
     log.info({ event, planId: plan.id }, 'a rate limit plan was written');
-    return isNew ? new Created(presentPlan(plan)) : presentPlan(plan);
+    const shown = presentPlan(plan);
+    return isNew ? Reply.created(locationOf(plan), plan, shown) : Reply.tagged(plan, shown);
   },
 });
 
@@ -142,12 +148,14 @@ export const updateRateLimit = endpoint<UpdatePlanBody>({
   summary: 'Change a rate limit plan',
   body: UPDATE_PLAN_BODY,
   status: 200,
+  tagged: true,
+  conditional: true,
   response: PLAN,
   errors: ['plan_not_found'],
-  async handle({ id, body }, { plans, log }) {
-    const plan = await plans.update(id, readChanges(body));
+  async handle({ id, body, expects }, { plans, log }) {
+    const plan = await plans.update(id, readChanges(body), expects);
     log.info({ event: 'plan_updated', planId: plan.id }, 'a rate limit plan was changed');
-    return presentPlan(plan);
+    return Reply.tagged(plan, presentPlan(plan));
   },
 });
 
@@ -158,14 +166,20 @@ export const deleteRateLimit = endpoint({
   operationId: 'deleteRateLimit',
   summary: 'Delete a rate limit plan that no key uses',
   status: 200,
+  conditional: true,
   response: objectOf({ rateLimitId: TEXT, message: TEXT }),
   errors: ['plan_not_found', 'plan_in_use', 'plan_is_default'],
-  async handle({ id }, { plans, log }) {
-    await plans.remove(id);
+  async handle({ id, expects }, { plans, log }) {
+    await plans.remove(id, expects);
     log.info({ event: 'plan_deleted', planId: id }, 'a rate limit plan was deleted');
     return { rateLimitId: id, message: 'The rate limit plan was deleted.' };
   },
 });
+
+/** Where a plan is shown. Its id needs no escaping. */
+function locationOf({ id }: Plan): string {
+  return `/rate-limit/${id}`;
+}
 
 function presentCreated(plan: Plan): object {
   const { id, description, limit, period, createdAtMs } = plan;

@@ -32,6 +32,7 @@ export const KEY_COLUMNS = [
   'consumer_keys.name',
   'consumer_keys.created_at',
   'consumer_keys.updated_at',
+  'consumer_keys.version',
   'consumer_keys.enabled',
   'consumer_keys.expires_at',
   'consumer_keys.plan_id',
@@ -42,14 +43,13 @@ export const KEY_COLUMNS = [
 ] as const;
 
 /** The key that a row holds. */
-export function keyOfRow(
-  row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'sealed_secret' | 'version'>,
-): ConsumerKey {
+export function keyOfRow(row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'sealed_secret'>): ConsumerKey {
   return {
     id: row.id,
     name: row.name,
     createdAtMs: row.created_at.getTime(),
     updatedAtMs: row.updated_at.getTime(),
+    version: row.version,
     enabled: row.enabled,
     expiresAtMs: row.expires_at?.getTime() ?? null,
     planId: row.plan_id,

@@ -15,6 +15,7 @@ import {
 } from '../../keys/key-repository.ts';
 import type { RecordVersion } from '../../limiter/record-versions.ts';
 import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
+import { type Precondition, requireState } from '../../platform/precondition.ts';
 import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 import {
   type SnapshotOptions,
@@ -124,20 +125,21 @@ export class PostgresKeyRepository implements KeyRepository {
     return this.#findSnapshot(this.#db, keyId);
   }
 
-  update(keyId: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey | UpdateFailure> {
+  update(
+    keyId: string,
+    changes: KeyChanges,
+    updatedAtMs: number,
+    expects?: Precondition,
+  ): Promise<UpdatedKey | UpdateFailure> {
     return this.#db.transaction().execute(async (trx) => {
       if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId)))
         return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
-      const before = await trx
-        .selectFrom('consumer_keys')
-        .select(KEY_COLUMNS)
-        .where('id', '=', keyId)
-        .forUpdate()
-        .executeTakeFirst();
+      const before = await lockedKey(trx, keyId);
       if (before === undefined) return 'key_not_found';
-      const wanted = changedKey(keyOfRow(before), changes);
+      requireState(expects, before);
+      const wanted = changedKey(before, changes);
       if (wanted.tags.length > MAX_TAGS) return 'too_many_tags';
-      if (!isDeepStrictEqual(wanted, keyOfRow(before))) await write(trx, wanted, updatedAtMs);
+      if (!isDeepStrictEqual(wanted, before)) await write(trx, wanted, updatedAtMs);
       const row = await selectSnapshots(trx, this.#defaultPlanId)
         .select(KEY_COLUMNS)
         .where('consumer_keys.id', '=', keyId)
@@ -173,13 +175,14 @@ export class PostgresKeyRepository implements KeyRepository {
     return plan !== undefined;
   }
 
-  async delete(keyId: string): Promise<boolean> {
-    const deleted = await this.#db
-      .deleteFrom('consumer_keys')
-      .where('id', '=', keyId)
-      .returning('id')
-      .executeTakeFirst();
-    return deleted !== undefined;
+  delete(keyId: string, expects?: Precondition): Promise<boolean> {
+    return this.#db.transaction().execute(async (trx) => {
+      const before = await lockedKey(trx, keyId);
+      if (before === undefined) return false;
+      requireState(expects, before);
+      await trx.deleteFrom('consumer_keys').where('id', '=', keyId).execute();
+      return true;
+    });
   }
 
   async #exists(db: RecordsDatabase, keyId: string): Promise<boolean> {
@@ -204,6 +207,17 @@ async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<boolean
     .forShare()
     .executeTakeFirst();
   return plan !== undefined;
+}
+
+/** Until the transaction ends, nobody else changes or deletes it. */
+async function lockedKey(trx: RecordsDatabase, keyId: string): Promise<ConsumerKey | undefined> {
+  const row = await trx
+    .selectFrom('consumer_keys')
+    .select(KEY_COLUMNS)
+    .where('id', '=', keyId)
+    .forUpdate()
+    .executeTakeFirst();
+  return row && keyOfRow(row);
 }
 
 function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {

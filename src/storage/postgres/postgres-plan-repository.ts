@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { RecordVersion } from '../../limiter/record-versions.ts';
 import type { Plan } from '../../plans/plan.ts';
 import type { PlanChanges, PlanRepository } from '../../plans/plan-repository.ts';
+import { type Precondition, requireState } from '../../platform/precondition.ts';
 import { snapshotVersion } from './key-snapshots.ts';
 import { planOfRow } from './plans-table.ts';
 import type { RecordsDatabase } from './records-database.ts';
@@ -49,34 +51,33 @@ export class PostgresPlanRepository implements PlanRepository {
     return rows.map(planOfRow);
   }
 
-  async update(planId: string, changes: PlanChanges, updatedAtMs: number): Promise<Plan | undefined> {
-    const row = await this.#db
-      .updateTable('plans')
-      .set((set) => ({
-        ...(changes.description !== undefined && { description: changes.description }),
-        ...(changes.limit !== undefined && { limit: changes.limit }),
-        ...(changes.period !== undefined && { period: changes.period }),
-        ...(changes.additionalLimits !== undefined && {
-          additional_limits: JSON.stringify(changes.additionalLimits),
-        }),
-        ...(changes.costs !== undefined && { costs: JSON.stringify(changes.costs) }),
-        updated_at: new Date(updatedAtMs),
-        version: set('version', '+', 1),
-      }))
-      .where('id', '=', planId)
-      .returningAll()
-      .executeTakeFirst();
-    return row && planOfRow(row);
+  update(
+    planId: string,
+    changes: PlanChanges,
+    updatedAtMs: number,
+    expects?: Precondition,
+  ): Promise<Plan | undefined> {
+    return this.#db.transaction().execute(async (trx) => {
+      const before = await lockedPlan(trx, planId);
+      if (before === undefined) return undefined;
+      requireState(expects, before);
+      const wanted = { ...before, ...changes };
+      return isDeepStrictEqual(wanted, before) ? before : write(trx, wanted, updatedAtMs);
+    });
   }
 
-  async delete(planId: string): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }> {
+  async delete(
+    planId: string,
+    expects?: Precondition,
+  ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }> {
     try {
-      const deleted = await this.#db
-        .deleteFrom('plans')
-        .where('id', '=', planId)
-        .returning('id')
-        .executeTakeFirst();
-      return deleted === undefined ? 'not_found' : 'deleted';
+      return await this.#db.transaction().execute(async (trx) => {
+        const before = await lockedPlan(trx, planId);
+        if (before === undefined) return 'not_found';
+        requireState(expects, before);
+        await trx.deleteFrom('plans').where('id', '=', planId).execute();
+        return 'deleted';
+      });
     } catch (error) {
       if (error instanceof Error && 'code' in error && REFERRED_TO.has(String(error.code))) {
         return { boundKeys: await this.#countBound(planId) };
@@ -122,4 +123,33 @@ export class PostgresPlanRepository implements PlanRepository {
       .limit(BATCH)
       .execute();
   }
+}
+
+/** Until the transaction ends, nobody else changes or deletes it, nor binds a key to it. New keys that name it are not held up. */
+async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<Plan | undefined> {
+  const row = await trx
+    .selectFrom('plans')
+    .selectAll()
+    .where('id', '=', planId)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row && planOfRow(row);
+}
+
+async function write(trx: RecordsDatabase, plan: Plan, updatedAtMs: number): Promise<Plan> {
+  const row = await trx
+    .updateTable('plans')
+    .set((set) => ({
+      description: plan.description,
+      limit: plan.limit,
+      period: plan.period,
+      additional_limits: JSON.stringify(plan.additionalLimits),
+      costs: JSON.stringify(plan.costs),
+      updated_at: new Date(updatedAtMs),
+      version: set('version', '+', 1),
+    }))
+    .where('id', '=', plan.id)
+    .returningAll()
+    .executeTakeFirstOrThrow();
+  return planOfRow(row);
 }
