@@ -174,6 +174,8 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
 
   onSwitched(head: ResponseHead, socket: Socket): void {
     this.#end();
+    const exchange = this.#exchange;
+    if (exchange.reserved !== undefined) exchange.reportedCost = reportedCostOf(head);
     this.#switched?.(socket, head);
   }
 

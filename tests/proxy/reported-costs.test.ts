@@ -66,6 +66,19 @@ describe('a cost that the backend reports', () => {
     expect(stage.gateway.costSettler.counts).toMatchObject({ settled: 0, [result]: 1 });
   });
 
+  it('is settled when it comes with the head of a switch to WebSocket', async () => {
+    await stage.gateway.change({ plan: planOf({ limit: 100, costs }) });
+    stage.backend.respond(
+      'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nTollgate-Cost: 30\r\n\r\n',
+    );
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /chat', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'),
+    );
+    expect(await client.head()).toMatch(/^HTTP\/1\.1 101 (?![\s\S]*tollgate-cost)/i);
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(await left()).toBe(69);
+  });
+
   it('gives room back at once to requests that were rejected for the reserve', async () => {
     await stage.gateway.change({ plan: planOf({ limit: 6, costs }) });
     await use(withHead('Tollgate-Cost: 1'));
