@@ -1,4 +1,4 @@
-import { globSync, readFileSync, statSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
@@ -6,7 +6,7 @@ const root = resolve(import.meta.dirname, '../..');
 const source = join(root, 'src');
 
 const entries = [
-  'main.ts/index.cjs',
+  'main.ts',
   'cli/serve.ts',
   'cli/migrate.ts',
   'cli/demo.ts',
@@ -73,9 +73,7 @@ interface Import {
   readonly target: string | undefined;
 }
 
-const files = globSync(['**/*.ts', '**/*.cjs'], { cwd: source })
-  .filter((file) => statSync(join(source, file)).isFile())
-  .toSorted();
+const files = globSync('**/*.ts', { cwd: source }).toSorted();
 const imports: readonly Import[] = files.flatMap((file) => importsOf(file));
 
 function importsOf(file: string): readonly Import[] {

@@ -72,7 +72,12 @@ describe('a cost that the backend reports', () => {
       'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nTollgate-Cost: 30\r\n\r\n',
     );
     const client = await stage.gateway.send(
-      stage.gateway.head('GET /chat', 'Connection: Upgrade', 'Upgrade: websocket', 'Sec-WebSocket-Version: 13'),
+      stage.gateway.head(
+        'GET /chat',
+        'Connection: Upgrade',
+        'Upgrade: websocket',
+        'Sec-WebSocket-Version: 13',
+      ),
     );
     expect(await client.head()).toMatch(/^HTTP\/1\.1 101 (?![\s\S]*tollgate-cost)/i);
     await until(() => stage.gateway.recorded.length === 1);
