@@ -17,6 +17,7 @@ export const ERROR_CODES = [
   'invalid_api_key',
   'key_disabled',
   'key_expired',
+  'address_not_allowed',
   'key_not_found',
   'plan_not_found',
   'limit_not_found',

@@ -38,6 +38,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   invalid_api_key: wrong,
   key_disabled: wrong,
   key_expired: wrong,
+  address_not_allowed: { status: 403 },
   key_not_found: { status: 404 },
   plan_not_found: { status: 404 },
   limit_not_found: { status: 404 },

@@ -1,5 +1,6 @@
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RequestLimits } from '../limiter/request-limits.ts';
+import type { KeyRestrictions } from './key-restrictions.ts';
 
 /** A consumer key's record. The secret is never part of it. */
 export interface ConsumerKey {
@@ -26,6 +27,8 @@ export interface ConsumerKey {
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** Limits of this key that differ from its plan's. */
   readonly overrides: LimitOverrides;
+  /** Addresses and networks from which alone the key may be used, 1 … 100, as they were given; null = any. */
+  readonly allowedIps: readonly string[] | null;
 }
 
 /** What a replica must know about a key to serve a request with it. Immutable; a change makes a new one. */
@@ -38,6 +41,8 @@ export interface KeySnapshot {
   readonly expiresAtMs: number | null;
   /** The plan that applies (its own, else the default one); null = unlimited. */
   readonly plan: PlanSnapshot | null;
+  /** Where alone the key may be used from; null = anywhere. */
+  readonly restrictions: KeyRestrictions | null;
 }
 
 /** The plan of a snapshot. */

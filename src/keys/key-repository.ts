@@ -54,6 +54,8 @@ export interface KeyChanges {
   readonly removeTags?: readonly string[];
   /** All of them: what is missing here has no override any more. */
   readonly overrides?: LimitOverrides;
+  /** Null: any. */
+  readonly allowedIps?: readonly string[] | null;
 }
 
 /** Most tags of a key. */

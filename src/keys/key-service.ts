@@ -41,6 +41,7 @@ const NO_FIELDS = {
   tags: [],
   metadata: null,
   overrides: NO_OVERRIDES,
+  allowedIps: null,
 } as const satisfies Partial<ConsumerKey>;
 
 /** A page of keys, newest first. */

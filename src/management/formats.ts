@@ -2,6 +2,7 @@ import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { parseIsoUtc } from '../http/timestamps.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
+import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
 
 const NAME_LENGTH = 255;
 const CONTROL_CHARACTER = /\p{Cc}/u;
@@ -14,6 +15,7 @@ export const BODY_FORMATS: Formats = {
   period: (text) => parsePeriod(text) !== undefined,
   'path-pattern': (text) => pathPatternFault(text) === undefined,
   'utc-instant': (text) => parseIsoUtc(text) !== undefined,
+  'ip-network': (text) => isNetwork(text) && networkWithoutHostBits(text) === undefined,
 };
 
 /** Which part of a long rule a text breaks. */
@@ -22,6 +24,10 @@ export const BODY_FORMAT_FAULTS: FormatFaults = {
   'path-pattern': (text) => {
     const fault = pathPatternFault(text);
     return fault === undefined ? undefined : `it ${fault}`;
+  },
+  'ip-network': (text) => {
+    const network = networkWithoutHostBits(text);
+    return network === undefined ? undefined : `the network that it is in is ${network}`;
   },
 };
 

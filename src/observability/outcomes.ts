@@ -11,6 +11,8 @@ export const OUTCOMES = [
   'limited',
   /** No valid API key: 401, or 429 for a client that tries too many. */
   'unauthenticated',
+  /** The key may not be used from the request's address: 403. */
+  'forbidden',
   /** Rejected for its form. */
   'invalid_request',
   /** The backend could not be reached, gave no valid response, or none in time: 502 or 504. */

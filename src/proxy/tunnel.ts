@@ -1,5 +1,7 @@
 import type { Socket } from 'node:net';
 import type { KeyEntry } from '../keys/cache/key-cache.ts';
+import type { KeySnapshot } from '../keys/consumer-key.ts';
+import { type RequestSource, restrictionFault } from '../keys/key-restrictions.ts';
 
 /** The two ends of a switched connection, and the key that it was opened with. */
 export interface TunnelOptions {
@@ -8,6 +10,8 @@ export interface TunnelOptions {
   /** What the client sent after its head. */
   readonly firstBytes: Buffer;
   readonly entry: KeyEntry;
+  /** Where the client opened it from. */
+  readonly source: RequestSource;
   /** Ends the tunnel when no byte has passed for this long, in either direction. Milliseconds. */
   readonly idleMs: number;
   /** Called once, when both ends are closed or about to be. */
@@ -26,13 +30,15 @@ const MAX_STALLED_PROBES = 30;
 export class Tunnel {
   /** The key as it was known last. */
   entry: KeyEntry;
+  readonly #source: RequestSource;
   readonly #client: Socket;
   readonly #backend: Socket;
   #taken = 0;
   #stalledProbes = 0;
 
-  constructor({ client, backend, firstBytes, entry, idleMs, onClosed }: TunnelOptions) {
+  constructor({ client, backend, firstBytes, entry, source, idleMs, onClosed }: TunnelOptions) {
     this.entry = entry;
+    this.#source = source;
     this.#client = client;
     this.#backend = backend;
     if (firstBytes.length > 0) client.unshift(firstBytes);
@@ -48,6 +54,11 @@ export class Tunnel {
     client.setTimeout(idleMs, () => this.close());
     client.pipe(backend);
     backend.pipe(client);
+  }
+
+  /** Whether the key may still be used from where the tunnel was opened. */
+  isAllowedBy({ restrictions }: KeySnapshot): boolean {
+    return restrictions === null || restrictionFault(restrictions, this.#source) === undefined;
   }
 
   /** Ends both sides at once. */

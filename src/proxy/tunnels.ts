@@ -85,7 +85,10 @@ export class Tunnels {
     }
     const tunnels = this.#byKey.get(keyId);
     if (tunnels === undefined) return;
-    for (const tunnel of tunnels) tunnel.entry = judgement;
+    for (const tunnel of tunnels) {
+      tunnel.entry = judgement;
+      if (!tunnel.isAllowedBy(judgement.snapshot)) tunnel.close();
+    }
     // Its expiry may have been moved, and a timer may come a little early.
     this.#recheckAt(keyId, judgement.snapshot.expiresAtMs);
   }

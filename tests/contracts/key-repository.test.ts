@@ -51,6 +51,7 @@ describe.each([
           id: 'default',
           limits: limitsOfPlan({ limit: 1000, period: 'hour', additionalLimits: [], costs: [] }, {}),
         },
+        restrictions: null,
       },
     });
   });
@@ -239,6 +240,21 @@ describe.each([
     expect(await store.records.keys.update(id, { planId: 'none' }, LATER_MS)).toBe('plan_not_found');
     const many = Array.from({ length: 21 }, (_, n) => `t${n}`);
     expect(await store.records.keys.update(id, { addTags: many }, LATER_MS)).toBe('too_many_tags');
+  });
+
+  it('gives a key the addresses from which it may be used, until they are removed', async () => {
+    const allowedIps = ['192.0.2.0/24', '2001:DB8::1'];
+    const { id } = await inserted({ allowedIps });
+    const { key, snapshot } = (await store.records.keys.find(id)) ?? {};
+    expect(key?.allowedIps).toEqual(allowedIps);
+    expect(snapshot?.restrictions?.addresses?.includes('192.0.2.77')).toBe(true);
+    expect(snapshot?.restrictions?.addresses?.includes('192.0.3.77')).toBe(false);
+    expect((await updated(id, { allowedIps }, LATER_MS)).version).toBe('1.1');
+    expect(await updated(id, { allowedIps: null }, LATER_MS)).toMatchObject({
+      key: { allowedIps: null },
+      version: '2.1',
+    });
+    expect((await store.records.keys.findSnapshotById(id))?.restrictions).toBeNull();
   });
 
   it('lists only the keys that meet every condition of a filter', async () => {

@@ -58,6 +58,7 @@ describe('the service of keys', () => {
       tags: [],
       metadata: null,
       overrides: {},
+      allowedIps: null,
     });
     expect(isWellFormedSecret(secret)).toBe(true);
     const [found] = await store.records.keys.findSnapshotsByLookup(vault.lookups(secret));

@@ -34,6 +34,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       tags: [],
       metadata: null,
       overrides: {},
+      allowedIps: null,
       usage: {
         totalRequests: 0,
         successfulRequests: 0,

@@ -131,6 +131,7 @@ describe('GET /consumer-api-key', () => {
       tags: [],
       metadata: null,
       overrides: {},
+      allowedIps: null,
     });
   });
 
@@ -203,7 +204,7 @@ describe('GET /consumer-api-key', () => {
 });
 
 const AT_LEAST_ONE =
-  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, addTags, removeTags';
+  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, allowedIps, addTags, removeTags';
 
 describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
   it('changes what is sent and leaves the rest', async () => {
@@ -224,6 +225,7 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       tags: [],
       metadata: null,
       overrides: {},
+      allowedIps: null,
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
     const disabled = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(200);
@@ -256,6 +258,50 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       expect((await patch(bad, 400)).errors[0].field).toBe('metadata');
     expect((await patch({ externalId: '' }, 400)).errors[0].field).toBe('externalId');
     expect((await patch({ tags: ['UPPER'] }, 400)).errors[0].field).toBe('tags[0]');
+  });
+
+  it('sets, replaces and removes the addresses from which the key may be used', async () => {
+    const { id } = await management.createKey();
+    const patch = async (allowedIps: unknown, status = 200) =>
+      (await management.send('patch', `/consumer-api-key/${id}`, { allowedIps }).expect(status)).body;
+    const allowed = ['203.0.113.7', '198.51.100.0/24', '2001:DB8::/32', '::ffff:192.0.2.0/120', '0.0.0.0/0'];
+    expect((await patch(allowed)).allowedIps).toEqual(allowed);
+    const { body: shown } = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(shown.allowedIps).toEqual(allowed);
+    const { body: made } = await management
+      .send('post', CREATE, { name: 'n', allowedIps: ['203.0.113.7'] })
+      .expect(201);
+    const { body: detail } = await management.send('get', `/consumer-api-key/${made.id}`).expect(200);
+    expect(detail.allowedIps).toEqual(['203.0.113.7']);
+    const hundred = Array.from({ length: 100 }, (_, n) => `10.0.${n}.0/24`);
+    expect((await patch(hundred)).allowedIps).toEqual(hundred);
+    expect((await patch([...hundred, '10.1.0.0/24'], 400)).errors[0].field).toBe('allowedIps');
+    for (const none of [[], 'any', '10.0.0.0/8'])
+      expect((await patch(none, 400)).errors[0].field).toBe('allowedIps');
+    expect((await patch(null)).allowedIps).toBeNull();
+  });
+
+  it.each([
+    ['10.0.0.0/33', ''],
+    ['10.0/8', ''],
+    ['10.0.0.0/08', ''],
+    ['10.0.0.0/-1', ''],
+    ['10.0.0.0/', ''],
+    ['010.0.0.1', ''],
+    [' 10.0.0.1', ''],
+    ['fe80::1%eth0', ''],
+    ['2001:db8::/129', ''],
+    ['localhost', ''],
+    ['*', ''],
+    ['', ''],
+    ['10.1.2.3/8', '; the network that it is in is 10.0.0.0/8'],
+    ['2001:db8::1/32', '; the network that it is in is 2001:db8::/32'],
+    ['::ffff:10.1.2.3/104', '; the network that it is in is 10.0.0.0/8'],
+  ])('rejects the address %j by its place in the list', async (entry, hint) => {
+    const allowedIps = ['192.0.2.1', entry];
+    const { body } = await management.send('post', CREATE, { name: 'n', allowedIps }).expect(400);
+    const rule = 'must be an IPv4 or IPv6 address, or a network like 203.0.113.0/24 or 2001:db8::/32';
+    expect(body.errors).toEqual([{ field: 'allowedIps[1]', message: `${rule}${hint}` }]);
   });
 
   it('leaves lastUpdated alone when nothing changes', async () => {

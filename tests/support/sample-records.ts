@@ -23,6 +23,7 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     externalId: null,
     tags: [],
     metadata: null,
+    allowedIps: null,
     ...fields,
   };
 }

@@ -4,6 +4,7 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
 import type { ConsumerKey } from '../../keys/consumer-key.ts';
 import { type KeyFilter, MAX_TAGS } from '../../keys/key-repository.ts';
+import { MAX_ALLOWED_IPS } from '../../keys/key-restrictions.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isExternalId, MAX_EXTERNAL_ID } from '../formats.ts';
@@ -52,6 +53,17 @@ export const KEY_FIELDS = {
     maxProperties: MAX_METADATA_ENTRIES,
   },
   overrides: OVERRIDES,
+  allowedIps: {
+    description: `must be a list of 1 to ${MAX_ALLOWED_IPS} IP addresses and networks, or null for any address`,
+    type: ['array', 'null'],
+    minItems: 1,
+    maxItems: MAX_ALLOWED_IPS,
+    items: {
+      description: 'must be an IPv4 or IPv6 address, or a network like 203.0.113.0/24 or 2001:db8::/32',
+      type: 'string',
+      format: 'ip-network',
+    },
+  },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 /** What an edit of tags may say besides. */
@@ -69,6 +81,7 @@ export interface WrittenKeyFields {
   readonly tags?: readonly string[];
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly overrides?: WrittenOverrides | null;
+  readonly allowedIps?: readonly string[] | null;
 }
 
 /** The fields that list and detail show besides the spec's. */
@@ -80,6 +93,7 @@ export const SHOWN_KEY_FIELDS = {
   tags: listOf(TEXT),
   metadata: orNull({ type: 'object' }),
   overrides: SHOWN_OVERRIDES,
+  allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used from any address.' },
 } as const;
 
 export function presentKeyFields(key: ConsumerKey): object {
@@ -91,6 +105,7 @@ export function presentKeyFields(key: ConsumerKey): object {
     tags: key.tags,
     metadata: key.metadata,
     overrides: presentOverrides(key.overrides),
+    allowedIps: key.allowedIps,
   };
 }
 

@@ -1,6 +1,9 @@
+import type { BlockList } from 'node:net';
 import { TollgateError } from '../../errors.ts';
+import { clientAddress } from '../../http/client-address.ts';
 import type { FailedCredentials } from '../../http/failed-credentials.ts';
 import type { KeyCache, KeyEntry } from '../../keys/cache/key-cache.ts';
+import { type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
 import { type RateLimiter, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Exchange, Step } from '../exchange.ts';
@@ -12,6 +15,8 @@ export interface CurrentKeyOptions {
   readonly limiter: RateLimiter;
   /** Limits how often an address may fail to authenticate; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
+  /** Proxies that may say which address a request came from. */
+  readonly trustedProxies: BlockList;
   readonly clock: Clock;
 }
 
@@ -36,17 +41,29 @@ export class CurrentKey {
     this.#options = options;
   }
 
-  /** Goes on with `usable`, the copy being the request's `entry`, or rejects. `entry` is undefined for a key that does not exist. */
+  /**
+   * Goes on with `usable`, the copy being the request's `entry`, or rejects. `entry` is undefined for a key that does not exist. A request
+   * that comes from where its key may not be used goes on as well, with a rejection: it is recorded like any other of the key.
+   */
   judge(exchange: Exchange, entry: KeyEntry | undefined, usable: Step): void {
     const judgement = judged(entry, this.#options.clock);
-    if (!(judgement instanceof TollgateError)) {
+    if (judgement instanceof TollgateError) {
+      if (entry === undefined) this.reject(exchange, judgement);
+      else this.#ifCurrent(exchange, entry, { usable, confirmed: () => this.reject(exchange, judgement) });
+      return;
+    }
+    const fault = this.#restrictionFault(exchange, judgement);
+    if (fault === undefined) {
       exchange.entry = judgement;
       usable(exchange);
-    } else if (entry === undefined) {
-      this.reject(exchange, judgement);
-    } else {
-      this.#rejectIfCurrent(exchange, entry, { fault: judgement, usable });
+      return;
     }
+    const confirmed: Step = () => {
+      exchange.entry = judgement;
+      exchange.rejection = fault;
+      usable(exchange);
+    };
+    this.#ifCurrent(exchange, judgement, { usable, confirmed });
   }
 
   /** Reads a stale copy again, and judges what was read. */
@@ -70,11 +87,18 @@ export class CurrentKey {
     exchange.reject(this.#options.failedCredentials?.errorFor(exchange.req, fault) ?? fault);
   }
 
+  #restrictionFault(exchange: Exchange, { snapshot }: KeyEntry): TollgateError | undefined {
+    const { restrictions } = snapshot;
+    return restrictions === null
+      ? undefined
+      : restrictionFault(restrictions, sourceOf(exchange, this.#options.trustedProxies));
+  }
+
   /** Decides without a quota, so that nothing is counted. That installs the version of a fresh copy, which no other call would do. */
-  #rejectIfCurrent(
+  #ifCurrent(
     exchange: Exchange,
     entry: KeyEntry,
-    { fault, usable }: { readonly fault: TollgateError; readonly usable: Step },
+    { usable, confirmed }: { readonly usable: Step; readonly confirmed: Step },
   ): void {
     const { keyId, version } = entry.snapshot;
     this.#options.limiter.decide(
@@ -83,10 +107,15 @@ export class CurrentKey {
         if (decision.kind === 'stale') this.reload(exchange, entry, usable);
         else if (decision.kind === 'unavailable' && !exchange.isFresh)
           exchange.reject(unavailable(decision.cause));
-        else this.reject(exchange, fault);
+        else confirmed(exchange);
       },
     );
   }
+}
+
+/** Where a request comes from. */
+export function sourceOf({ req }: Exchange, trustedProxies: BlockList): RequestSource {
+  return { address: clientAddress(req, trustedProxies) };
 }
 
 /** The key if it may be used now, otherwise why not. Undefined stands for one that does not exist, or not any more. */

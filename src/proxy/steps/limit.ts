@@ -38,7 +38,7 @@ export function limit(options: LimitOptions): Step {
   }
 
   function decideAgain(exchange: Exchange): void {
-    exchange.rejection = tooLate(exchange, options);
+    exchange.rejection ??= tooLate(exchange, options);
     decide(exchange);
   }
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
+import type { BlockList, Socket } from 'node:net';
 import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
 import { TollgateError } from '../../errors.ts';
 import { lingeringClose } from '../../http/lingering-close.ts';
@@ -9,10 +9,12 @@ import type { Exchange, Step } from '../exchange.ts';
 import { type RequestHeadersOptions, requestHeaders } from '../headers/request-headers.ts';
 import { type ResponseHeaders, responseHeaders } from '../headers/response-headers.ts';
 import type { Tunnels } from '../tunnels.ts';
+import { sourceOf } from './current-key.ts';
 
 /** Where and how upgrades are forwarded. */
 export interface UpgradeOptions extends BackendCallOptions, RequestHeadersOptions {
   readonly tunnels: Tunnels;
+  readonly trustedProxies: BlockList;
   /** Idle timeout of a switched connection. Milliseconds. */
   readonly idleMs: number;
   /** What the client sent after its head. */
@@ -62,7 +64,7 @@ function switched(
   exchange: Exchange,
   backend: Socket,
   head: ResponseHead,
-  { tunnels, idleMs, firstBytesOf }: UpgradeOptions,
+  { tunnels, idleMs, firstBytesOf, trustedProxies }: UpgradeOptions,
 ): void {
   const { res, entry } = exchange;
   const client = res.socket;
@@ -79,7 +81,8 @@ function switched(
   exchange.isSwitched = true;
   res.detachSocket(client);
   res.emit('close');
-  tunnels.open({ client, backend, firstBytes: firstBytesOf(exchange), entry, idleMs });
+  const source = sourceOf(exchange, trustedProxies);
+  tunnels.open({ client, backend, firstBytes: firstBytesOf(exchange), entry, source, idleMs });
 }
 
 function upgradesToWebSocket({ names, lines }: ResponseHead): boolean {

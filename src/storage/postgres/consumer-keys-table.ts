@@ -24,6 +24,8 @@ export interface ConsumerKeysTable {
     string | null | undefined,
     string | null
   >;
+  /** Null: any address. */
+  readonly allowed_ips: readonly string[] | null;
 }
 
 /** The columns of which a `ConsumerKey` is made. */
@@ -40,6 +42,7 @@ export const KEY_COLUMNS = [
   'consumer_keys.external_id',
   'consumer_keys.tags',
   'consumer_keys.metadata',
+  'consumer_keys.allowed_ips',
 ] as const;
 
 /** The key that a row holds. */
@@ -57,5 +60,6 @@ export function keyOfRow(row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'se
     tags: row.tags,
     metadata: row.metadata,
     overrides: row.overrides,
+    allowedIps: row.allowed_ips,
   };
 }

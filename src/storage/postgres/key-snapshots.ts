@@ -3,6 +3,7 @@ import { StoreUnavailable } from '../../errors.ts';
 import type { KeySnapshot, PlanSnapshot } from '../../keys/consumer-key.ts';
 import type { AdditionalLimit, PlanCost } from '../../plans/plan.ts';
 import type { PlanSnapshots } from '../../plans/plan-snapshots.ts';
+import { AddressList } from '../../platform/address-list.ts';
 import type { ConsumerKeysTable } from './consumer-keys-table.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
@@ -10,7 +11,7 @@ import type { RecordsDatabase } from './records-database.ts';
 export interface SnapshotRow
   extends Pick<
     Selectable<ConsumerKeysTable>,
-    'id' | 'enabled' | 'expires_at' | 'plan_id' | 'version' | 'overrides'
+    'id' | 'enabled' | 'expires_at' | 'plan_id' | 'version' | 'overrides' | 'allowed_ips'
   > {
   readonly applied_plan_id: string | null;
   readonly applied_limit: number | null;
@@ -47,6 +48,7 @@ export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | nul
       'consumer_keys.plan_id',
       'consumer_keys.version',
       'consumer_keys.overrides',
+      'consumer_keys.allowed_ips',
       'plans.id as applied_plan_id',
       'plans.limit as applied_limit',
       'plans.period as applied_period',
@@ -75,6 +77,7 @@ export function snapshotOfRow(row: SnapshotRow, { defaultPlanId, plans }: Snapsh
     enabled: row.enabled,
     expiresAtMs: row.expires_at?.getTime() ?? null,
     plan: planOf(row, plans),
+    restrictions: row.allowed_ips === null ? null : { addresses: new AddressList(row.allowed_ips) },
   };
 }
 

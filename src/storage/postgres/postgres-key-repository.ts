@@ -55,6 +55,7 @@ export class PostgresKeyRepository implements KeyRepository {
         external_id: key.externalId,
         tags: key.tags,
         metadata: jsonOf(key.metadata),
+        allowed_ips: key.allowedIps,
       })
       .execute();
   }
@@ -238,6 +239,7 @@ async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number
       external_id: key.externalId,
       tags: key.tags,
       metadata: jsonOf(key.metadata),
+      allowed_ips: key.allowedIps,
       updated_at: new Date(updatedAtMs),
       version: set('version', '+', 1),
     }))

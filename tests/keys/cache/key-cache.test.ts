@@ -37,7 +37,14 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
   }
 
   change(keyId: string, version: string): void {
-    this.snapshots.set(keyId, { keyId, version, enabled: true, expiresAtMs: null, plan: null });
+    this.snapshots.set(keyId, {
+      keyId,
+      version,
+      enabled: true,
+      expiresAtMs: null,
+      plan: null,
+      restrictions: null,
+    });
   }
 
   /** Responds to the oldest read with what the store held when the read began. */

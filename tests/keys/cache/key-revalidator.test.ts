@@ -25,7 +25,9 @@ describe('checks of cached keys', () => {
     revalidator = new KeyRevalidator({
       cache: {
         takeActive: () =>
-          active.map((copy) => ({ snapshot: { ...copy, enabled: true, expiresAtMs: null, plan: null } })),
+          active.map((copy) => ({
+            snapshot: { ...copy, enabled: true, expiresAtMs: null, plan: null, restrictions: null },
+          })),
       },
       repository: {
         findOutdated: (copies) => {

@@ -207,5 +207,12 @@ export class TestGateway {
 }
 
 function snapshot(keyId: string): KeySnapshot {
-  return { keyId, version: '1.0', enabled: true, expiresAtMs: null, plan: plan(1_000_000) };
+  return {
+    keyId,
+    version: '1.0',
+    enabled: true,
+    expiresAtMs: null,
+    plan: plan(1_000_000),
+    restrictions: null,
+  };
 }
