@@ -1,8 +1,8 @@
 import type { ErrorRequestHandler } from 'express';
 import { StoreUnavailable, TollgateError } from '../errors.ts';
 import type { Logger } from '../platform/logger.ts';
-import { errorResponse } from './error-responses.ts';
 import { bodyTooLarge } from './json-body.ts';
+import { negotiatedError } from './problem-details.ts';
 import { sendError } from './send-error.ts';
 import type { RequestNotes } from './with-request-id.ts';
 
@@ -11,12 +11,12 @@ import type { RequestNotes } from './with-request-id.ts';
  * error and nothing of the request.
  */
 export function errorHandler(log: Logger): ErrorRequestHandler {
-  return (thrown: unknown, _req, res, _next) => {
+  return (thrown: unknown, req, res, _next) => {
     const error = translated(thrown);
     const notes = res.locals as RequestNotes;
     notes.errorCode = error instanceof TollgateError ? error.code : 'internal_error';
     report(error, log.child({ requestId: notes.requestId }));
-    sendError(res, errorResponse(error));
+    sendError(res, negotiatedError(error, req));
   };
 }
 

@@ -4,10 +4,17 @@ import { MethodNotAllowed } from './method-not-allowed.ts';
 /** A complete response to a failed request: what Express, the proxy and a raw socket write alike. */
 export interface ErrorResponse {
   readonly status: number;
-  /** Besides Content-Type and Content-Length, which every error response has. */
+  /** Besides Content-Length, and Content-Type where it is JSON: every error response has them. */
   readonly headers: Readonly<Record<string, string>>;
-  /** JSON: `error`, `code`, and `errors` for an invalid body, `boundKeys` for a plan in use. */
   readonly body: string;
+}
+
+/** What is to be said of an error, whatever the format. */
+export interface FailedRequest {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** With `errors` for an invalid body, and the details of the error. */
+  readonly fields: { readonly error: string; readonly code: ErrorCode; readonly [detail: string]: unknown };
 }
 
 interface Mapping {
@@ -65,8 +72,17 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   internal_error: { status: 500 },
 };
 
-/** The response to an error. Anything that is no `TollgateError` is an `internal_error` whose detail stays in the log. */
+/** The response to an error, as JSON with `error`, `code` and what else `failureOf` says. */
 export function errorResponse(error: unknown): ErrorResponse {
+  return jsonResponse(failureOf(error));
+}
+
+export function jsonResponse({ status, headers, fields }: FailedRequest): ErrorResponse {
+  return { status, headers, body: JSON.stringify(fields) };
+}
+
+/** What to say of an error. Anything that is no `TollgateError` is an `internal_error` whose detail stays in the log. */
+export function failureOf(error: unknown): FailedRequest {
   const known =
     error instanceof TollgateError
       ? error
@@ -75,6 +91,5 @@ export function errorResponse(error: unknown): ErrorResponse {
   const headers: Record<string, string> = { ...RESPONSES[known.code].headers };
   const errors = known instanceof InvalidBody ? { errors: known.faults } : {};
   if (known instanceof MethodNotAllowed) headers.Allow = known.allowed.join(', ');
-  const body = { error: known.message, code: known.code, ...known.details, ...errors };
-  return { status, headers, body: JSON.stringify(body) };
+  return { status, headers, fields: { error: known.message, code: known.code, ...known.details, ...errors } };
 }

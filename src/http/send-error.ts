@@ -44,9 +44,9 @@ function endWith(res: ServerResponse, body: string, length: number): void {
 }
 
 /** Sends an error and closes the connection after it: for heads that leave in doubt where the next request begins. */
-export function rejectAndClose(res: ServerResponse, error: unknown): void {
+export function rejectAndClose(res: ServerResponse, response: ErrorResponse): void {
   closeAfterResponse(res);
-  sendError(res, errorResponse(error));
+  sendError(res, response);
 }
 
 /** Sends an error where there is no response object, only the socket: nothing else is ever read from it. */

@@ -3,10 +3,12 @@ import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { hasOption } from '../http/connection-options.ts';
 import { cutConnection } from '../http/cut-connection.ts';
+import { errorResponse } from '../http/error-responses.ts';
 import { lingerAfterResponse } from '../http/lingering-close.ts';
 import { neverForwarded } from '../http/method-not-allowed.ts';
 import { responseDue } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
+import { negotiatedError } from '../http/problem-details.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/send-error.ts';
 import type { ClientConnections } from './client-connections.ts';
@@ -51,7 +53,7 @@ export class RequestRouter {
     if (head instanceof TollgateError) {
       this.#connections.abandon(req.socket);
       this.#routes.onRejected(head);
-      rejectAndClose(res, head);
+      rejectAndClose(res, this.#meansManagement(req) ? negotiatedError(head, req) : errorResponse(head));
       return;
     }
     this.#decideKeepAlive(req, res);
@@ -99,6 +101,12 @@ export class RequestRouter {
 
   #isForManagement({ path }: ParsedRequest): boolean {
     return this.#routes.management !== undefined && isReserved(path);
+  }
+
+  /** Of a request whose head is rejected: its target is all that says so. Consumers get their errors in one format only. */
+  #meansManagement({ url = '' }: IncomingMessage): boolean {
+    const { proxied, management } = this.#routes;
+    return management !== undefined && (proxied === undefined || isReserved(url.split('?', 1)[0] ?? ''));
   }
 
   #parse(req: IncomingMessage): ParsedRequest | TollgateError {
