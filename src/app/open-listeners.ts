@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RequestIds } from '../http/request-id.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import { createPublicServer, type PublicServer } from '../server/public-server.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
@@ -10,6 +11,7 @@ export interface ListenerParts {
   readonly proxy: ProxiedSide;
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
   readonly observers: RequestObservers;
+  readonly requestIds: RequestIds;
 }
 
 /** The open ports. */
@@ -24,7 +26,7 @@ export interface Listeners {
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
 export async function openListeners(
   { settings, lifecycle }: ReplicaContext,
-  { proxy, management, observers }: ListenerParts,
+  { proxy, management, observers, requestIds }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const sharesPort = settings.workers > 1;
@@ -43,10 +45,13 @@ export async function openListeners(
 
   return {
     adminPort:
-      adminPort === null ? null : await listen(createPublicServer({ management, sharesPort }), 'ADMIN_PORT'),
+      adminPort === null
+        ? null
+        : await listen(createPublicServer({ management, requestIds, sharesPort }), 'ADMIN_PORT'),
     port: await listen(
       createPublicServer({
         proxied: proxy,
+        requestIds,
         sharesPort,
         onRejected: observers.rejected,
         ...(adminPort === null && { management }),

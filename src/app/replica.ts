@@ -97,7 +97,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     readings: [...gatewayReadings(measured), ...observers.readings],
     buckets: redisCallBuckets(counting),
   });
-  const listeners = await openListeners(context, { proxy, management, observers });
+  const listeners = await openListeners(context, { ...shared, proxy, management });
 
   return {
     port: listeners.port,

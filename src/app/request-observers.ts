@@ -18,7 +18,7 @@ export interface RequestObservers {
   /** Metrics that exist only when a setting asks for them. */
   readonly readings: readonly Reading[];
   proxied(summary: ExchangeSummary): void;
-  rejected(error: TollgateError): void;
+  rejected(error: TollgateError, requestId: string): void;
   managed(request: ServedRequest): void;
   /** Writes buffered log lines. */
   flush(): void;
@@ -55,10 +55,10 @@ export function observeRequests(
       reachability.observe(summary);
       accessLog?.proxied(summary);
     },
-    rejected(error) {
+    rejected(error, requestId) {
       const { status } = errorResponse(error);
       metrics.rejected(status);
-      accessLog?.rejected(status, error.code);
+      accessLog?.rejected(requestId, status, error.code);
     },
     managed(request) {
       metrics.managed(request.notes.operation, request.status);

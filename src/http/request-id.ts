@@ -24,13 +24,14 @@ export class RequestIds {
   /** The client's `X-Request-Id` when it sent exactly one valid id, else a new random one. */
   idOf(req: IncomingMessage): string {
     const given = req.headers['x-request-id'];
-    if (given === undefined) return this.#make();
+    if (given === undefined) return this.make();
     // Node joins repeated fields with a comma, which is not accepted.
     const isFit = typeof given === 'string' && ACCEPTED.test(given) && !this.#holdsSecret(given);
-    return isFit ? given : this.#make();
+    return isFit ? given : this.make();
   }
 
-  #make(): string {
+  /** A new id, for what could not be read as a request. */
+  make(): string {
     if (this.#used === this.#drawn.length) {
       this.#drawn = this.#random.bytes(IDS_PER_DRAW * ID_BYTES);
       this.#used = 0;

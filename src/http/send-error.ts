@@ -50,9 +50,10 @@ export function rejectAndClose(res: ServerResponse, response: ErrorResponse): vo
 }
 
 /** Sends an error where there is no response object, only the socket: nothing else is ever read from it. */
-export function rejectOnSocket(socket: Socket, error: unknown): void {
+export function rejectOnSocket(socket: Socket, error: unknown, requestId: string): void {
   const { status, headers, body } = errorResponse(error);
   let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${JSON_TYPE_LINE}`;
+  head += headerLine('X-Request-Id', requestId);
   for (const name in headers) head += headerLine(name, headers[name] ?? '');
   head += `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
   if (socket.writable) socket.end(head + body);

@@ -94,10 +94,11 @@ export class AccessLog {
     this.#write(request, { route: 'management', operation, outcome, errorCode, actor });
   }
 
-  /** A request was rejected for its head, of which nothing is repeated. */
-  rejected(status: number, errorCode: string): void {
+  /** A request was rejected for its head, of which nothing but its id is repeated. */
+  rejected(requestId: string, status: number, errorCode: string): void {
     const outcome: Outcome = 'invalid_request';
-    if (this.#isChosen(status)) this.#options.lines.info({ status, outcome, errorCode }, 'request');
+    if (this.#isChosen(status))
+      this.#options.lines.info({ requestId, status, outcome, errorCode }, 'request');
   }
 
   #isChosen(status: number): boolean {

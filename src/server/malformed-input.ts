@@ -7,14 +7,14 @@ import { closeAfterResponse } from '../http/send-error.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { parserError } from './parser-errors.ts';
 
-type Reject = (socket: Socket, error: TollgateError) => void;
+type Reject = (socket: Socket, error: TollgateError, requestId: string | undefined) => void;
 
 /** Handles what Node's parser can't read: rejected once the requests before it have their responses, then nothing more is read. */
 export class MalformedInput {
   readonly #connections: ClientConnections;
   readonly #reject: Reject;
 
-  /** `reject` sends an error on a socket that has no response object. */
+  /** `reject` sends an error on a socket that has no response object, with the id of the request, if it has one. */
   constructor(connections: ClientConnections, reject: Reject) {
     this.#connections = connections;
     this.#reject = reject;
@@ -45,7 +45,7 @@ export class MalformedInput {
       closeAfterResponse(due);
       due.owner.reject(error);
     } else {
-      this.#reject(socket, error);
+      this.#reject(socket, error, due?.getHeader('X-Request-Id')?.toString());
     }
   }
 }

@@ -36,7 +36,7 @@ export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
 });
 
 /** What a port serves, and how. */
-export interface PublicServerOptions extends Pick<Routes, 'proxied' | 'management'> {
+export interface PublicServerOptions extends Pick<Routes, 'proxied' | 'management' | 'requestIds'> {
   readonly timeouts?: PublicServerTimeouts;
   /** Other processes listen on the same port: the system spreads the connections over them. */
   readonly sharesPort?: boolean;
@@ -72,7 +72,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
     connections,
   );
-  const malformed = new MalformedInput(connections, (socket, error) => router.reject(socket, error));
+  const malformed = new MalformedInput(connections, (socket, ...fault) => router.reject(socket, ...fault));
   const stalled = new StalledClients(
     { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
     connections,
@@ -87,7 +87,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   server.on('checkContinue', serve);
   server.on('checkExpectation', serve);
   server.on('upgrade', (req, socket: Socket, firstBytes) => router.upgrade(req, socket, firstBytes));
-  server.on('connect', (_req, socket: Socket) => router.connect(socket));
+  server.on('connect', (req, socket: Socket) => router.connect(req, socket));
   server.on('timeout', (socket) => stalled.handle(socket));
   server.on('clientError', (error: Error, socket: Socket) => malformed.handle(error, socket));
 

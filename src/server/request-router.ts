@@ -10,6 +10,7 @@ import { responseDue } from '../http/node-internals.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import { negotiatedError } from '../http/problem-details.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
+import type { RequestIds } from '../http/request-id.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/send-error.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { parseRequest } from './parse-request.ts';
@@ -32,7 +33,9 @@ export interface Routes {
   /** An Express app. Undefined: no path is reserved, everything is proxied. */
   readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
   /** Called for each request that is rejected for its head, before anything else looks at it. */
-  readonly onRejected: (error: TollgateError) => void;
+  readonly onRejected: (error: TollgateError, requestId: string) => void;
+  /** Names what is rejected here; whoever serves a request names it itself. */
+  readonly requestIds: Pick<RequestIds, 'idOf' | 'make'>;
   /** What `Keep-Alive` says. Milliseconds. */
   readonly keepAliveMs: number;
 }
@@ -52,7 +55,9 @@ export class RequestRouter {
     const head = this.#parse(req);
     if (head instanceof TollgateError) {
       this.#connections.abandon(req.socket);
-      this.#routes.onRejected(head);
+      const requestId = this.#routes.requestIds.idOf(req);
+      this.#routes.onRejected(head, requestId);
+      res.setHeader('X-Request-Id', requestId);
       rejectAndClose(res, this.#meansManagement(req) ? negotiatedError(head, req) : errorResponse(head));
       return;
     }
@@ -77,26 +82,28 @@ export class RequestRouter {
     const head = this.#parse(req);
     const error = head instanceof TollgateError ? head : upgradeError(req);
     const { proxied } = this.#routes;
+    const requestId = this.#routes.requestIds.idOf(req);
     if (head instanceof TollgateError || error !== undefined) {
-      this.reject(socket, error);
+      this.reject(socket, error, requestId);
     } else if (proxied === undefined || this.#isForManagement(head)) {
-      this.reject(socket, new TollgateError('not_found', 'There is nothing to upgrade at this path.'));
+      const nothing = new TollgateError('not_found', 'There is nothing to upgrade at this path.');
+      this.reject(socket, nothing, requestId);
     } else {
       proxied.upgrade(req, socket, firstBytes, head);
     }
   }
 
-  connect(socket: Socket): void {
+  connect(req: IncomingMessage, socket: Socket): void {
     // As with an upgrade.
     socket.on('error', () => socket.destroy());
     if (responseDue(socket) !== undefined) cutConnection(socket);
-    else this.reject(socket, neverForwarded('CONNECT'));
+    else this.reject(socket, neverForwarded('CONNECT'), this.#routes.requestIds.idOf(req));
   }
 
   /** Sends an error where there is no response object, only the socket, and closes the connection. */
-  reject(socket: Socket, error: TollgateError | undefined): void {
-    if (error !== undefined) this.#routes.onRejected(error);
-    rejectOnSocket(socket, error);
+  reject(socket: Socket, error: TollgateError | undefined, requestId = this.#routes.requestIds.make()): void {
+    if (error !== undefined) this.#routes.onRejected(error, requestId);
+    rejectOnSocket(socket, error, requestId);
   }
 
   #isForManagement({ path }: ParsedRequest): boolean {

@@ -47,9 +47,15 @@ async function lineOf(gateway: GatewayProcess | undefined, requestId: string): P
 }
 
 /** Sends a request with a name. */
-async function send(path: string, requestId: string, credential?: string): Promise<Response> {
+async function send(
+  path: string,
+  requestId: string,
+  credential?: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<Response> {
   const response = await fetch(`${fleet.replicas[0]?.url}${path}`, {
     headers: {
+      ...headers,
       'x-request-id': requestId,
       ...(credential !== undefined && { authorization: `Bearer ${credential}` }),
     },
@@ -103,17 +109,31 @@ describe('the access log', () => {
   });
 
   it('has a line for each management request, whose response names it too', async () => {
-    const response = await send('/consumer-api-key/key_unknown?x=private', 'managed-1', ROOT_TOKEN);
+    const response = await send(
+      '/consumer-api-key/key_unknown/usage?rateLimitId=private',
+      'managed-1',
+      ROOT_TOKEN,
+    );
     expect([response.status, response.headers.get('x-request-id')]).toEqual([404, 'managed-1']);
     expect(await lineOf(fleet.replicas[0], 'managed-1')).toMatchObject({
       route: 'management',
       method: 'GET',
-      path: '/consumer-api-key/key_unknown',
+      path: '/consumer-api-key/key_unknown/usage',
       status: 404,
-      operation: 'showConsumerKey',
+      operation: 'showConsumerKeyUsage',
       outcome: 'invalid_request',
       errorCode: 'key_not_found',
       actor: 'root',
+    });
+  });
+
+  it('has a line for a request that is rejected for its head, with the id that its response has', async () => {
+    const response = await send('/x', 'rejected-1', undefined, { via: '1.1 tollgate' });
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([508, 'rejected-1']);
+    expect(await lineOf(fleet.replicas[0], 'rejected-1')).toMatchObject({
+      status: 508,
+      outcome: 'invalid_request',
+      errorCode: 'loop_detected',
     });
   });
 

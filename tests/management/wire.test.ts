@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
+import { testRequestIds } from '../support/request-ids.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 const BODY = '{"name": "n"}';
@@ -11,7 +12,7 @@ let server: PublicServer;
 let port: number;
 beforeAll(async () => {
   management = await startManagement();
-  server = createPublicServer({ management: management.app });
+  server = createPublicServer({ management: management.app, requestIds: testRequestIds() });
   port = (await server.listen(0, '127.0.0.1')).port;
 });
 afterAll(async () => {

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { withGateway } from '../proxy/support/with-gateway.ts';
+import { testRequestIds } from '../support/request-ids.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
@@ -79,7 +80,10 @@ describe('the port of the management interface alone', () => {
   let server: PublicServer;
   let port: number;
   beforeEach(async () => {
-    server = createPublicServer({ management: (req, res) => void res.end(`management of ${req.url}`) });
+    server = createPublicServer({
+      management: (req, res) => void res.end(`management of ${req.url}`),
+      requestIds: testRequestIds(),
+    });
     ({ port } = await server.listen(0, '127.0.0.1'));
   });
   afterEach(() => server.close(0));

@@ -25,6 +25,7 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
     expect(response.all).toMatch(/^HTTP\/1\.1 \d{3} [^\r\n]*\r\n/);
     expect(response.status).toBe(status);
     expect(response.all).toMatch(/\r\nConnection: close\r\n/i);
+    expect(response.all).toMatch(/\r\nX-Request-Id: [A-Za-z0-9_-]{16}\r\n/);
     expect(response.all).toMatch(/\r\nContent-Type: application\/json/i);
     expect(Object.keys(JSON.parse(response.body)).toSorted()).toEqual(['code', 'error']);
     expect(response.body).not.toContain(stage.gateway.secret);

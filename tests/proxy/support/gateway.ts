@@ -1,5 +1,4 @@
 import { BlockList } from 'node:net';
-import { RequestIds } from '../../../src/http/request-id.ts';
 import { KeyCache } from '../../../src/keys/cache/key-cache.ts';
 import type { KeySnapshot, PlanSnapshot } from '../../../src/keys/consumer-key.ts';
 import { createSecret } from '../../../src/keys/secret-format.ts';
@@ -21,6 +20,7 @@ import {
   type PublicServerOptions,
 } from '../../../src/server/public-server.ts';
 import type { CompletedRequest } from '../../../src/usage/usage.ts';
+import { testRequestIds } from '../../support/request-ids.ts';
 import { until } from '../../support/until.ts';
 import { RawPeer } from './raw-peer.ts';
 
@@ -28,6 +28,7 @@ import { RawPeer } from './raw-peer.ts';
 export interface GatewaySettings extends Partial<ProxyOptions> {
   readonly timeouts?: Partial<typeof PUBLIC_TIMEOUTS>;
   readonly management?: NonNullable<PublicServerOptions['management']>;
+  readonly requestIds?: PublicServerOptions['requestIds'];
 }
 
 /** A plan of these terms. */
@@ -71,6 +72,7 @@ export class TestGateway {
 
   private constructor(backendUrl: string, { timeouts, management, ...settings }: GatewaySettings) {
     const table = new WindowTable();
+    const requestIds = settings.requestIds ?? testRequestIds();
     this.versions = new InProcessRecordVersions(table, systemClock);
     this.costSettler = new CostSettler(new InProcessWindowCounters(table, systemClock));
     const read = async <Found>(find: () => Found): Promise<Found> => {
@@ -105,7 +107,7 @@ export class TestGateway {
       costSettler: this.costSettler,
       usage: { record: (request) => this.recorded.push(request) },
       clock: systemClock,
-      requestIds: new RequestIds(systemRandom, () => false),
+      requestIds,
       customerIdHeader: 'x-customer-id',
       endpointPatterns: [],
       forwardAuthorization: true,
@@ -122,6 +124,7 @@ export class TestGateway {
     this.#server = createPublicServer({
       proxied: this.proxy,
       timeouts: { ...PUBLIC_TIMEOUTS, ...timeouts },
+      requestIds,
       onRejected: (error) => this.rejected.push(error.code),
       ...(management === undefined ? {} : { management }),
     });
