@@ -1,5 +1,6 @@
 import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
 import { type FieldFault, InvalidBody } from '../errors.ts';
+import { nameHint, shownName } from '../platform/nearest-name.ts';
 
 /**
  * A field of a body: a JSON schema whose `description` is the rule as a sentence, "must be …". A field may hold objects and lists of them;
@@ -10,9 +11,10 @@ export interface FieldSchema {
   readonly [keyword: string]: unknown;
 }
 
-/** A body: one object. Fields that are not listed are ignored, so that newer clients can talk to older gateways. */
+/** A body: one object. A field that is not listed is a fault: a misspelt `expiresAt` must not make a key that never expires. */
 export interface BodySchema {
   readonly type: 'object';
+  readonly additionalProperties: false;
   readonly required: readonly string[];
   readonly properties: Readonly<Record<string, FieldSchema>>;
 }
@@ -83,7 +85,11 @@ function faultOf(error: ErrorObject, schema: BodySchema): FieldFault {
   }
   if (error.keyword === 'additionalProperties') {
     const unknown = String(error.params.additionalProperty);
-    return { field: fieldName([...steps, unknown]), message: 'is not a field that is known here' };
+    const known = Object.keys(nodeAt(steps, schema)?.properties ?? {});
+    return {
+      field: fieldName([...steps, shownName(unknown)]),
+      message: `is not a field that is known here. ${nameHint(unknown, known)}`,
+    };
   }
   if (steps.length === 0) return { field: 'body', message: 'must be a JSON object' };
   return { field: fieldName(steps), message: ruleOf(steps, schema) ?? 'is not valid' };
@@ -91,12 +97,16 @@ function faultOf(error: ErrorObject, schema: BodySchema): FieldFault {
 
 /** The rule of the field at a path through objects and lists. */
 function ruleOf(steps: readonly string[], schema: BodySchema): string | undefined {
+  return nodeAt(steps, schema)?.description;
+}
+
+function nodeAt(steps: readonly string[], schema: BodySchema): SchemaNode | undefined {
   let at: SchemaNode | undefined = schema;
   for (const step of steps) {
-    at = at?.properties?.[step] ?? at?.items ?? at?.additionalProperties;
-    if (typeof at !== 'object') return undefined;
+    const isNamed = Object.hasOwn(at?.properties ?? {}, step);
+    at = isNamed ? at?.properties?.[step] : (at?.items ?? (at?.additionalProperties || undefined));
   }
-  return at?.description;
+  return at;
 }
 
 /** What the walk along a path looks at. */
@@ -104,7 +114,7 @@ interface SchemaNode {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
-  readonly additionalProperties?: SchemaNode;
+  readonly additionalProperties?: SchemaNode | false;
 }
 
 /** As a programmer writes the path: `additionalLimits[1].period`. */

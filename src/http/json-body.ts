@@ -9,7 +9,7 @@ const BODY_LIMIT_BYTES = 64 * 1024;
 /**
  * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `BODY_LIMIT_BYTES`. The value may be
  * of any JSON type; what it must look like is the schema's concern.
- * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`; an empty body is malformed.
+ * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`, which an empty body is too, with a sentence that says so.
  */
 export function jsonBody(): readonly RequestHandler[] {
   const read = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES, inflate: false });
@@ -61,6 +61,9 @@ function isJson(contentType: string | undefined): boolean {
 }
 
 function parse(bytes: Buffer): unknown {
+  if (bytes.length === 0) {
+    throw new TollgateError('malformed_json', 'The request body is empty: send a JSON object.');
+  }
   try {
     // Decoding would silently replace invalid bytes, and the stored name would differ from the one that was sent.
     if (isUtf8(bytes)) return JSON.parse(bytes.toString());

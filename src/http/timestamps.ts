@@ -18,11 +18,11 @@ export function sqlSeconds(ms: number): string {
   return isoSeconds(ms).slice(0, -1).replace('T', ' ');
 }
 
-const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?Z$/;
+const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 
 /**
  * Reads `YYYY-MM-DDThh:mm:ss[.fraction]Z` as milliseconds since 1970, cut to the whole second so that it is what `isoSeconds`
- * shows. Undefined for anything else, also for a day that the calendar doesn't have.
+ * shows. `+00:00`, which many libraries write, stands for `Z`. Undefined for anything else, also for a day that the calendar doesn't have.
  */
 export function parseIsoUtc(text: string): number | undefined {
   if (!ISO_UTC.test(text)) return undefined;
@@ -30,4 +30,14 @@ export function parseIsoUtc(text: string): number | undefined {
   const ms = Date.parse(wholeSeconds);
   // Date.parse rolls February 30 over into March, and hour 24 into the next day.
   return Number.isNaN(ms) || isoSeconds(ms) !== wholeSeconds ? undefined : ms;
+}
+
+/** Which rule a text breaks that is no instant of UTC, as the end of a sentence about it; undefined for one that is. */
+export function isoUtcFault(text: string): string | undefined {
+  if (parseIsoUtc(text) !== undefined) return undefined;
+  if (ISO_UTC.test(text)) return 'there is no such day or time';
+  if (/T.*[+-]\d{2}(?::?\d{2})?$/.test(text)) return 'it has an offset: convert it to UTC';
+  if (/^\d{4}-\d{2}-\d{2}$/.test(text)) return 'it has no time of day';
+  if (/T[\d:.]+$/.test(text)) return 'it does not end with Z';
+  return 'it has another form';
 }

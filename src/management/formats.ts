@@ -1,5 +1,5 @@
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
-import { parseIsoUtc } from '../http/timestamps.ts';
+import { isoUtcFault } from '../http/timestamps.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
@@ -14,13 +14,14 @@ export const BODY_FORMATS: Formats = {
   'external-id': isExternalId,
   period: (text) => parsePeriod(text) !== undefined,
   'path-pattern': (text) => pathPatternFault(text) === undefined,
-  'utc-instant': (text) => parseIsoUtc(text) !== undefined,
+  'utc-instant': (text) => isoUtcFault(text) === undefined,
   'ip-network': (text) => isNetwork(text) && networkWithoutHostBits(text) === undefined,
 };
 
 /** Which part of a long rule a text breaks. */
 export const BODY_FORMAT_FAULTS: FormatFaults = {
   period: periodFault,
+  'utc-instant': isoUtcFault,
   'path-pattern': (text) => {
     const fault = pathPatternFault(text);
     return fault === undefined ? undefined : `it ${fault}`;

@@ -1,7 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import express, { type Express, type RequestHandler, type Response } from 'express';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { TollgateError } from '../errors.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
@@ -14,6 +14,7 @@ import { type Endpoint, type ManagementServices, Reply, StreamedText } from './e
 import { ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
+import { rejectUnknownParameters } from './unknown-parameters.ts';
 
 /** The actor of a request with a root token. */
 const ROOT = 'root';
@@ -51,7 +52,12 @@ export function createManagementApp({
     route.all(rejectOtherMethods(endpoints), authenticate);
     for (const endpoint of endpoints) {
       const readBody = endpoint.body === undefined ? [] : [...jsonBody(), checkBody(compile(endpoint.body))];
-      route[endpoint.method](noteOperation(endpoint), ...readBody, respond(endpoint, services));
+      route[endpoint.method](
+        noteOperation(endpoint),
+        checkQuery(endpoint),
+        ...readBody,
+        respond(endpoint, services),
+      );
     }
   }
   app.use(rejectUnknownPath, errorHandler(services.log));
@@ -101,6 +107,14 @@ function noteOperation({ operationId }: Endpoint): RequestHandler {
   };
 }
 
+function checkQuery({ query = {} }: Endpoint): RequestHandler {
+  const known = Object.keys(query);
+  return (req, _res, next) => {
+    rejectUnknownParameters(queryOf(req), known);
+    next();
+  };
+}
+
 function checkBody(check: CheckBody): RequestHandler {
   return (req, _res, next) => {
     check(req.body);
@@ -111,13 +125,11 @@ function checkBody(check: CheckBody): RequestHandler {
 function respond(endpoint: Endpoint, services: ManagementServices): RequestHandler {
   return async (req, res) => {
     const [id = ''] = Object.values(req.params).flat();
-    // The simple query parser gives texts, and lists of them for what is repeated.
-    const query = req.query as ParsedUrlQuery;
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
     const log = services.log.child({ requestId, actor });
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
-    const call = { id, query, body: req.body, expects, prefers };
+    const call = { id, query: queryOf(req), body: req.body, expects, prefers };
     const result = await endpoint.handle(call, { ...services, log });
     res.status(endpoint.status);
     if (endpoint.csv) res.vary('Accept');
@@ -130,6 +142,11 @@ function respond(endpoint: Endpoint, services: ManagementServices): RequestHandl
 function sendReply(res: Response, { isCreated, headers, body }: Reply): void {
   if (isCreated) res.status(201);
   res.set(headers).json(body);
+}
+
+/** The simple query parser gives texts, and lists of them for what is repeated. */
+function queryOf(req: Request): ParsedUrlQuery {
+  return req.query as ParsedUrlQuery;
 }
 
 async function stream({ contentType, chunks }: StreamedText, res: Response): Promise<void> {

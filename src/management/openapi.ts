@@ -12,7 +12,7 @@ export function openApiDocument(): object {
       title: 'Tollgate management interface',
       version: '1',
       description:
-        'Consumer API keys, rate limit plans and usage. Unknown fields of a body and unknown query parameters are ignored. ' +
+        'Consumer API keys, rate limit plans and usage. Unknown fields of a body and unknown query parameters are errors. ' +
         'Every response carries "Cache-Control: no-store".',
     },
     servers: [{ url: '/' }],
@@ -30,6 +30,7 @@ export function openApiDocument(): object {
 /** Codes that any endpoint may respond. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
   'bad_request',
+  'invalid_parameter',
   'missing_root_token',
   'invalid_root_token',
   'too_many_requests',

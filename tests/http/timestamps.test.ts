@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { isoSeconds, isoSecondsUp, parseIsoUtc, sqlSeconds } from '../../src/http/timestamps.ts';
+import { isoSeconds, isoSecondsUp, isoUtcFault, parseIsoUtc, sqlSeconds } from '../../src/http/timestamps.ts';
 
 const INSTANT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
@@ -29,6 +29,8 @@ describe('timestamps', () => {
     expect(parseIsoUtc('2026-02-03T04:05:06Z')).toBe(INSTANT_MS);
     expect(parseIsoUtc('2026-02-03T04:05:06.999Z')).toBe(INSTANT_MS);
     expect(parseIsoUtc('2028-02-29T00:00:00Z')).toBe(Date.UTC(2028, 1, 29));
+    expect(parseIsoUtc('2026-02-03T04:05:06+00:00')).toBe(INSTANT_MS);
+    expect(parseIsoUtc('2026-02-03T04:05:06.123456+00:00')).toBe(INSTANT_MS);
   });
 
   it.each([
@@ -36,7 +38,9 @@ describe('timestamps', () => {
     '2026-02-03',
     '2026-02-03 04:05:06',
     '2026-02-03T04:05:06',
-    '2026-02-03T04:05:06+00:00',
+    '2026-02-03T04:05:06+01:00',
+    '2026-02-03T04:05:06-00:00',
+    '2026-02-03T04:05:06Z+00:00',
     '2026-02-30T00:00:00Z',
     '2026-13-01T00:00:00Z',
     '2026-01-01T24:00:00Z',
@@ -47,5 +51,20 @@ describe('timestamps', () => {
     '2026-02-03T04:05:06Z\n',
   ])('does not take %j for an instant', (text) => {
     expect(parseIsoUtc(text)).toBeUndefined();
+    expect(isoUtcFault(text)).toBeDefined();
+  });
+
+  it.each([
+    ['2026-02-03T04:05:06+02:00', 'it has an offset: convert it to UTC'],
+    ['2026-02-30T00:00:00Z', 'there is no such day or time'],
+    ['2026-02-03', 'it has no time of day'],
+    ['2026-02-03T04:05:06', 'it does not end with Z'],
+    ['next week', 'it has another form'],
+  ])('says what is wrong with %s', (text, fault) => {
+    expect(isoUtcFault(text)).toBe(fault);
+  });
+
+  it('finds nothing wrong with an instant', () => {
+    expect(isoUtcFault('2026-02-03T04:05:06+00:00')).toBeUndefined();
   });
 });

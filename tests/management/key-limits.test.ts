@@ -155,11 +155,11 @@ describe('the live counters of a key', () => {
     expect((await management.send('post', `${unknown}/reset`, {}).expect(404)).body.code).toBe(
       'key_not_found',
     );
-    const body = { limitId: 'nope', requests: 1 };
-    expect((await management.send('post', `${path}/grant`, body).expect(404)).body.code).toBe(
-      'limit_not_found',
-    );
-    expect((await management.send('post', `${path}/reset`, body).expect(404)).body.code).toBe(
+    const limitId = 'nope';
+    expect(
+      (await management.send('post', `${path}/grant`, { limitId, requests: 1 }).expect(404)).body.code,
+    ).toBe('limit_not_found');
+    expect((await management.send('post', `${path}/reset`, { limitId }).expect(404)).body.code).toBe(
       'limit_not_found',
     );
     const customer = await management.send('get', `${path}?customerId=%C3%A9`).expect(400);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
+import { testRequestIds } from '../support/request-ids.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const PROBLEM = 'application/problem+json';
@@ -64,20 +65,21 @@ describe('a request whose head is rejected', () => {
     return received;
   }
 
+  const requestIds = testRequestIds();
   const nobody = { handle: () => {}, upgrade: () => {}, closeUpgrades: () => {} };
 
   it('has problem details on the port of management and below a reserved prefix', async () => {
     const { app } = management;
-    const received = await rejectedAt(createPublicServer({ management: app }), '/anything');
+    const received = await rejectedAt(createPublicServer({ management: app, requestIds }), '/anything');
     expect(received).toMatch(
       /^HTTP\/1\.1 400 [\s\S]*Content-Type: application\/problem\+json\r\n[\s\S]*"detail":/,
     );
-    const shared = createPublicServer({ management: app, proxied: nobody, onRejected: () => {} });
+    const shared = createPublicServer({ management: app, proxied: nobody, requestIds });
     expect(await rejectedAt(shared, '/rate-limit/create')).toContain(PROBLEM);
   });
 
   it('has the one format of consumers elsewhere', async () => {
-    const shared = createPublicServer({ management: management.app, proxied: nobody, onRejected: () => {} });
+    const shared = createPublicServer({ management: management.app, proxied: nobody, requestIds });
     const received = await rejectedAt(shared, '/v1/orders');
     expect(received).toMatch(/^HTTP\/1\.1 400 [\s\S]*Content-Type: application\/json; charset=utf-8\r\n/);
     expect(received).not.toMatch(/vary/i);

@@ -7,7 +7,6 @@ import type { Clock } from '../../platform/clock.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { listOf, objectOf, TEXT } from '../response-schemas.ts';
-import { rejectUnknownParameters } from '../unknown-parameters.ts';
 import {
   KEY_FIELDS,
   KEY_FILTER_QUERY,
@@ -24,7 +23,12 @@ import { readOverrides } from './limit-overrides.ts';
 interface CreateKeyBody extends WrittenKeyFields {
   readonly name: string;
 }
-const CREATE_KEY_BODY: BodySchema = { type: 'object', required: ['name'], properties: KEY_FIELDS };
+const CREATE_KEY_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: KEY_FIELDS,
+};
 
 /** Makes a key. Its secret is in the response. */
 export const createConsumerKey = endpoint<CreateKeyBody>({
@@ -69,9 +73,8 @@ export const listConsumerKeys = endpoint({
       nextCursor: { type: 'string', description: 'Present only when there are more keys.' },
     },
   },
-  errors: ['invalid_parameter'],
+  errors: [],
   async handle({ query }, { keys }) {
-    rejectUnknownParameters(query, Object.keys(LIST_QUERY));
     const page = await keys.list(readPage(query), readKeyFilter(query));
     const next = page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor };
     return { apiKeys: page.keys.map(presentKeyItem), ...next };
@@ -85,6 +88,7 @@ interface UpdateKeyBody extends WrittenKeyFields {
 }
 const UPDATE_KEY_BODY: BodySchema = {
   type: 'object',
+  additionalProperties: false,
   required: [],
   properties: { ...KEY_FIELDS, ...TAG_EDITS },
 };

@@ -178,7 +178,9 @@ export function readExpiry(text: string | null | undefined, clock: Clock): numbe
   if (text === null || text === undefined) return text;
   const expiresAtMs = parseIsoUtc(text);
   if (expiresAtMs !== undefined && expiresAtMs > clock.nowMs()) return expiresAtMs;
-  throw new InvalidBody([{ field: 'expiresAt', message: KEY_FIELDS.expiresAt.description }]);
+  throw new InvalidBody([
+    { field: 'expiresAt', message: `${KEY_FIELDS.expiresAt.description}; it has passed already` },
+  ]);
 }
 
 /** The same for metadata: its size, and what Postgres can't store. */

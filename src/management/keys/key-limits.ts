@@ -63,7 +63,7 @@ export const showKeyLimits = endpoint({
   },
   status: 200,
   response: KEY_LIMITS,
-  errors: ['key_not_found', 'invalid_parameter'],
+  errors: ['key_not_found'],
   async handle({ id, query }, services) {
     const customerId = readCustomer(query.customerId);
     const snapshot = await services.keys.snapshot(id);
@@ -78,6 +78,7 @@ interface ResetBody {
 }
 const RESET_BODY: BodySchema = {
   type: 'object',
+  additionalProperties: false,
   required: [],
   properties: { limitId: LIMIT_ID, customerId: CUSTOMER_ID, reason: REASON },
 };
@@ -109,6 +110,7 @@ interface GrantBody extends ResetBody {
 }
 const GRANT_BODY: BodySchema = {
   type: 'object',
+  additionalProperties: false,
   required: ['requests'],
   properties: { requests: UNITS, ...RESET_BODY.properties },
 };

@@ -11,6 +11,7 @@ interface BindPlanBody {
 /** Any text is allowed: an id that has the wrong form is the id of nothing, and gets 404. */
 const BIND_PLAN_BODY: BodySchema = {
   type: 'object',
+  additionalProperties: false,
   required: ['consumerApiKeyId', 'rateLimitId'],
   properties: {
     consumerApiKeyId: { description: 'must be the id of a consumer API key', type: 'string', minLength: 1 },

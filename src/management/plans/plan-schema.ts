@@ -122,6 +122,7 @@ export interface CreatePlanBody extends WrittenTerms {
 }
 export const CREATE_PLAN_BODY: BodySchema = {
   type: 'object',
+  additionalProperties: false,
   required: ['rateLimitId', 'description', 'limit', 'period'],
   properties: {
     rateLimitId: RATE_LIMIT_ID,
@@ -144,7 +145,12 @@ export const PUT_PLAN_BODY: BodySchema = {
 
 export type UpdatePlanBody = Partial<WrittenTerms>;
 const { rateLimitId: _, ...CHANGEABLE } = CREATE_PLAN_BODY.properties;
-export const UPDATE_PLAN_BODY: BodySchema = { type: 'object', required: [], properties: CHANGEABLE };
+export const UPDATE_PLAN_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: [],
+  properties: CHANGEABLE,
+};
 
 /** Whether a text can be the id of a plan that this interface makes. */
 export function isWritablePlanId(text: string): boolean {

@@ -11,7 +11,6 @@ import type { SeriesRequest } from '../../usage/series/usage-series.ts';
 import { isExternalId } from '../formats.ts';
 import { isTag, KEY_FILTER_QUERY } from '../keys/key-fields.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
-import { rejectUnknownParameters } from '../unknown-parameters.ts';
 import { readUsageCursor, type UsageCursor, writeUsageCursor } from './usage-cursor.ts';
 
 const INSTANT_RULE =
@@ -85,11 +84,10 @@ const LATEST_MS = Date.UTC(9999, 0, 1);
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * Reads the parameters of a series, with those of `KEY_USAGE_QUERY` alone where the key is given. Throws `invalid_parameter` for an unknown,
- * bad or repeated one, `InvalidCursor` for a cursor of another query.
+ * Reads the parameters of a series, those of `KEY_USAGE_QUERY` alone where the key is given. Throws `invalid_parameter` for a bad or repeated
+ * one, `InvalidCursor` for a cursor of another query.
  */
 export function readUsageQuery(query: ParsedUrlQuery, keyId: string | undefined, nowMs: number): UsageQuery {
-  rejectUnknownParameters(query, Object.keys(keyId === undefined ? ALL_USAGE_QUERY : KEY_USAGE_QUERY));
   const { limit, cursor } = readPage(query);
   const zone = readZone(query);
   const groupBy = readGroupBy(query);

@@ -57,7 +57,7 @@ const SERIES = {
   },
 };
 
-const ERRORS = ['invalid_parameter', 'invalid_cursor', 'unsupported_grouping', 'range_too_large'] as const;
+const ERRORS = ['invalid_cursor', 'unsupported_grouping', 'range_too_large'] as const;
 
 /** Shows the requests of one key over time. */
 export const showKeyUsage = endpoint({
