@@ -149,8 +149,8 @@ describe('a plan', () => {
     [{}, 'body', 'must have at least one of description, limit, period, additionalLimits, costs'],
     [
       { rateLimitId: 'other' },
-      'body',
-      'must have at least one of description, limit, period, additionalLimits, costs',
+      'rateLimitId',
+      'is not a field that is known here. Known are description, limit, period, additionalLimits, costs.',
     ],
   ])('rejects the change %j', async (changes, field, message) => {
     const { rateLimitId } = await management.createPlan();
