@@ -11,6 +11,7 @@ export const ERROR_CODES = [
   'unsupported_grouping',
   'range_too_large',
   'bad_request',
+  'missing_scope',
   'missing_root_token',
   'invalid_root_token',
   'missing_api_key',
@@ -106,6 +107,16 @@ export class RangeTooLarge extends TollgateError {
         : `The series has more than 10000 rows. The largest range that fits is from ${from} to ${to}.`,
     );
     this.details = largest === undefined ? {} : { largestRange: { from, to } };
+  }
+}
+
+/** A credential that is valid but may not do this. */
+export class MissingScope extends TollgateError {
+  override readonly details: { readonly requiredScope: string };
+
+  constructor(requiredScope: string) {
+    super('missing_scope', `This needs a token with the scope "${requiredScope}".`);
+    this.details = { requiredScope };
   }
 }
 

@@ -43,7 +43,6 @@ export function wireManagement(
   const plans = new PlanService({
     repository: records.plans,
     versions: counting.versions,
-    clock,
     defaultPlanId: settings.defaultPlanId,
   });
   const app = createManagementApp({
@@ -59,6 +58,7 @@ export function wireManagement(
     }),
     rootTokens,
     failedCredentials,
+    trustedProxies: settings.trustedProxies,
     clock,
     log,
   });

@@ -39,6 +39,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   unsupported_grouping: { status: 400 },
   range_too_large: { status: 400 },
   bad_request: { status: 400 },
+  missing_scope: { status: 403 },
   missing_root_token: missing,
   invalid_root_token: wrong,
   missing_api_key: missing,

@@ -1,6 +1,6 @@
+import type { ChangeContext } from '../audit/change-context.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
-import type { Precondition } from '../platform/precondition.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
 
 /** A key to be stored. */
@@ -74,11 +74,11 @@ export interface KeyFilter {
 }
 
 /**
- * Where keys and their bindings are kept. Every method rejects with `StoreUnavailable` when the store does not respond; one that gives the
+ * Where keys and their bindings are kept. Each change is in the audit log, in one transaction with its entry. Every method rejects with `StoreUnavailable` when the store does not respond; one that gives the
  * snapshot of a key that is bound to no plan, also where the default plan that is set does not exist.
  */
 export interface KeyRepository {
-  insert(key: NewConsumerKey): Promise<void>;
+  insert(key: NewConsumerKey, change: ChangeContext): Promise<void>;
   /** At most `limit` keys that meet the filter, newest first, older than the key `beforeId` where one is given. */
   list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
   exists(keyId: string): Promise<boolean>;
@@ -92,20 +92,15 @@ export interface KeyRepository {
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. Rejects with
    * `VersionMismatch` for a key that is in another state than expected.
    */
-  update(
-    keyId: string,
-    changes: KeyChanges,
-    updatedAtMs: number,
-    expects?: Precondition,
-  ): Promise<UpdatedKey | UpdateFailure>;
+  update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure>;
   /** Whether a plan can be bound; it may be gone when `bind` comes, which then says so. */
   planExists(planId: string): Promise<boolean>;
   /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
   bind(
     keyId: string,
     planId: string,
-    updatedAtMs: number,
+    change: ChangeContext,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'>;
   /** False when there was no such key. Rejects with `VersionMismatch` for a key that is in another state than expected. */
-  delete(keyId: string, expects?: Precondition): Promise<boolean>;
+  delete(keyId: string, change: ChangeContext): Promise<boolean>;
 }

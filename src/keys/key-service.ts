@@ -1,8 +1,8 @@
+import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type TollgateError } from '../errors.ts';
 import { NO_OVERRIDES } from '../limiter/limit-overrides.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Precondition } from '../platform/precondition.ts';
 import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
 import { cursorAfter, idOfCursor, isKeyId, keyIdMaker } from './key-id.ts';
@@ -76,16 +76,25 @@ export class KeyService {
    * Makes a key; the default plan applies to it unless another one is given. The secret is given here; see `reveal` for later. Throws
    * `PlanNotFound`.
    */
-  async create(fields: NewKeyFields): Promise<{ readonly key: ConsumerKey; readonly secret: string }> {
-    const { repository, vault, clock, random, keyPrefix, reveal } = this.#options;
+  async create(
+    fields: NewKeyFields,
+    change: ChangeContext,
+  ): Promise<{ readonly key: ConsumerKey; readonly secret: string }> {
+    const { repository, vault, random, keyPrefix, reveal } = this.#options;
     const id = this.#makeId();
     const secret = createSecret(keyPrefix, random);
-    const nowMs = clock.nowMs();
     const { planId } = fields;
     if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
-    const key = { ...NO_FIELDS, ...fields, id, createdAtMs: nowMs, updatedAtMs: nowMs, version: 1 };
+    const key = {
+      ...NO_FIELDS,
+      ...fields,
+      id,
+      createdAtMs: change.atMs,
+      updatedAtMs: change.atMs,
+      version: 1,
+    };
     const sealedSecret = reveal === 'once' ? null : vault.seal(id, secret);
-    await repository.insert({ ...key, lookup: vault.lookup(secret), sealedSecret });
+    await repository.insert({ ...key, lookup: vault.lookup(secret), sealedSecret }, change);
     return { key, secret };
   }
 
@@ -125,25 +134,25 @@ export class KeyService {
   }
 
   /** Throws `KeyNotFound`, or `VersionMismatch` for a key that is in another state than expected. */
-  async update(keyId: string, changes: KeyChanges, expects?: Precondition): Promise<ConsumerKey> {
-    const { repository, versions, clock } = this.#options;
+  async update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<ConsumerKey> {
+    const { repository, versions } = this.#options;
     await this.requireKey(keyId);
     await versions.markStale([keyId]);
-    const updated = await repository.update(keyId, changes, clock.nowMs(), expects);
+    const updated = await repository.update(keyId, changes, change);
     if (typeof updated === 'string') throw updateError(updated);
     await versions.publishVersion([{ keyId, version: updated.version }]);
     return updated.key;
   }
 
   /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
-  async bind(keyId: string, planId: string): Promise<KeySnapshot> {
-    const { repository, versions, clock } = this.#options;
+  async bind(keyId: string, planId: string, change: ChangeContext): Promise<KeySnapshot> {
+    const { repository, versions } = this.#options;
     await this.requireKey(keyId);
     if (!(await repository.planExists(planId))) {
       throw new PlanNotFound();
     }
     await versions.markStale([keyId]);
-    const snapshot = await repository.bind(keyId, planId, clock.nowMs());
+    const snapshot = await repository.bind(keyId, planId, change);
     if (snapshot === 'key_not_found') {
       throw new KeyNotFound();
     }
@@ -159,14 +168,14 @@ export class KeyService {
    * `KeyNotFound`, after it has made sure of the same: the key may have been deleted before by a call that failed half-way. Throws
    * `VersionMismatch` for a key that is in another state than expected.
    */
-  async remove(keyId: string, expects?: Precondition): Promise<void> {
+  async remove(keyId: string, change: ChangeContext): Promise<void> {
     const { repository, versions } = this.#options;
     if (!isKeyId(keyId)) {
       throw new KeyNotFound();
     }
     await versions.markStale([keyId]);
     const windowNames = await this.#windowNames(keyId);
-    const existed = await repository.delete(keyId, expects);
+    const existed = await repository.delete(keyId, change);
     await versions.retire(keyId, windowNames);
     if (!existed) {
       throw new KeyNotFound();

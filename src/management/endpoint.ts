@@ -1,4 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring';
+import type { Principal, RequiredScope } from '../admins/principal.ts';
+import type { ChangeContext } from '../audit/change-context.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import type { KeyService } from '../keys/key-service.ts';
@@ -6,7 +8,7 @@ import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import type { Precondition, RecordState } from '../platform/precondition.ts';
+import type { RecordState } from '../platform/precondition.ts';
 import type { UsageSeries } from '../usage/series/usage-series.ts';
 import type { UsageReader } from '../usage/usage.ts';
 import { entityTag } from './entity-tag.ts';
@@ -22,16 +24,17 @@ export interface ManagementServices {
   readonly log: Logger;
 }
 
-/** One request, already authenticated; its body has passed the endpoint's schema. */
+/** One request, already authenticated and allowed by its scopes; its body has passed the endpoint's schema. */
 export interface Call<Body> {
   /** The path's parameter, decoded, empty where the path has none. It may be any text: an id of the wrong form names nothing. */
   readonly id: string;
   readonly query: ParsedUrlQuery;
   readonly body: Body;
-  /** What the request demands of the record that it changes; undefined for a request without a precondition. */
-  readonly expects: Precondition | undefined;
   /** The one of these types that the Accept header prefers, the first where it has no preference; undefined when it wants none of them. */
   readonly prefers: (types: readonly string[]) => string | undefined;
+  readonly principal: Principal;
+  /** For every change that the request makes; holds what it demands of the record, too. */
+  readonly change: ChangeContext;
 }
 
 /** A response that is streamed text instead of JSON. */
@@ -79,6 +82,8 @@ export interface EndpointDefinition<Body> {
   /** Unique among all endpoints. */
   readonly operationId: string;
   readonly summary: string;
+  /** What the principal must be allowed. */
+  readonly scope: RequiredScope;
   readonly query?: Readonly<Record<string, FieldSchema>>;
   /** Missing: the endpoint reads no body. */
   readonly body?: BodySchema;

@@ -1,8 +1,10 @@
+import type { BlockList } from 'node:net';
 import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { TollgateError } from '../errors.ts';
+import { missingScope, type Principal, ROOT } from '../admins/principal.ts';
+import { MissingScope, TollgateError } from '../errors.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
@@ -10,14 +12,12 @@ import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import { RootTokens } from '../http/root-token.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
+import { changeOfRequest } from './change-of-request.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { rejectUnknownParameters } from './unknown-parameters.ts';
-
-/** The actor of a request with a root token. */
-const ROOT = 'root';
 
 /** What the management interface works with, and the tokens that open it. */
 export interface ManagementOptions extends ManagementServices {
@@ -25,6 +25,8 @@ export interface ManagementOptions extends ManagementServices {
   readonly rootTokens: readonly string[];
   /** Limits how often an address may fail to authenticate; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
+  /** Proxies whose word on a client's address counts. */
+  readonly trustedProxies: BlockList;
 }
 
 /**
@@ -34,6 +36,7 @@ export interface ManagementOptions extends ManagementServices {
 export function createManagementApp({
   rootTokens,
   failedCredentials,
+  trustedProxies,
   ...services
 }: ManagementOptions): Express {
   const app = express();
@@ -54,9 +57,10 @@ export function createManagementApp({
       const readBody = endpoint.body === undefined ? [] : [...jsonBody(), checkBody(compile(endpoint.body))];
       route[endpoint.method](
         noteOperation(endpoint),
+        requireScope(endpoint),
         checkQuery(endpoint),
         ...readBody,
-        respond(endpoint, services),
+        respond(endpoint, { services, trustedProxies }),
       );
     }
   }
@@ -95,7 +99,33 @@ function requireRootToken(
       const isGuess = error instanceof TollgateError && error.code === 'invalid_root_token';
       throw isGuess ? (failedCredentials?.errorFor(req, error) ?? error) : error;
     }
-    (res.locals as RequestNotes).actor = ROOT;
+    authenticated(res, ROOT);
+    next();
+  };
+}
+
+/** What is known of a request after its authentication, beside the notes for the log. */
+interface AuthenticatedLocals extends RequestNotes {
+  principal?: Principal;
+}
+
+function authenticated(res: Response, principal: Principal): void {
+  const locals = res.locals as AuthenticatedLocals;
+  locals.principal = principal;
+  locals.actor = principal.name;
+}
+
+/** Throws for a request that passed no authentication: a fault of ours must not open an endpoint. */
+function principalOf(res: Response): Principal {
+  const { principal } = res.locals as AuthenticatedLocals;
+  if (principal === undefined) throw new Error('The request was not authenticated.');
+  return principal;
+}
+
+function requireScope({ scope }: Endpoint): RequestHandler {
+  return (_req, res, next) => {
+    const missing = missingScope(principalOf(res), scope);
+    if (missing !== undefined) throw new MissingScope(missing);
     next();
   };
 }
@@ -122,14 +152,19 @@ function checkBody(check: CheckBody): RequestHandler {
   };
 }
 
-function respond(endpoint: Endpoint, services: ManagementServices): RequestHandler {
+function respond(
+  endpoint: Endpoint,
+  { services, trustedProxies }: { readonly services: ManagementServices; readonly trustedProxies: BlockList },
+): RequestHandler {
   return async (req, res) => {
     const [id = ''] = Object.values(req.params).flat();
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
     const log = services.log.child({ requestId, actor });
+    const principal = principalOf(res);
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
-    const call = { id, query: queryOf(req), body: req.body, expects, prefers };
+    const change = changeOfRequest(req, res, { principal, expects, clock: services.clock, trustedProxies });
+    const call = { id, query: queryOf(req), body: req.body, prefers, principal, change };
     const result = await endpoint.handle(call, { ...services, log });
     res.status(endpoint.status);
     if (endpoint.csv) res.vary('Accept');

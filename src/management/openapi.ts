@@ -1,3 +1,4 @@
+import { requiredScopes } from '../admins/principal.ts';
 import type { ErrorCode } from '../errors.ts';
 import { TollgateError } from '../errors.ts';
 import { errorResponse } from '../http/error-responses.ts';
@@ -16,12 +17,18 @@ export function openApiDocument(): object {
         'Every response carries "Cache-Control: no-store".',
     },
     servers: [{ url: '/' }],
-    security: [{ rootToken: [] }],
     paths: Object.fromEntries(
       [...Map.groupBy(ENDPOINTS, ({ path }) => path)].map(([path, endpoints]) => [path, pathItem(endpoints)]),
     ),
     components: {
-      securitySchemes: { rootToken: { type: 'http', scheme: 'bearer', description: 'The root token.' } },
+      securitySchemes: {
+        rootToken: { type: 'http', scheme: 'bearer', description: 'The root token, which has all scopes.' },
+        adminToken: {
+          type: 'http',
+          scheme: 'bearer',
+          description: 'An admin token with the scopes that the operation names.',
+        },
+      },
       schemas: { Error: ERROR_BODY },
     },
   };
@@ -33,6 +40,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'invalid_parameter',
   'missing_root_token',
   'invalid_root_token',
+  'missing_scope',
   'too_many_requests',
   'internal_error',
   'store_unavailable',
@@ -69,11 +77,12 @@ function pathItem(endpoints: readonly Endpoint[]): object {
 }
 
 function operation(endpoint: Endpoint): object {
-  const { operationId, summary, body, status, mayCreate, response, csv } = endpoint;
+  const { operationId, summary, scope, body, status, mayCreate, response, csv } = endpoint;
   const parameters = parametersOf(endpoint);
   return {
     operationId,
     summary,
+    security: [{ rootToken: [] }, { adminToken: requiredScopes(scope) }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(body === undefined ? {} : { requestBody: { required: true, content: json(body) } }),
     responses: {

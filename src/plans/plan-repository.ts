@@ -1,14 +1,14 @@
+import type { ChangeContext } from '../audit/change-context.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
-import type { Precondition } from '../platform/precondition.ts';
 import type { Plan, PlanTerms } from './plan.ts';
 
 /** The fields of a plan that an edit may change; a missing one stays as it is. */
 export type PlanChanges = Partial<PlanTerms>;
 
-/** Where plans are kept. Every method rejects with `StoreUnavailable` when the store does not respond. */
+/** Where plans are kept. Each change is in the audit log, in one transaction with its entry. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface PlanRepository {
   /** False when the id is taken: nothing was written. */
-  insert(plan: Plan): Promise<boolean>;
+  insert(plan: Plan, change: ChangeContext): Promise<boolean>;
   find(planId: string): Promise<Plan | undefined>;
   /** All plans, by id. */
   list(): Promise<readonly Plan[]>;
@@ -16,19 +16,14 @@ export interface PlanRepository {
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the plan is as the changes want it already. Undefined when there
    * is no such plan. Rejects with `VersionMismatch` for a plan that is in another state than expected.
    */
-  update(
-    planId: string,
-    changes: PlanChanges,
-    updatedAtMs: number,
-    expects?: Precondition,
-  ): Promise<Plan | undefined>;
+  update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined>;
   /**
    * Gives the number of keys that are bound to it when there are any: nothing is deleted then. The caller guards the default plan. Rejects
    * with `VersionMismatch` for a plan that is in another state than expected.
    */
   delete(
     planId: string,
-    expects?: Precondition,
+    change: ChangeContext,
   ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }>;
   /**
    * The keys that this plan applies to (bound to it, or without a plan while it is the default), with the version that their

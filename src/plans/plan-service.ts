@@ -1,7 +1,7 @@
+import type { ChangeContext } from '../audit/change-context.ts';
 import { PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
-import type { Clock } from '../platform/clock.ts';
-import { type Precondition, requireState } from '../platform/precondition.ts';
+import { requireState } from '../platform/precondition.ts';
 import { checkPlan } from './check-plan.ts';
 import { isPlanId, type Plan, type PlanTerms, SHIPPED_PLAN_ID } from './plan.ts';
 import type { PlanChanges, PlanRepository } from './plan-repository.ts';
@@ -10,7 +10,6 @@ import type { PlanChanges, PlanRepository } from './plan-repository.ts';
 export interface PlanServiceOptions {
   readonly repository: PlanRepository;
   readonly versions: RecordVersions;
-  readonly clock: Clock;
   /** The plan of keys without one; null = unlimited. */
   readonly defaultPlanId: string | null;
 }
@@ -33,9 +32,9 @@ export class PlanService {
   }
 
   /** Throws `PlanExists` when the id is taken, and `InvalidBody` when its parts contradict each other. */
-  async create(made: NewPlan): Promise<Plan> {
+  async create(made: NewPlan, change: ChangeContext): Promise<Plan> {
     checkPlan(made);
-    const plan = await this.#insert(made);
+    const plan = await this.#insert(made, change);
     if (plan === undefined) throw new PlanExists();
     return plan;
   }
@@ -46,15 +45,16 @@ export class PlanService {
    */
   async put(
     written: NewPlan,
-    expects: Precondition = () => true,
+    change: ChangeContext,
   ): Promise<{ readonly plan: Plan; readonly isNew: boolean }> {
     checkPlan(written);
     const { id, ...terms } = written;
-    const mayMake = expects(undefined);
+    const { expects } = change;
+    const mayMake = expects?.(undefined) ?? true;
     for (;;) {
-      const made = mayMake ? await this.#insert(written) : undefined;
+      const made = mayMake ? await this.#insert(written, change) : undefined;
       if (made !== undefined) return { plan: made, isNew: true };
-      const replaced = await this.#write(id, terms, expects);
+      const replaced = await this.#write(id, terms, change);
       if (replaced !== undefined) return { plan: replaced, isNew: false };
       // It is not there, or was deleted since.
       requireState(expects, undefined);
@@ -62,11 +62,10 @@ export class PlanService {
   }
 
   /** Undefined when the id is taken. */
-  async #insert(made: NewPlan): Promise<Plan | undefined> {
+  async #insert(made: NewPlan, change: ChangeContext): Promise<Plan | undefined> {
     const { id } = made;
-    const nowMs = this.#options.clock.nowMs();
-    const plan = { ...made, createdAtMs: nowMs, updatedAtMs: nowMs, version: 1 };
-    if (!(await this.#options.repository.insert(plan))) return undefined;
+    const plan = { ...made, createdAtMs: change.atMs, updatedAtMs: change.atMs, version: 1 };
+    if (!(await this.#options.repository.insert(plan, change))) return undefined;
     if (id === this.#options.defaultPlanId) {
       // Keys without a plan were rejected until now; some have a version from then.
       for await (const keys of this.#options.repository.keysUnder(id)) {
@@ -95,24 +94,24 @@ export class PlanService {
    * Throws `PlanNotFound`, `InvalidBody` when the parts of the changed plan contradict each other, and `VersionMismatch` for a plan that is
    * in another state than expected.
    */
-  async update(planId: string, changes: PlanChanges, expects?: Precondition): Promise<Plan> {
+  async update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan> {
     checkPlan({ ...(await this.get(planId)), ...changes });
-    const plan = await this.#write(planId, changes, expects);
+    const plan = await this.#write(planId, changes, change);
     if (plan === undefined) throw new PlanNotFound();
     return plan;
   }
 
   /** Undefined when there is no such plan. */
-  async #write(planId: string, changes: PlanChanges, expects?: Precondition): Promise<Plan | undefined> {
-    const { repository, versions, clock } = this.#options;
+  async #write(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
+    const { repository, versions } = this.#options;
     // Checked here as well, so that a change that is not made does not make the copies of a hundred thousand keys stale.
     const present = await repository.find(planId);
     if (present === undefined) return undefined;
-    requireState(expects, present);
+    requireState(change.expects, present);
     for await (const keys of repository.keysUnder(planId)) {
       await versions.markStale(keys.map(({ keyId }) => keyId));
     }
-    const plan = await repository.update(planId, changes, clock.nowMs(), expects);
+    const plan = await repository.update(planId, changes, change);
     if (plan === undefined) return undefined;
     // Read again after the write: these are the new versions, and keys that came under the plan meanwhile are among them.
     for await (const keys of repository.keysUnder(planId)) {
@@ -125,13 +124,13 @@ export class PlanService {
    * Throws `PlanNotFound`, `PlanInUse` when a key is bound to it, `PlanIsDefault`, whichever plan the settings name, or `VersionMismatch` for
    * a plan that is in another state than expected.
    */
-  async remove(planId: string, expects?: Precondition): Promise<void> {
+  async remove(planId: string, change: ChangeContext): Promise<void> {
     const { repository, defaultPlanId } = this.#options;
     await this.get(planId);
     // The shipped one stays while another default is set: a restart without the setting needs it.
     if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
     // No version changes: a plan that can be deleted is in no key's snapshot.
-    const outcome = await repository.delete(planId, expects);
+    const outcome = await repository.delete(planId, change);
     if (outcome === 'not_found') throw new PlanNotFound();
     if (outcome !== 'deleted') throw new PlanInUse(planId, outcome.boundKeys);
   }

@@ -1,5 +1,5 @@
 /** Paths that belong to the management interface: they and all below them are never proxied. */
-const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys'] as const;
+const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys', '/tollgate'] as const;
 
 /** Whether `path` (no query) is reserved: equal to a prefix or below it, literally and with case. */
 export function isReserved(path: string): boolean {

@@ -2,7 +2,7 @@ import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import { MIGRATIONS } from '../support/records.ts';
-import { sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { findPostgres } from '../support/test-stores.ts';
 
@@ -44,7 +44,7 @@ async function makeKeys({ keys, plans }: Records): Promise<readonly string[]> {
   const planIds: string[] = [];
   for (let plan = 0; plan < PLANS; plan += 1) {
     const made = samplePlan();
-    await plans.insert(made);
+    await plans.insert(made, sampleChange());
     planIds.push(made.id);
   }
   const ids: string[] = [];
@@ -52,7 +52,7 @@ async function makeKeys({ keys, plans }: Records): Promise<readonly string[]> {
     const made = Array.from({ length: BATCH }, (_, index) =>
       sampleKey({ planId: planIds[index % PLANS] ?? null }),
     );
-    await Promise.all(made.map((key) => keys.insert(key)));
+    await Promise.all(made.map((key) => keys.insert(key, sampleChange())));
     ids.push(...made.map(({ id }) => id));
   }
   return ids;

@@ -14,7 +14,7 @@ import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { MIGRATIONS } from '../support/records.ts';
-import { sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { findPostgres, findRedis } from '../support/test-stores.ts';
 
@@ -85,7 +85,7 @@ try {
   await records.migrate();
   const keys = Array.from({ length: KEYS }, () => sampleKey());
   for (let start = 0; start < KEYS; start += 100) {
-    await Promise.all(keys.slice(start, start + 100).map((key) => records.keys.insert(key)));
+    await Promise.all(keys.slice(start, start + 100).map((key) => records.keys.insert(key, sampleChange())));
   }
   const keyIds = keys.map(({ id }) => id);
   await measure(keyIds);

@@ -4,7 +4,7 @@ import type { KeyChanges, KeyFilter, NewConsumerKey, UpdatedKey } from '../../sr
 import { limitsOfPlan } from '../../src/plans/limits-of-plan.ts';
 import { PostgresKeyRepository } from '../../src/storage/postgres/postgres-key-repository.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 
@@ -20,19 +20,19 @@ describe.each([
 
   async function inserted(fields: Partial<NewConsumerKey> = {}): Promise<NewConsumerKey> {
     const key = sampleKey(fields);
-    await store.records.keys.insert(key);
+    await store.records.keys.insert(key, sampleChange());
     return key;
   }
 
   async function updated(id: string, changes: KeyChanges, updatedAtMs: number): Promise<UpdatedKey> {
-    const key = await store.records.keys.update(id, changes, updatedAtMs);
+    const key = await store.records.keys.update(id, changes, sampleChange({ atMs: updatedAtMs }));
     if (typeof key === 'string') throw new Error(key);
     return key;
   }
 
   async function insertedPlan(fields = {}) {
     const plan = samplePlan(fields);
-    expect(await store.records.plans.insert(plan)).toBe(true);
+    expect(await store.records.plans.insert(plan, sampleChange())).toBe(true);
     return plan;
   }
 
@@ -62,15 +62,15 @@ describe.each([
     const untilMs = Date.UTC(2100, 0);
     const overrides = { main: { limit: 500, untilMs }, burst: { limit: 50, untilMs: null } };
     const [raised, plain] = [sampleKey({ planId: plan.id, overrides }), sampleKey({ planId: plan.id })];
-    await store.records.keys.insert(raised);
-    await store.records.keys.insert(plain);
+    await store.records.keys.insert(raised, sampleChange());
+    await store.records.keys.insert(plain, sampleChange());
     const limitsOf = async (id: string) => (await store.records.keys.findSnapshotById(id))?.plan?.limits.all;
     expect(await limitsOf(raised.id)).toMatchObject([
       { id: 'main', limit: 500, baseLimit: 100, endsAtMs: untilMs },
       { id: 'burst', limit: 50, baseLimit: 5, endsAtMs: null },
     ]);
     expect(await limitsOf(plain.id)).toMatchObject([{ limit: 100 }, { limit: 5 }]);
-    await store.records.keys.update(raised.id, { overrides: {} }, LATER_MS);
+    await store.records.keys.update(raised.id, { overrides: {} }, sampleChange({ atMs: LATER_MS }));
     expect(await limitsOf(raised.id)).toMatchObject([{ limit: 100 }, { limit: 5 }]);
     expect((await store.records.keys.find(raised.id))?.key.overrides).toEqual({});
   });
@@ -85,7 +85,7 @@ describe.each([
       await inserted(),
     ];
     const plan = await insertedPlan();
-    await keys.bind(replanned.id, plan.id, LATER_MS);
+    await keys.bind(replanned.id, plan.id, sampleChange({ atMs: LATER_MS }));
     const copies = await Promise.all(
       [current, disabled, replanned, gone, unplanned].map(async ({ id }) => {
         const { version = '' } = (await keys.findSnapshotById(id)) ?? {};
@@ -93,9 +93,9 @@ describe.each([
       }),
     );
     expect(await keys.findOutdated(copies)).toEqual([]);
-    await keys.update(disabled.id, { enabled: false }, LATER_MS);
-    await plans.update(plan.id, { limit: 7 }, LATER_MS);
-    await keys.delete(gone.id);
+    await keys.update(disabled.id, { enabled: false }, sampleChange({ atMs: LATER_MS }));
+    await plans.update(plan.id, { limit: 7 }, sampleChange({ atMs: LATER_MS }));
+    await keys.delete(gone.id, sampleChange());
     const outdated = await keys.findOutdated(copies);
     expect(outdated).toHaveLength(3);
     expect(new Set(outdated)).toEqual(
@@ -147,7 +147,7 @@ describe.each([
 
   it('rejects a second key with the same look-up value', async () => {
     const { lookup } = await inserted();
-    await expect(store.records.keys.insert(sampleKey({ lookup }))).rejects.toThrow('unique');
+    await expect(store.records.keys.insert(sampleKey({ lookup }), sampleChange())).rejects.toThrow('unique');
   });
 
   it('changes only the fields that an edit names, and raises the version', async () => {
@@ -169,7 +169,7 @@ describe.each([
   it('binds a plan, which then applies instead of the default', async () => {
     const { id } = await inserted();
     const plan = await insertedPlan({ limit: 999_999_999_999_999, period: 'P1M' });
-    const snapshot = await store.records.keys.bind(id, plan.id, LATER_MS);
+    const snapshot = await store.records.keys.bind(id, plan.id, sampleChange({ atMs: LATER_MS }));
     expect(snapshot).toMatchObject({
       version: '2.1',
       plan: {
@@ -188,9 +188,15 @@ describe.each([
   it('says which of key and plan is missing when it can not bind, and changes nothing', async () => {
     const { id } = await inserted();
     const plan = await insertedPlan();
-    expect(await store.records.keys.bind('key_none', plan.id, LATER_MS)).toBe('key_not_found');
-    expect(await store.records.keys.bind('key_none', 'none', LATER_MS)).toBe('key_not_found');
-    expect(await store.records.keys.bind(id, 'none', LATER_MS)).toBe('plan_not_found');
+    expect(await store.records.keys.bind('key_none', plan.id, sampleChange({ atMs: LATER_MS }))).toBe(
+      'key_not_found',
+    );
+    expect(await store.records.keys.bind('key_none', 'none', sampleChange({ atMs: LATER_MS }))).toBe(
+      'key_not_found',
+    );
+    expect(await store.records.keys.bind(id, 'none', sampleChange({ atMs: LATER_MS }))).toBe(
+      'plan_not_found',
+    );
     expect((await store.records.keys.find(id))?.snapshot.version).toBe('1.1');
   });
 
@@ -203,12 +209,14 @@ describe.each([
 
   it('deletes a key once', async () => {
     const { id, lookup } = await inserted();
-    expect(await store.records.keys.delete(id)).toBe(true);
-    expect(await store.records.keys.delete(id)).toBe(false);
+    expect(await store.records.keys.delete(id, sampleChange())).toBe(true);
+    expect(await store.records.keys.delete(id, sampleChange())).toBe(false);
     expect(await store.records.keys.find(id)).toBeUndefined();
     expect(await store.records.keys.findSnapshotById(id)).toBeUndefined();
     expect(await store.records.keys.findSnapshotsByLookup([lookup])).toEqual([]);
-    expect(await store.records.keys.update(id, { name: 'gone' }, LATER_MS)).toBe('key_not_found');
+    expect(await store.records.keys.update(id, { name: 'gone' }, sampleChange({ atMs: LATER_MS }))).toBe(
+      'key_not_found',
+    );
   });
 
   it('leaves a key alone that is as the edit wants it already', async () => {
@@ -237,9 +245,13 @@ describe.each([
     expect((await store.records.keys.findSnapshotById(id))?.plan?.id).toBe(plan.id);
     const cleared = { planId: null, externalId: null, metadata: null, tags: [] };
     expect((await updated(id, cleared, LATER_MS)).key).toMatchObject(cleared);
-    expect(await store.records.keys.update(id, { planId: 'none' }, LATER_MS)).toBe('plan_not_found');
+    expect(await store.records.keys.update(id, { planId: 'none' }, sampleChange({ atMs: LATER_MS }))).toBe(
+      'plan_not_found',
+    );
     const many = Array.from({ length: 21 }, (_, n) => `t${n}`);
-    expect(await store.records.keys.update(id, { addTags: many }, LATER_MS)).toBe('too_many_tags');
+    expect(await store.records.keys.update(id, { addTags: many }, sampleChange({ atMs: LATER_MS }))).toBe(
+      'too_many_tags',
+    );
   });
 
   it('gives a key the addresses from which it may be used, until they are removed', async () => {
@@ -273,10 +285,12 @@ describe.each([
 
   it('raises the version by one for each of many changes at the same time', async () => {
     const { id } = await inserted();
-    const plan = await insertedPlan();
+    const plans = await Promise.all(Array.from({ length: 5 }, () => insertedPlan()));
     await Promise.all([
-      ...Array.from({ length: 5 }, (_, n) => store.records.keys.update(id, { name: `busy ${n}` }, LATER_MS)),
-      ...Array.from({ length: 5 }, () => store.records.keys.bind(id, plan.id, LATER_MS)),
+      ...Array.from({ length: 5 }, (_, n) =>
+        store.records.keys.update(id, { name: `busy ${n}` }, sampleChange({ atMs: LATER_MS })),
+      ),
+      ...plans.map((plan) => store.records.keys.bind(id, plan.id, sampleChange({ atMs: LATER_MS }))),
     ]);
     expect((await store.records.keys.findSnapshotById(id))?.version).toBe('11.1');
   });
@@ -306,14 +320,16 @@ describe.each([
   it('changes, binds and deletes a key whose default plan does not exist', async () => {
     const { id } = await inserted();
     const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
-    expect(await keys.update(id, { name: 'renamed' }, LATER_MS)).toMatchObject({
+    expect(await keys.update(id, { name: 'renamed' }, sampleChange({ atMs: LATER_MS }))).toMatchObject({
       key: { name: 'renamed', planId: null },
       version: '2.0',
     });
-    expect(await keys.bind(id, 'none', LATER_MS)).toBe('plan_not_found');
-    expect(await keys.bind(id, 'default', LATER_MS)).toMatchObject({ plan: { id: 'default' } });
+    expect(await keys.bind(id, 'none', sampleChange({ atMs: LATER_MS }))).toBe('plan_not_found');
+    expect(await keys.bind(id, 'default', sampleChange({ atMs: LATER_MS }))).toMatchObject({
+      plan: { id: 'default' },
+    });
     const other = await inserted();
-    expect(await keys.delete(other.id)).toBe(true);
+    expect(await keys.delete(other.id, sampleChange())).toBe(true);
   });
 
   it('has every key after the store was closed and opened again', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RecordVersion } from '../../src/limiter/record-versions.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 
@@ -44,20 +44,20 @@ describe.each([
       period: ' 15 MINUTES',
       description: '',
     });
-    expect(await store.records.plans.insert(plan)).toBe(true);
+    expect(await store.records.plans.insert(plan, sampleChange())).toBe(true);
     expect(await store.records.plans.find(plan.id)).toEqual(plan);
   });
 
   it('does not overwrite a plan whose id is taken', async () => {
     const plan = samplePlan();
-    await store.records.plans.insert(plan);
-    expect(await store.records.plans.insert({ ...plan, limit: 99 })).toBe(false);
+    await store.records.plans.insert(plan, sampleChange());
+    expect(await store.records.plans.insert({ ...plan, limit: 99 }, sampleChange())).toBe(false);
     expect(await store.records.plans.find(plan.id)).toEqual(plan);
   });
 
   it('lists all plans by id', async () => {
-    await store.records.plans.insert(samplePlan({ id: 'a-lower' }));
-    await store.records.plans.insert(samplePlan({ id: 'Z-upper' }));
+    await store.records.plans.insert(samplePlan({ id: 'a-lower' }), sampleChange());
+    await store.records.plans.insert(samplePlan({ id: 'Z-upper' }), sampleChange());
     const ids = (await store.records.plans.list()).map(({ id }) => id);
     expect(ids).toEqual(expect.arrayContaining(['Z-upper', 'a-lower', 'default']));
     expect(ids).toEqual(ids.toSorted());
@@ -65,35 +65,43 @@ describe.each([
 
   it('changes only the fields that an edit names, and raises the version', async () => {
     const plan = samplePlan();
-    await store.records.plans.insert(plan);
-    expect(await store.records.plans.update(plan.id, { limit: 7 }, LATER_MS)).toEqual({
-      ...plan,
-      limit: 7,
-      updatedAtMs: LATER_MS,
-      version: 2,
-    });
-    await store.records.plans.update(plan.id, { period: 'day', description: 'x' }, LATER_MS);
+    await store.records.plans.insert(plan, sampleChange());
+    expect(await store.records.plans.update(plan.id, { limit: 7 }, sampleChange({ atMs: LATER_MS }))).toEqual(
+      {
+        ...plan,
+        limit: 7,
+        updatedAtMs: LATER_MS,
+        version: 2,
+      },
+    );
+    await store.records.plans.update(
+      plan.id,
+      { period: 'day', description: 'x' },
+      sampleChange({ atMs: LATER_MS }),
+    );
     expect(await store.records.plans.find(plan.id)).toMatchObject({ limit: 7, period: 'day', version: 3 });
-    expect(await store.records.plans.update('none', { limit: 7 }, LATER_MS)).toBeUndefined();
+    expect(
+      await store.records.plans.update('none', { limit: 7 }, sampleChange({ atMs: LATER_MS })),
+    ).toBeUndefined();
   });
 
   it('deletes a plan that no key uses, and none that a key uses', async () => {
     const plan = samplePlan();
-    await store.records.plans.insert(plan);
+    await store.records.plans.insert(plan, sampleChange());
     const key = sampleKey({ planId: plan.id });
-    await store.records.keys.insert(key);
-    expect(await store.records.plans.delete(plan.id)).toEqual({ boundKeys: 1 });
-    await store.records.keys.delete(key.id);
-    expect(await store.records.plans.delete(plan.id)).toBe('deleted');
-    expect(await store.records.plans.delete(plan.id)).toBe('not_found');
+    await store.records.keys.insert(key, sampleChange());
+    expect(await store.records.plans.delete(plan.id, sampleChange())).toEqual({ boundKeys: 1 });
+    await store.records.keys.delete(key.id, sampleChange());
+    expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('deleted');
+    expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('not_found');
   });
 
   it('names every key under a plan once, in batches of at most 1000, with its version', async () => {
     const plan = samplePlan();
-    await store.records.plans.insert(plan);
+    await store.records.plans.insert(plan, sampleChange());
     const keys = Array.from({ length: 1001 }, () => sampleKey({ planId: plan.id }));
-    await Promise.all(keys.map((key) => store.records.keys.insert(key)));
-    await store.records.plans.update(plan.id, { limit: 5 }, LATER_MS);
+    await Promise.all(keys.map((key) => store.records.keys.insert(key, sampleChange())));
+    await store.records.plans.update(plan.id, { limit: 5 }, sampleChange({ atMs: LATER_MS }));
     const batches = await batchesUnder(plan.id);
     expect(batches.map((batch) => batch.length)).toEqual([1000, 1]);
     expect(batches.flat().map(({ keyId }) => keyId)).toEqual(keys.map(({ id }) => id).toSorted());
@@ -102,13 +110,13 @@ describe.each([
 
   it('counts keys without a plan under the default plan, and under no other', async () => {
     const plan = samplePlan();
-    await store.records.plans.insert(plan);
+    await store.records.plans.insert(plan, sampleChange());
     const [free, bound, explicit] = [
       sampleKey(),
       sampleKey({ planId: plan.id }),
       sampleKey({ planId: 'default' }),
     ];
-    await Promise.all([free, bound, explicit].map((key) => store.records.keys.insert(key)));
+    await Promise.all([free, bound, explicit].map((key) => store.records.keys.insert(key, sampleChange())));
     expect(await versionsUnder(plan.id)).toEqual({ [bound.id]: '1.1' });
     const underDefault = await versionsUnder('default');
     expect(underDefault).toMatchObject({ [free.id]: '1.1', [explicit.id]: '1.1' });
@@ -120,11 +128,11 @@ describe.each([
     for (let round = 0; round < 10; round += 1) {
       const plan = samplePlan();
       const key = sampleKey();
-      await store.records.plans.insert(plan);
-      await store.records.keys.insert(key);
+      await store.records.plans.insert(plan, sampleChange());
+      await store.records.keys.insert(key, sampleChange());
       const [bound, deleted] = await Promise.all([
-        store.records.keys.bind(key.id, plan.id, LATER_MS),
-        store.records.plans.delete(plan.id),
+        store.records.keys.bind(key.id, plan.id, sampleChange({ atMs: LATER_MS })),
+        store.records.plans.delete(plan.id, sampleChange()),
       ]);
       expect(deleted).toEqual(bound === 'plan_not_found' ? 'deleted' : { boundKeys: 1 });
     }

@@ -6,7 +6,7 @@ import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts'
 import { OTHER } from '../../src/usage/usage-names.ts';
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-usage.ts';
 
 const APPLIED = { kind: 'applied', requestsDropped: 0 };
@@ -27,7 +27,7 @@ describe.each([
 
   async function newKey(): Promise<string> {
     const key = sampleKey();
-    await store.records.keys.insert(key);
+    await store.records.keys.insert(key, sampleChange());
     return key.id;
   }
 
@@ -200,7 +200,7 @@ describe.each([
   it('drops what belongs to keys that do not exist or were deleted, and takes the rest', async () => {
     const [keyId, deleted] = [await newKey(), await newKey()];
     await history.apply(batchOf(sliceOf(deleted, { times: 5 })));
-    await store.records.keys.delete(deleted);
+    await store.records.keys.delete(deleted, sampleChange());
     const slices = [deleted, 'key_never_was', keyId].map((id) => sliceOf(id, { times: 2 }));
     expect(await history.apply(batchOf(...slices))).toEqual({ kind: 'applied', requestsDropped: 4 });
     expect(requestsOf(await history.read(deleted))).toEqual([0, 0, 0]);
@@ -216,7 +216,7 @@ describe.each([
   it('keeps the hours and days of a deleted key', async () => {
     const keyId = await newKey();
     await history.apply(batchOf(sliceOf(keyId, { times: 5 })));
-    await store.records.keys.delete(keyId);
+    await store.records.keys.delete(keyId, sampleChange());
     expect(await sumOf('usage_hours', keyId)).toBe(5);
     expect(await sumOf('usage_endpoint_days', keyId)).toBe(5);
     expect(await sumOf('usage_customer_days', keyId)).toBe(5);
@@ -227,7 +227,7 @@ describe.each([
     const { db } = own.records;
     const months = new PostgresUsageHistory(db);
     const at = (text: string) => Date.parse(text);
-    await own.records.keys.insert({ ...sampleKey(), id: 'key_of_months' });
+    await own.records.keys.insert({ ...sampleKey(), id: 'key_of_months' }, sampleChange());
     const pruneAt = (now: string, since: string) =>
       months.prune({ nowMs: at(now), hoursSinceMs: at(since), daysSinceMs: at(since) });
     await pruneAt('2026-01-15T00:00:00Z', '2025-10-15T00:00:00Z');

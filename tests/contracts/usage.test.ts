@@ -7,7 +7,7 @@ import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from '../usage/support/expected-usage.ts';
@@ -75,7 +75,7 @@ describe.each([
 
   async function newKey(): Promise<string> {
     const key = sampleKey();
-    await stores.records.records.keys.insert(key);
+    await stores.records.records.keys.insert(key, sampleChange());
     return key.id;
   }
 
@@ -114,7 +114,7 @@ describe.each([
     const usage = usageEvery(60_000);
     for (const request of mix(0, 100, [keyId])) usage.recorder.record(request);
     await usage.stop(5000);
-    await stores.records.records.keys.delete(keyId);
+    await stores.records.records.keys.delete(keyId, sampleChange());
     const after = usageEvery(5);
     for (const request of mix(0, 100, [keyId])) after.recorder.record(request);
     after.start();
@@ -125,7 +125,7 @@ describe.each([
 
   it('drops at the flush what was recorded for a key that is gone, without holding up others', async () => {
     const [keyId, gone] = [await newKey(), await newKey()];
-    await stores.records.records.keys.delete(gone);
+    await stores.records.records.keys.delete(gone, sampleChange());
     const usage = usageEvery(5);
     for (const request of mix(0, 100, [keyId, gone])) usage.recorder.record(request);
     usage.start();

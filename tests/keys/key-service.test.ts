@@ -8,7 +8,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { samplePlan } from '../support/sample-records.ts';
+import { sampleChange, samplePlan } from '../support/sample-records.ts';
 
 const START_MS = Date.UTC(2025, 0, 1);
 const vault = new SecretVault([Buffer.alloc(32, 1)], systemRandom);
@@ -27,6 +27,8 @@ describe('the service of keys', () => {
     clock = new ManualClock(START_MS);
   });
 
+  const now = () => sampleChange({ atMs: clock.nowMs() });
+
   function service(reveal: 'always' | 'once' = 'always'): KeyService {
     return new KeyService({
       repository: store.records.keys,
@@ -44,7 +46,7 @@ describe('the service of keys', () => {
   }
 
   it('makes a key whose secret finds it and whose detail shows it', async () => {
-    const { key, secret } = await service().create({ name: 'first' });
+    const { key, secret } = await service().create({ name: 'first' }, now());
     expect(key).toEqual({
       id: expect.stringMatching(/^key_[0-9A-Z]{26}$/),
       name: 'first',
@@ -67,17 +69,17 @@ describe('the service of keys', () => {
   });
 
   it('keeps an expiry that is given', async () => {
-    const { key } = await service().create({ name: 'short', expiresAtMs: START_MS + 1000 });
+    const { key } = await service().create({ name: 'short', expiresAtMs: START_MS + 1000 }, now());
     expect((await service().detail(key.id)).snapshot.expiresAtMs).toBe(START_MS + 1000);
   });
 
   it('shows asterisks after creation and stores no sealed form with SECRET_REVEAL=once', async () => {
-    const { key, secret } = await service('once').create({ name: 'once' });
+    const { key, secret } = await service('once').create({ name: 'once' }, now());
     expect(secret).toMatch(/^tg_\w{36}$/);
     expect((await service('once').detail(key.id)).secret).toBe(`tg_${'*'.repeat(36)}`);
     expect((await service('always').detail(key.id)).secret).toBe(`tg_${'*'.repeat(36)}`);
     expect((await store.records.keys.find(key.id))?.sealedSecret).toBeNull();
-    const older = await service('always').create({ name: 'made before' });
+    const older = await service('always').create({ name: 'made before' }, now());
     expect((await service('once').detail(older.key.id)).secret).toBe(`tg_${'*'.repeat(36)}`);
   });
 
@@ -88,7 +90,7 @@ describe('the service of keys', () => {
     const ids: string[] = [];
     for (const move of [0, 0, 5, -10, 0]) {
       clock.advance(move);
-      ids.unshift((await keys.create({ name: 'one of many' })).key.id);
+      ids.unshift((await keys.create({ name: 'one of many' }, now())).key.id);
     }
     const first = await keys.list({ limit: 3 });
     const second = await keys.list({ limit: 2, cursor: first.nextCursor ?? '' });
@@ -110,10 +112,10 @@ describe('the service of keys', () => {
   });
 
   it('announces a change before it writes and settles it after', async () => {
-    const { key } = await service().create({ name: 'old name' });
+    const { key } = await service().create({ name: 'old name' }, now());
     versions.look = () => storedVersion(key.id);
     clock.advance(1000);
-    const updated = await service().update(key.id, { name: 'new name', enabled: false });
+    const updated = await service().update(key.id, { name: 'new name', enabled: false }, now());
     expect(updated).toEqual({
       ...key,
       name: 'new name',
@@ -128,11 +130,14 @@ describe('the service of keys', () => {
   });
 
   it('announces a binding before it writes and settles it after', async () => {
-    const { key } = await service().create({ name: 'bound' });
+    const { key } = await service().create({ name: 'bound' }, now());
     const plan = samplePlan();
-    await store.records.plans.insert(plan);
+    await store.records.plans.insert(plan, now());
     versions.look = () => storedVersion(key.id);
-    expect(await service().bind(key.id, plan.id)).toMatchObject({ keyId: key.id, plan: { id: plan.id } });
+    expect(await service().bind(key.id, plan.id, now())).toMatchObject({
+      keyId: key.id,
+      plan: { id: plan.id },
+    });
     expect(versions.steps).toEqual([
       { step: 'markStale', keys: [key.id], stored: '1.1' },
       { step: 'publishVersion', keys: [key.id], versions: ['2.1'], stored: '2.1' },
@@ -140,33 +145,33 @@ describe('the service of keys', () => {
   });
 
   it('announces a deletion, deletes, retires, and erases the usage, in this order', async () => {
-    const { key, secret } = await service().create({ name: 'gone soon' });
+    const { key, secret } = await service().create({ name: 'gone soon' }, now());
     versions.look = () => storedVersion(key.id);
-    await service().remove(key.id);
+    await service().remove(key.id, now());
     expect(versions.steps).toEqual([
       { step: 'markStale', keys: [key.id], stored: '1.1' },
       { step: 'retire', keys: [key.id], windowNames: ['main:3600000'], stored: undefined },
     ]);
     expect(await store.records.keys.findSnapshotsByLookup(vault.lookups(secret))).toEqual([]);
-    await expect(service().remove(key.id)).rejects.toThrow(KeyNotFound);
+    await expect(service().remove(key.id, now())).rejects.toThrow(KeyNotFound);
   });
 
   it('completes a deletion that failed after the row was gone, and says that there is no such key', async () => {
-    const { key } = await service().create({ name: 'half gone' });
+    const { key } = await service().create({ name: 'half gone' }, now());
     versions.failing = { step: 'retire', error: new StoreUnavailable('redis', undefined) };
-    await expect(service().remove(key.id)).rejects.toThrow(StoreUnavailable);
+    await expect(service().remove(key.id, now())).rejects.toThrow(StoreUnavailable);
     versions.failing = undefined;
     versions.steps.length = 0;
-    await expect(service().remove(key.id)).rejects.toThrow(KeyNotFound);
+    await expect(service().remove(key.id, now())).rejects.toThrow(KeyNotFound);
     expect(versions.steps.map(({ step }) => step)).toEqual(['markStale', 'retire']);
   });
 
   it('writes nothing when the change can not be announced', async () => {
-    const { key } = await service().create({ name: 'unchanged' });
+    const { key } = await service().create({ name: 'unchanged' }, now());
     versions.failing = { step: 'markStale', error: new StoreUnavailable('redis', undefined) };
-    await expect(service().update(key.id, { enabled: false })).rejects.toThrow(StoreUnavailable);
-    await expect(service().bind(key.id, 'default')).rejects.toThrow(StoreUnavailable);
-    await expect(service().remove(key.id)).rejects.toThrow(StoreUnavailable);
+    await expect(service().update(key.id, { enabled: false }, now())).rejects.toThrow(StoreUnavailable);
+    await expect(service().bind(key.id, 'default', now())).rejects.toThrow(StoreUnavailable);
+    await expect(service().remove(key.id, now())).rejects.toThrow(StoreUnavailable);
     expect(await storedVersion(key.id)).toBe('1.1');
   });
 
@@ -174,22 +179,22 @@ describe('the service of keys', () => {
     'knows no key "%s", and announces no change of it',
     async (keyId) => {
       await expect(service().detail(keyId)).rejects.toThrow(KeyNotFound);
-      await expect(service().update(keyId, { enabled: false })).rejects.toThrow(KeyNotFound);
-      await expect(service().bind(keyId, 'default')).rejects.toThrow(KeyNotFound);
+      await expect(service().update(keyId, { enabled: false }, now())).rejects.toThrow(KeyNotFound);
+      await expect(service().bind(keyId, 'default', now())).rejects.toThrow(KeyNotFound);
       expect(versions.steps).toEqual([]);
-      await expect(service().remove(keyId)).rejects.toThrow(KeyNotFound);
+      await expect(service().remove(keyId, now())).rejects.toThrow(KeyNotFound);
     },
   );
 
   it('binds no plan that does not exist, and announces nothing for it', async () => {
-    const { key } = await service().create({ name: 'steady' });
-    await expect(service().bind(key.id, 'none')).rejects.toThrow(PlanNotFound);
+    const { key } = await service().create({ name: 'steady' }, now());
+    await expect(service().bind(key.id, 'none', now())).rejects.toThrow(PlanNotFound);
     expect(versions.steps).toEqual([]);
   });
 
   it('leaves nothing in the database that shows a secret', async () => {
-    const made = await service().create({ name: 'private' });
-    const revealedOnce = await service('once').create({ name: 'private too' });
+    const made = await service().create({ name: 'private' }, now());
+    const revealedOnce = await service('once').create({ name: 'private too' }, now());
     const { rows } = await sql<{ row: string }>`
       select consumer_keys::text || encode(sealed_secret, 'escape') || encode(lookup, 'escape') as row from consumer_keys
       union all select consumer_keys::text from consumer_keys

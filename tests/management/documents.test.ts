@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
+import { AUDIT_ACTIONS } from '../../src/audit/audit-entry.ts';
 import { ERROR_CODES, TollgateError } from '../../src/errors.ts';
 import { errorResponse } from '../../src/http/error-responses.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
@@ -33,6 +34,10 @@ describe('docs/openapi.json', () => {
 });
 
 describe('docs/api.md', () => {
+  it.each(AUDIT_ACTIONS)('lists the audited action %s', (action) => {
+    expect(guide).toContain(`| \`${action}\` | `);
+  });
+
   it.each(ERROR_CODES)('lists the code %s with its status', (code) => {
     const { status } = errorResponse(new TollgateError(code, ''));
     expect(guide).toContain(`| \`${code}\` | ${status} |`);

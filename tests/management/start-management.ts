@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import type { RequestListener } from 'node:http';
+import { BlockList } from 'node:net';
 import { expect } from '@jest/globals';
-import type { Express } from 'express';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
+import { RequestIds } from '../../src/http/request-id.ts';
+import { withRequestId } from '../../src/http/with-request-id.ts';
 import { KeyService } from '../../src/keys/key-service.ts';
 import { SecretVault } from '../../src/keys/secret-vault.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
@@ -30,7 +33,7 @@ type Method = 'get' | 'post' | 'patch' | 'delete' | 'put' | 'head' | 'options';
 
 /** The management interface over real services: Postgres, and limits in the process. */
 export interface TestManagement {
-  readonly app: Express;
+  readonly app: RequestListener;
   /** A request with the root token; `body` is sent as JSON. */
   send(method: Method, path: string, body?: object): Test;
   /** A request with nothing added. */
@@ -69,7 +72,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
 
-  const app = createManagementApp({
+  const management = createManagementApp({
     keys: new KeyService({
       repository: records.keys,
       versions,
@@ -79,7 +82,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       keyPrefix: 'tg',
       reveal,
     }),
-    plans: new PlanService({ repository: records.plans, versions, clock, defaultPlanId }),
+    plans: new PlanService({ repository: records.plans, versions, defaultPlanId }),
     counters: replacements.counters ?? new InProcessWindowCounters(table, clock),
     usage: replacements.usage ?? { read: async (keyId) => usages.get(keyId) ?? UNUSED },
     series: new UsageSeries({
@@ -89,8 +92,15 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       pending: { read: async () => [], oldestAtMs: async () => undefined },
     }),
     rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
+    trustedProxies: new BlockList(),
     clock,
     log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+  });
+
+  const app = withRequestId(management, {
+    requestIds: new RequestIds(systemRandom, () => false),
+    clock,
+    onServed: () => {},
   });
 
   const bare = (method: Method, path: string) => supertest(app)[method](path);

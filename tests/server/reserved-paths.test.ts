@@ -8,6 +8,8 @@ describe('isReserved', () => {
     '/consumer-api-key/create',
     '/rate-limit/x/y',
     '/api-keys',
+    '/tollgate',
+    '/tollgate/whoami',
   ])('reserves %s', (path) => {
     expect(isReserved(path)).toBe(true);
   });
@@ -16,6 +18,7 @@ describe('isReserved', () => {
     '/',
     '/v1/rate-limit',
     '/rate-limits',
+    '/tollgates',
     '/Rate-Limit',
     '/api-keysx/y',
     '//api-keys',

@@ -5,7 +5,7 @@ import { openRecords, type Records } from '../../src/storage/postgres/open-recor
 import { freePort } from '../support/free-port.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { MIGRATIONS } from '../support/records.ts';
-import { sampleKey } from '../support/sample-records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
 
 function open(url: string, idleErrors: Error[] = []): Records {
@@ -30,14 +30,14 @@ describe('the record store, when Postgres goes away', () => {
     const records = open(server.url, idleErrors);
     await records.migrate();
     const key = sampleKey();
-    await records.keys.insert(key);
+    await records.keys.insert(key, sampleChange());
 
     await server.halt();
     await until(() => idleErrors.length > 0);
     for (const call of [
       () => records.ping(),
       () => records.keys.findSnapshotById(key.id),
-      () => records.keys.bind(key.id, 'default', 0),
+      () => records.keys.bind(key.id, 'default', sampleChange({ atMs: 0 })),
       () => records.plans.list(),
       () => records.migrate(),
       () => records.pendingMigrations(),

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { ChangeContext } from '../../src/audit/change-context.ts';
 import type { NewConsumerKey } from '../../src/keys/key-repository.ts';
 import type { Plan } from '../../src/plans/plan.ts';
 
@@ -41,6 +42,20 @@ export function samplePlan(fields: Partial<Plan> = {}): Plan {
     createdAtMs: AT_MS,
     updatedAtMs: AT_MS,
     version: 1,
+    ...fields,
+  };
+}
+
+/** A change by the root token. */
+export function sampleChange(fields: Partial<ChangeContext> = {}): ChangeContext {
+  return {
+    actor: { type: 'root', id: null, name: 'root' },
+    atMs: AT_MS,
+    reason: null,
+    requestId: 'request-of-a-test',
+    address: '127.0.0.1',
+    onlyTags: [],
+    expects: undefined,
     ...fields,
   };
 }

@@ -35,6 +35,7 @@ export const showConsumerKey = endpoint({
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'showConsumerKey',
   summary: 'Show a consumer API key with its secret and its usage',
+  scope: 'keys:read',
   status: 200,
   tagged: true,
   response: objectOf({

@@ -36,6 +36,7 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
   path: '/consumer-api-key/create',
   operationId: 'createConsumerKey',
   summary: 'Create a consumer API key',
+  scope: 'keys:write',
   body: CREATE_KEY_BODY,
   status: 201,
   tagged: true,
@@ -46,8 +47,8 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
     createdAt: { type: 'string', description: 'UTC', examples: ['2026-02-03 04:05:06'] },
   }),
   errors: ['plan_not_found'],
-  async handle({ body }, { keys, clock, log }) {
-    const created = await keys.create({ name: body.name.trim(), ...readFields(body, clock) });
+  async handle({ body, change }, { keys, clock, log }) {
+    const created = await keys.create({ name: body.name.trim(), ...readFields(body, clock) }, change);
     log.info({ event: 'key_created', keyId: created.key.id }, 'a consumer key was created');
     const { id, name, createdAtMs } = created.key;
     const shown = { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
@@ -63,6 +64,7 @@ export const listConsumerKeys = endpoint({
   path: '/consumer-api-key',
   operationId: 'listConsumerKeys',
   summary: 'List consumer API keys, newest first',
+  scope: 'keys:read',
   query: LIST_QUERY,
   status: 200,
   response: {
@@ -99,14 +101,15 @@ export const updateConsumerKey = endpoint<UpdateKeyBody>({
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'updateConsumerKey',
   summary: 'Change a consumer API key: everything but its secret',
+  scope: 'keys:write',
   body: UPDATE_KEY_BODY,
   status: 200,
   tagged: true,
   conditional: true,
   response: KEY_ITEM,
   errors: ['key_not_found', 'plan_not_found'],
-  async handle({ id, body, expects }, { keys, clock, log }) {
-    const key = await keys.update(id, readChanges(body, clock), expects);
+  async handle({ id, body, change }, { keys, clock, log }) {
+    const key = await keys.update(id, readChanges(body, clock), change);
     log.info({ event: 'key_updated', keyId: key.id }, 'a consumer key was changed');
     return Reply.tagged(key, presentKeyItem(key));
   },
@@ -118,12 +121,13 @@ export const deleteConsumerKey = endpoint({
   path: '/consumer-api-key/{consumerApiKeyId}',
   operationId: 'deleteConsumerKey',
   summary: 'Delete a consumer API key',
+  scope: 'keys:delete',
   status: 200,
   conditional: true,
   response: objectOf({ consumerApiKeyId: TEXT, message: TEXT }),
   errors: ['key_not_found'],
-  async handle({ id, expects }, { keys, log }) {
-    await keys.remove(id, expects);
+  async handle({ id, change }, { keys, log }) {
+    await keys.remove(id, change);
     log.info({ event: 'key_deleted', keyId: id }, 'a consumer key was deleted');
     return { consumerApiKeyId: id, message: 'The consumer API key was deleted.' };
   },

@@ -55,6 +55,7 @@ export const showKeyLimits = endpoint({
   path: '/consumer-api-key/{consumerApiKeyId}/limits',
   operationId: 'showKeyLimits',
   summary: 'Show the live counters of a consumer API key',
+  scope: 'keys:read',
   query: {
     customerId: {
       ...CUSTOMER_ID,
@@ -92,6 +93,7 @@ export const resetKeyLimits = endpoint<ResetBody>({
   path: '/consumer-api-key/{consumerApiKeyId}/limits/reset',
   operationId: 'resetKeyLimits',
   summary: 'Reset the live counters of a consumer API key',
+  scope: 'limits:write',
   body: RESET_BODY,
   status: 200,
   response: KEY_LIMITS,
@@ -121,6 +123,7 @@ export const grantKeyLimits = endpoint<GrantBody>({
   path: '/consumer-api-key/{consumerApiKeyId}/limits/grant',
   operationId: 'grantKeyLimits',
   summary: 'Give a consumer API key more room in its present windows',
+  scope: 'limits:write',
   body: GRANT_BODY,
   status: 200,
   response: KEY_LIMITS,

@@ -25,6 +25,7 @@ export const applyRateLimit = endpoint<BindPlanBody>({
   path: '/api-keys/apply-rate-limit',
   operationId: 'applyRateLimit',
   summary: 'Apply a rate limit plan to a consumer API key',
+  scope: 'keys:write',
   body: BIND_PLAN_BODY,
   status: 200,
   response: objectOf({
@@ -35,11 +36,11 @@ export const applyRateLimit = endpoint<BindPlanBody>({
     period: TEXT,
   }),
   errors: ['key_not_found', 'plan_not_found'],
-  async handle({ body }, { keys, log }) {
+  async handle({ body, change }, { keys, log }) {
     const { consumerApiKeyId: keyId, rateLimitId } = body;
     // What has another form is the id of nothing, and may hold what a database rejects.
     if (!isPlanId(rateLimitId)) throw new PlanNotFound();
-    const { plan } = await keys.bind(keyId, rateLimitId);
+    const { plan } = await keys.bind(keyId, rateLimitId, change);
     // A snapshot without a plan would mean that the plan is gone again.
     if (plan === null) throw new PlanNotFound();
     log.info({ event: 'plan_applied', keyId, planId: plan.id }, 'a rate limit plan was applied to a key');

@@ -72,13 +72,14 @@ export const createRateLimit = endpoint<CreatePlanBody>({
   path: '/rate-limit/create',
   operationId: 'createRateLimit',
   summary: 'Create a rate limit plan',
+  scope: 'plans:write',
   body: CREATE_PLAN_BODY,
   status: 201,
   tagged: true,
   response: CREATED_PLAN,
   errors: ['plan_exists'],
-  async handle({ body }, { plans, log }) {
-    const plan = await plans.create({ id: body.rateLimitId, ...readTerms(body) });
+  async handle({ body, change }, { plans, log }) {
+    const plan = await plans.create({ id: body.rateLimitId, ...readTerms(body) }, change);
     log.info({ event: 'plan_created', planId: plan.id }, 'a rate limit plan was created');
     return Reply.created(locationOf(plan), plan, presentCreated(plan));
   },
@@ -90,6 +91,7 @@ export const listRateLimits = endpoint({
   path: '/rate-limit',
   operationId: 'listRateLimits',
   summary: 'List rate limit plans',
+  scope: 'plans:read',
   status: 200,
   response: objectOf({ rateLimits: listOf(PLAN) }),
   errors: [],
@@ -104,6 +106,7 @@ export const showRateLimit = endpoint({
   path: '/rate-limit/{rateLimitId}',
   operationId: 'showRateLimit',
   summary: 'Show a rate limit plan',
+  scope: 'plans:read',
   status: 200,
   tagged: true,
   response: PLAN,
@@ -120,6 +123,7 @@ export const putRateLimit = endpoint<PutPlanBody>({
   path: '/rate-limit/{rateLimitId}',
   operationId: 'putRateLimit',
   summary: 'Create or replace a rate limit plan',
+  scope: 'plans:write',
   body: PUT_PLAN_BODY,
   status: 200,
   mayCreate: true,
@@ -127,12 +131,12 @@ export const putRateLimit = endpoint<PutPlanBody>({
   conditional: true,
   response: PLAN,
   errors: [],
-  async handle({ id, body, expects }, { plans, log }) {
+  async handle({ id, body, change }, { plans, log }) {
     if (!isWritablePlanId(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
     if (body.rateLimitId !== undefined && body.rateLimitId !== id) {
       throw new InvalidBody([{ field: 'rateLimitId', message: 'must be the same as in the path' }]);
     }
-    const { plan, isNew } = await plans.put({ id, ...readTerms(body) }, expects);
+    const { plan, isNew } = await plans.put({ id, ...readTerms(body) }, change);
     const event = isNew ? 'plan_created' : 'plan_updated';
     log.info({ event, planId: plan.id }, 'a rate limit plan was written');
     const shown = presentPlan(plan);
@@ -146,14 +150,15 @@ export const updateRateLimit = endpoint<UpdatePlanBody>({
   path: '/rate-limit/{rateLimitId}',
   operationId: 'updateRateLimit',
   summary: 'Change a rate limit plan',
+  scope: 'plans:write',
   body: UPDATE_PLAN_BODY,
   status: 200,
   tagged: true,
   conditional: true,
   response: PLAN,
   errors: ['plan_not_found'],
-  async handle({ id, body, expects }, { plans, log }) {
-    const plan = await plans.update(id, readChanges(body), expects);
+  async handle({ id, body, change }, { plans, log }) {
+    const plan = await plans.update(id, readChanges(body), change);
     log.info({ event: 'plan_updated', planId: plan.id }, 'a rate limit plan was changed');
     return Reply.tagged(plan, presentPlan(plan));
   },
@@ -165,12 +170,13 @@ export const deleteRateLimit = endpoint({
   path: '/rate-limit/{rateLimitId}',
   operationId: 'deleteRateLimit',
   summary: 'Delete a rate limit plan that no key uses',
+  scope: 'plans:write',
   status: 200,
   conditional: true,
   response: objectOf({ rateLimitId: TEXT, message: TEXT }),
   errors: ['plan_not_found', 'plan_in_use', 'plan_is_default'],
-  async handle({ id, expects }, { plans, log }) {
-    await plans.remove(id, expects);
+  async handle({ id, change }, { plans, log }) {
+    await plans.remove(id, change);
     log.info({ event: 'plan_deleted', planId: id }, 'a rate limit plan was deleted');
     return { rateLimitId: id, message: 'The rate limit plan was deleted.' };
   },

@@ -1,5 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
+import { changedFields } from '../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../audit/change-context.ts';
+import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
 import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
 import {
   type FoundSnapshot,
@@ -15,7 +18,8 @@ import {
 } from '../../keys/key-repository.ts';
 import type { RecordVersion } from '../../limiter/record-versions.ts';
 import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
-import { type Precondition, requireState } from '../../platform/precondition.ts';
+import { requireState } from '../../platform/precondition.ts';
+import { auditedChange, type NoteAction } from './audited-change.ts';
 import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 import {
   type SnapshotOptions,
@@ -38,26 +42,31 @@ export class PostgresKeyRepository implements KeyRepository {
     this.#snapshots = { defaultPlanId, plans: new PlanSnapshots() };
   }
 
-  async insert(key: NewConsumerKey): Promise<void> {
-    await this.#db
-      .insertInto('consumer_keys')
-      .values({
-        id: key.id,
-        name: key.name,
-        created_at: new Date(key.createdAtMs),
-        updated_at: new Date(key.updatedAtMs),
-        enabled: key.enabled,
-        expires_at: dateOf(key.expiresAtMs),
-        lookup: key.lookup,
-        sealed_secret: key.sealedSecret,
-        plan_id: key.planId,
-        overrides: JSON.stringify(key.overrides),
-        external_id: key.externalId,
-        tags: key.tags,
-        metadata: jsonOf(key.metadata),
-        allowed_ips: key.allowedIps,
-      })
-      .execute();
+  async insert(key: NewConsumerKey, change: ChangeContext): Promise<void> {
+    await auditedChange(this.#db, change, async (trx, note) => {
+      const inserted = await trx
+        .insertInto('consumer_keys')
+        .values({
+          id: key.id,
+          name: key.name,
+          created_at: new Date(key.createdAtMs),
+          updated_at: new Date(key.updatedAtMs),
+          enabled: key.enabled,
+          expires_at: dateOf(key.expiresAtMs),
+          lookup: key.lookup,
+          sealed_secret: key.sealedSecret,
+          plan_id: key.planId,
+          overrides: JSON.stringify(key.overrides),
+          external_id: key.externalId,
+          tags: key.tags,
+          metadata: jsonOf(key.metadata),
+          allowed_ips: key.allowedIps,
+        })
+        .returning(KEY_COLUMNS)
+        .executeTakeFirstOrThrow();
+      const made = keyOfRow(inserted);
+      note({ action: 'key.create', target: keyTarget(made), changes: changedFields(null, auditedKey(made)) });
+    });
   }
 
   async list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]> {
@@ -126,47 +135,22 @@ export class PostgresKeyRepository implements KeyRepository {
     return this.#findSnapshot(this.#db, keyId);
   }
 
-  update(
-    keyId: string,
-    changes: KeyChanges,
-    updatedAtMs: number,
-    expects?: Precondition,
-  ): Promise<UpdatedKey | UpdateFailure> {
-    return this.#db.transaction().execute(async (trx) => {
-      if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId)))
-        return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
-      const before = await lockedKey(trx, keyId);
-      if (before === undefined) return 'key_not_found';
-      requireState(expects, before);
-      const wanted = changedKey(before, changes);
-      if (wanted.tags.length > MAX_TAGS) return 'too_many_tags';
-      if (!isDeepStrictEqual(wanted, before)) await write(trx, wanted, updatedAtMs);
-      const row = await selectSnapshots(trx, this.#defaultPlanId)
-        .select(KEY_COLUMNS)
-        .where('consumer_keys.id', '=', keyId)
-        .executeTakeFirstOrThrow();
-      return { key: keyOfRow(row), version: snapshotVersion(row.version, row.applied_version) };
-    });
+  update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure> {
+    return auditedChange(this.#db, change, (trx, note) =>
+      this.#update(trx, { keyId, changes, change, note }),
+    );
   }
 
   bind(
     keyId: string,
     planId: string,
-    updatedAtMs: number,
+    change: ChangeContext,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'> {
-    return this.#db.transaction().execute(async (trx) => {
-      if (!(await lockedPlan(trx, planId))) {
-        return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
-      }
-      await trx
-        .updateTable('consumer_keys')
-        .set((set) => ({
-          plan_id: planId,
-          updated_at: new Date(updatedAtMs),
-          version: set('version', '+', 1),
-        }))
-        .where('id', '=', keyId)
-        .execute();
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const updated = await this.#update(trx, { keyId, changes: { planId }, change, note });
+      // A binding leaves the tags alone.
+      if (updated === 'too_many_tags') return 'key_not_found';
+      if (typeof updated === 'string') return updated;
       return (await this.#findSnapshot(trx, keyId)) ?? 'key_not_found';
     });
   }
@@ -176,14 +160,38 @@ export class PostgresKeyRepository implements KeyRepository {
     return plan !== undefined;
   }
 
-  delete(keyId: string, expects?: Precondition): Promise<boolean> {
-    return this.#db.transaction().execute(async (trx) => {
-      const before = await lockedKey(trx, keyId);
-      if (before === undefined) return false;
-      requireState(expects, before);
+  delete(keyId: string, change: ChangeContext): Promise<boolean> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const key = await lockedKey(trx, keyId);
+      if (key === undefined) return false;
+      requireState(change.expects, key);
       await trx.deleteFrom('consumer_keys').where('id', '=', keyId).execute();
+      note({ action: 'key.delete', target: keyTarget(key), changes: changedFields(auditedKey(key), null) });
       return true;
     });
+  }
+
+  async #update(
+    trx: RecordsDatabase,
+    { keyId, changes, change, note }: KeyUpdate,
+  ): Promise<UpdatedKey | UpdateFailure> {
+    if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId)))
+      return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
+    const before = await lockedKey(trx, keyId);
+    if (before === undefined) return 'key_not_found';
+    requireState(change.expects, before);
+    const wanted = changedKey(before, changes);
+    if (wanted.tags.length > MAX_TAGS) return 'too_many_tags';
+    if (!isDeepStrictEqual(wanted, before)) {
+      await write(trx, wanted, change.atMs);
+      const changed = changedFields(auditedKey(before), auditedKey(wanted));
+      note({ action: 'key.update', target: keyTarget(wanted), changes: changed });
+    }
+    const row = await selectSnapshots(trx, this.#defaultPlanId)
+      .select(KEY_COLUMNS)
+      .where('consumer_keys.id', '=', keyId)
+      .executeTakeFirstOrThrow();
+    return { key: keyOfRow(row), version: snapshotVersion(row.version, row.applied_version) };
   }
 
   async #exists(db: RecordsDatabase, keyId: string): Promise<boolean> {
@@ -197,6 +205,14 @@ export class PostgresKeyRepository implements KeyRepository {
       .executeTakeFirst();
     return row && snapshotOfRow(row, this.#snapshots);
   }
+}
+
+/** An edit within a transaction. */
+interface KeyUpdate {
+  readonly keyId: string;
+  readonly changes: KeyChanges;
+  readonly change: ChangeContext;
+  readonly note: NoteAction;
 }
 
 /** Whether there is such a plan. Until the transaction ends, nobody deletes or edits it: its version goes into the snapshot. */

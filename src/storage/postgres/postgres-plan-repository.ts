@@ -1,8 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
+import { changedFields } from '../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../audit/change-context.ts';
 import type { RecordVersion } from '../../limiter/record-versions.ts';
+import { auditedPlan, planTarget } from '../../plans/audited-plan.ts';
 import type { Plan } from '../../plans/plan.ts';
 import type { PlanChanges, PlanRepository } from '../../plans/plan-repository.ts';
-import { type Precondition, requireState } from '../../platform/precondition.ts';
+import { requireState } from '../../platform/precondition.ts';
+import { auditedChange } from './audited-change.ts';
 import { snapshotVersion } from './key-snapshots.ts';
 import { planOfRow } from './plans-table.ts';
 import type { RecordsDatabase } from './records-database.ts';
@@ -21,24 +25,29 @@ export class PostgresPlanRepository implements PlanRepository {
     this.#defaultPlanId = defaultPlanId;
   }
 
-  async insert(plan: Plan): Promise<boolean> {
-    const inserted = await this.#db
-      .insertInto('plans')
-      .values({
-        id: plan.id,
-        description: plan.description,
-        limit: plan.limit,
-        period: plan.period,
-        created_at: new Date(plan.createdAtMs),
-        updated_at: new Date(plan.updatedAtMs),
-        version: plan.version,
-        additional_limits: JSON.stringify(plan.additionalLimits),
-        costs: JSON.stringify(plan.costs),
-      })
-      .onConflict((conflict) => conflict.column('id').doNothing())
-      .returning('id')
-      .executeTakeFirst();
-    return inserted !== undefined;
+  insert(plan: Plan, change: ChangeContext): Promise<boolean> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const inserted = await trx
+        .insertInto('plans')
+        .values({
+          id: plan.id,
+          description: plan.description,
+          limit: plan.limit,
+          period: plan.period,
+          created_at: new Date(plan.createdAtMs),
+          updated_at: new Date(plan.updatedAtMs),
+          version: plan.version,
+          additional_limits: JSON.stringify(plan.additionalLimits),
+          costs: JSON.stringify(plan.costs),
+        })
+        .onConflict((conflict) => conflict.column('id').doNothing())
+        .returning('id')
+        .executeTakeFirst();
+      if (inserted === undefined) return false;
+      const changes = changedFields(null, auditedPlan(plan));
+      note({ action: 'plan.create', target: planTarget(plan), changes });
+      return true;
+    });
   }
 
   async find(planId: string): Promise<Plan | undefined> {
@@ -51,31 +60,32 @@ export class PostgresPlanRepository implements PlanRepository {
     return rows.map(planOfRow);
   }
 
-  update(
-    planId: string,
-    changes: PlanChanges,
-    updatedAtMs: number,
-    expects?: Precondition,
-  ): Promise<Plan | undefined> {
-    return this.#db.transaction().execute(async (trx) => {
+  update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
+    return auditedChange(this.#db, change, async (trx, note) => {
       const before = await lockedPlan(trx, planId);
       if (before === undefined) return undefined;
-      requireState(expects, before);
+      requireState(change.expects, before);
       const wanted = { ...before, ...changes };
-      return isDeepStrictEqual(wanted, before) ? before : write(trx, wanted, updatedAtMs);
+      if (isDeepStrictEqual(wanted, before)) return before;
+      const plan = await write(trx, wanted, change.atMs);
+      const changed = changedFields(auditedPlan(before), auditedPlan(plan));
+      note({ action: 'plan.update', target: planTarget(plan), changes: changed });
+      return plan;
     });
   }
 
   async delete(
     planId: string,
-    expects?: Precondition,
+    change: ChangeContext,
   ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }> {
     try {
-      return await this.#db.transaction().execute(async (trx) => {
-        const before = await lockedPlan(trx, planId);
-        if (before === undefined) return 'not_found';
-        requireState(expects, before);
+      return await auditedChange(this.#db, change, async (trx, note) => {
+        const plan = await lockedPlan(trx, planId);
+        if (plan === undefined) return 'not_found';
+        requireState(change.expects, plan);
         await trx.deleteFrom('plans').where('id', '=', planId).execute();
+        const changes = changedFields(auditedPlan(plan), null);
+        note({ action: 'plan.delete', target: planTarget(plan), changes });
         return 'deleted';
       });
     } catch (error) {

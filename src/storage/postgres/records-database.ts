@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
 import type { ConsumerKeysTable } from './consumer-keys-table.ts';
 import type { PlansTable } from './plans-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage-history-tables.ts';
@@ -7,6 +8,8 @@ import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage-
 export interface RecordsTables {
   readonly plans: PlansTable;
   readonly consumer_keys: ConsumerKeysTable;
+  readonly audit_log: AuditLogTable;
+  readonly audit_log_ends: AuditLogEndsTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;
   readonly usage_customer_days: UsageDaysTable;

@@ -7,7 +7,7 @@ import { StoredUsage } from '../../../src/usage/stored-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { MIGRATIONS } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
-import { sampleKey } from '../../support/sample-records.ts';
+import { sampleChange, sampleKey } from '../../support/sample-records.ts';
 import { createTestDatabase } from '../../support/stores.ts';
 import { expireLeases, openRedisUsage, silent } from './usage-stores.ts';
 
@@ -49,7 +49,7 @@ export async function createUsageWorld(): Promise<UsageWorld> {
     stored: new StoredUsage(live, history),
     newKeys: async (count) => {
       const keys = Array.from({ length: count }, () => sampleKey());
-      for (const key of keys) await records.keys.insert(key);
+      for (const key of keys) await records.keys.insert(key, sampleChange());
       return keys.map(({ id }) => id);
     },
     flushAll: async () => {

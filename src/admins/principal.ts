@@ -1,0 +1,34 @@
+import { SCOPES, type Scope } from './scopes.ts';
+
+/** Who makes a management request, and what they may do. */
+export interface Principal {
+  readonly type: 'root' | 'token';
+  /** Null for the root token. */
+  readonly adminTokenId: string | null;
+  readonly name: string;
+  readonly scopes: ReadonlySet<Scope>;
+  /** For the principal, only the keys with all of these tags exist; empty: all keys do. */
+  readonly onlyTags: readonly string[];
+}
+
+/** Whoever has a root token. */
+export const ROOT: Principal = {
+  type: 'root',
+  adminTokenId: null,
+  name: 'root',
+  scopes: new Set(SCOPES),
+  onlyTags: [],
+};
+
+/** What an endpoint needs: a scope, all of several, or null: any valid credential is enough. */
+export type RequiredScope = Scope | readonly Scope[] | null;
+
+/** The first scope that the principal lacks; undefined when they may. */
+export function missingScope({ scopes }: Principal, required: RequiredScope): Scope | undefined {
+  return requiredScopes(required).find((scope) => !scopes.has(scope));
+}
+
+/** As a list. */
+export function requiredScopes(required: RequiredScope): readonly Scope[] {
+  return required === null ? [] : [required].flat();
+}

@@ -1,0 +1,12 @@
+import type { AuditTarget } from '../audit/audit-entry.ts';
+import type { Plan } from './plan.ts';
+
+/** What the audit log shows of a plan: its terms, by their names in the API. */
+export function auditedPlan(plan: Plan): Readonly<Record<string, unknown>> {
+  const { id: _, createdAtMs, updatedAtMs, version, ...terms } = plan;
+  return terms;
+}
+
+export function planTarget({ id }: Plan): AuditTarget {
+  return { type: 'plan', id, name: null, tags: [] };
+}

@@ -1,0 +1,112 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { CHAIN_START } from '../../src/audit/audit-chain.ts';
+import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+
+const LATER = sampleChange({ atMs: Date.UTC(2025, 5, 1), reason: 'ticket 7', requestId: 'r-1' });
+
+describe.each([
+  ['Postgres', createPostgresRecords],
+  ['PGlite', createEmbeddedRecords],
+])('changes in %s', (_name, create) => {
+  let store: TestRecords;
+  beforeAll(async () => {
+    store = await create();
+  });
+  afterAll(() => store.remove());
+
+  const rows = () => store.records.db.selectFrom('audit_log').selectAll().orderBy('sequence').execute();
+  const entriesOf = async (targetId: string) =>
+    (await rows())
+      .filter((row) => row.target_id === targetId)
+      .map(({ action, changes }) => ({ action, changes: JSON.parse(changes) }));
+
+  it('each have an entry with the fields that changed, and who changed them', async () => {
+    const key = sampleKey({ name: 'first', tags: ['eu'] });
+    await store.records.keys.insert(key, sampleChange());
+    await store.records.keys.update(key.id, { name: 'second', expiresAtMs: Date.UTC(2030, 0, 1) }, LATER);
+    await store.records.keys.bind(key.id, 'default', LATER);
+    await store.records.keys.delete(key.id, LATER);
+    expect(await entriesOf(key.id)).toEqual([
+      {
+        action: 'key.create',
+        changes: {
+          name: { from: null, to: 'first' },
+          enabled: { from: null, to: true },
+          tags: { from: null, to: ['eu'] },
+          overrides: { from: null, to: {} },
+        },
+      },
+      {
+        action: 'key.update',
+        changes: {
+          name: { from: 'first', to: 'second' },
+          expiresAt: { from: null, to: '2030-01-01T00:00:00Z' },
+        },
+      },
+      { action: 'key.update', changes: { rateLimitId: { from: null, to: 'default' } } },
+      { action: 'key.delete', changes: expect.objectContaining({ name: { from: 'second', to: null } }) },
+    ]);
+    expect((await rows()).find(({ action }) => action === 'key.update')).toMatchObject({
+      at: new Date(LATER.atMs),
+      actor_type: 'root',
+      target_name: 'second',
+      target_tags: ['eu'],
+      reason: 'ticket 7',
+      request_id: 'r-1',
+      address: '127.0.0.1',
+      outcome: 'success',
+    });
+  });
+
+  it('of plans have entries as well', async () => {
+    const plan = samplePlan({ limit: 5 });
+    await store.records.plans.insert(plan, sampleChange());
+    await store.records.plans.update(plan.id, { limit: 6 }, LATER);
+    await store.records.plans.delete(plan.id, LATER);
+    expect(await entriesOf(plan.id)).toMatchObject([
+      { action: 'plan.create', changes: { limit: { from: null, to: 5 } } },
+      { action: 'plan.update', changes: { limit: { from: 5, to: 6 } } },
+      { action: 'plan.delete', changes: { limit: { from: 6, to: null } } },
+    ]);
+  });
+
+  it('that change nothing or do not happen have no entry', async () => {
+    const before = (await rows()).length;
+    const [key, plan] = [sampleKey({ planId: 'default' }), samplePlan()];
+    await store.records.keys.insert(key, sampleChange());
+    await store.records.plans.insert(plan, sampleChange());
+    await store.records.keys.update(key.id, { name: key.name, addTags: [] }, LATER);
+    await store.records.keys.bind(key.id, 'default', LATER);
+    await store.records.keys.update(key.id, { planId: 'no-such-plan' }, LATER);
+    await store.records.keys.delete('key_none', LATER);
+    await store.records.plans.insert(plan, LATER);
+    await store.records.plans.update(plan.id, { limit: plan.limit }, LATER);
+    expect(await store.records.plans.delete('default', LATER)).toMatchObject({ boundKeys: 1 });
+    expect((await rows()).slice(before).map(({ action }) => action)).toEqual(['key.create', 'plan.create']);
+  });
+
+  it('are undone when their entry can not be written', async () => {
+    const key = sampleKey();
+    await store.records.keys.insert(key, sampleChange());
+    await sql`ALTER TABLE audit_log ADD CONSTRAINT full_log CHECK (reason <> 'unloggable')`.execute(
+      store.records.db,
+    );
+    const unloggable = sampleChange({ reason: 'unloggable' });
+    await expect(store.records.keys.update(key.id, { name: 'changed' }, unloggable)).rejects.toThrow();
+    await expect(store.records.keys.delete(key.id, unloggable)).rejects.toThrow();
+    expect((await store.records.keys.find(key.id))?.key.name).toBe(key.name);
+    await sql`ALTER TABLE audit_log DROP CONSTRAINT full_log`.execute(store.records.db);
+  });
+
+  it('that are made at once are one chain without gaps', async () => {
+    await Promise.all(
+      Array.from({ length: 20 }, () => store.records.keys.insert(sampleKey(), sampleChange())),
+    );
+    const all = await rows();
+    expect(all.map(({ sequence }) => sequence)).toEqual(all.map((_, index) => index + 1));
+    const previous = [CHAIN_START, ...all.map(({ hash }) => Buffer.from(hash))];
+    expect(all.map((row) => Buffer.from(row.previous_hash))).toEqual(previous.slice(0, -1));
+  });
+});
