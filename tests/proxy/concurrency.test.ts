@@ -41,6 +41,7 @@ describe('rule 14: many at a time', () => {
     });
     let sent = 0;
     let answered = 0;
+    let left = 0;
     async function visitor(): Promise<void> {
       for (let i = 0; i < 20; i += 1) {
         const id = sent++;
@@ -53,6 +54,7 @@ describe('rule 14: many at a time', () => {
         if (leaves) {
           await client.staysOpen(random() * 8);
           client.destroy();
+          left += 1;
           continue;
         }
         const text = await client.ended();
@@ -66,7 +68,7 @@ describe('rule 14: many at a time', () => {
     await stage.gateway.settled();
     // A visitor that left before its request was read was never there.
     await until(() => stage.gateway.observed.length === stage.gateway.recorded.length);
-    expect(stage.gateway.recorded.length).toBeGreaterThan(700);
+    expect(stage.gateway.recorded.length).toBeGreaterThanOrEqual(800 - left);
     expect(stage.gateway.recorded.length).toBeLessThanOrEqual(800);
     expect(answered).toBeGreaterThan(550);
     const successful = stage.gateway.recorded.filter((request) => request.successful).length;

@@ -365,7 +365,7 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       const client = await stage.gateway.send(head('GET /first') + head('GET /..') + head('GET /third'));
       const backend = await stage.backend.connection();
       await backend.head();
-      await client.staysOpen(100);
+      await stage.gateway.catchUp();
       backend.send(OK);
       expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 .*HTTP\/1\.1 400 /s);
       expect(stage.backend.received).not.toContain('third');

@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -5,10 +6,14 @@ import { createUsage } from '../../src/usage/create-usage.ts';
 import { type LiveUsage, shardOf } from '../../src/usage/live-usage.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import type { KeyUsage } from '../../src/usage/usage.ts';
+import { until } from '../support/until.ts';
 import { requestOfMix } from './support/request-mix.ts';
 import { manyNames, sliceOf } from './support/sample-usage.ts';
 import { silent, takeAll, writeSlices } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+/** Of one key, while replicas write and move its counts. */
+const READINGS = 100;
 
 function expectSumsAgree(usage: KeyUsage): void {
   for (const list of [usage.endpoints, usage.customers]) {
@@ -41,22 +46,23 @@ describe('the detail response', () => {
         flushEveryMs: 2,
       }),
     );
+    const appliedBatches = () => replicas.reduce((sum, { stats }) => sum + stats.flusher.batchesApplied, 0);
     for (const replica of replicas) replica.start();
     let recorded = 0;
     let readings = 0;
-    const endsAtMs = performance.now() + 4000;
+    const isOver = () => readings >= READINGS;
     const record = async () => {
-      while (performance.now() < endsAtMs) {
+      while (!isOver()) {
         for (const replica of replicas) {
           replica.recorder.record(requestOfMix(recorded, [keyId]));
           recorded += 1;
         }
-        await new Promise((resolve) => setTimeout(resolve, 1));
+        await wait(1);
       }
     };
     const poll = async () => {
       let last = 0;
-      while (performance.now() < endsAtMs) {
+      while (!isOver()) {
         const usage = await world.stored.read(keyId);
         expect(usage.requests).toBeLessThanOrEqual(recorded);
         expect(usage.requests).toBeGreaterThanOrEqual(last);
@@ -66,18 +72,17 @@ describe('the detail response', () => {
       }
     };
     const disturb = async () => {
-      while (performance.now() < endsAtMs) {
+      while (!isOver()) {
         await world.flushAll();
         // The replicas are to find something as well.
-        await new Promise((resolve) => setTimeout(resolve, 20));
+        const applied = appliedBatches();
+        await until(() => appliedBatches() > applied || isOver());
       }
     };
     await Promise.all([record(), poll(), poll(), disturb()]);
     for (const replica of replicas) expect(await replica.stop(5000)).toBe(true);
     expect((await world.stored.read(keyId)).requests).toBe(recorded);
-    expect(readings).toBeGreaterThan(50);
-    const applied = replicas.reduce((sum, { stats }) => sum + stats.flusher.batchesApplied, 0);
-    expect(applied).toBeGreaterThan(0);
+    expect(appliedBatches()).toBeGreaterThan(0);
   });
 
   it('is the same whatever moves between its two readings', async () => {
@@ -121,7 +126,7 @@ describe('the detail response', () => {
     }
   });
 
-  it('has 500 endpoints and 1000 customers, most requests first, within milliseconds', async () => {
+  it('has 500 endpoints and 1000 customers, most requests first', async () => {
     const [keyId = ''] = await world.newKeys(1);
     await writeSlices(world.live, manyNames(keyId, 1000));
     await world.flushAll();
@@ -135,14 +140,6 @@ describe('the detail response', () => {
     ]);
     expect(usage.customers[0]).toEqual({ customerId: '9', requests: 6, successful: 6, failed: 0 });
     expectSumsAgree(usage);
-    const times: number[] = [];
-    for (let time = 0; time < 20; time += 1) {
-      const startedAtMs = performance.now();
-      await world.stored.read(keyId);
-      times.push(performance.now() - startedAtMs);
-    }
-    // The machine may be busy with other tests: the best of many says what it takes.
-    expect(Math.min(...times)).toBeLessThan(50);
   });
 
   it('gives places first come, first served, even if others have more requests later', async () => {

@@ -1,4 +1,4 @@
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -7,17 +7,21 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
+/** Says when a request has come that gets no response. */
+const silent = new EventEmitter();
+
 /** A backend that does what the path says. */
 const behave: RequestListener = (req, res) => {
   switch (req.url) {
     case '/silent':
+      silent.emit('request');
       return;
     case '/reset':
       req.socket.destroy();
       return;
     case '/truncated':
       res.writeHead(200, { 'content-length': '100' });
-      res.write('begun', () => setTimeout(() => req.socket.destroy(), 20));
+      res.write('begun', () => req.socket.end());
       return;
     case '/endless':
       res.writeHead(200);
@@ -44,7 +48,7 @@ const WEBSOCKET = {
 interface Asked {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** When the client hangs up: never, with the request sent, or at the first byte of the body. */
+  /** When the client hangs up: never, with the request at the backend, or at the first byte of the body. */
   readonly leaves?: 'before the head' | 'in the body';
 }
 
@@ -60,7 +64,7 @@ describe('a request is recorded once, when its response is over', () => {
     backend.listen(0, '127.0.0.1');
     await once(backend, 'listening');
     const { port } = backend.address() as AddressInfo;
-    fleet = await startFleet(1, { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_TIMEOUT_MS: '1000' });
+    fleet = await startFleet(1, { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_TIMEOUT_MS: '2000' });
     await fleet.admin.makePlan('few', 1, 'day');
   }, 60_000);
   afterAll(async () => {
@@ -94,7 +98,7 @@ describe('a request is recorded once, when its response is over', () => {
     });
     sent.on('error', () => resolve(status));
     sent.end();
-    if (leaves === 'before the head') setTimeout(() => sent.destroy(), 100);
+    if (leaves === 'before the head') silent.once('request', () => sent.destroy());
     return promise;
   }
 

@@ -34,7 +34,7 @@ describe('usage when Redis goes back in time', () => {
 
   /** A replica that writes and moves when it is asked to, over Redis or what is in front of it. */
   async function startReplica(keyId: string, url = redis.url) {
-    const { live, close } = await openRedisUsage(url);
+    const { live, close } = await openRedisUsage(url, { timeoutMs: 500 });
     const { history } = world;
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
     const writer = new UsageWriter({ buffer, live, history, log: silent, random: systemRandom });

@@ -192,6 +192,12 @@ export class TestGateway {
     ].join('\r\n');
   }
 
+  /** Resolves when the gateway has read all that was sent to it before: it has responded to a later request on a new connection. */
+  async catchUp(): Promise<void> {
+    const later = await this.send('GET /later HTTP/1.1\r\nHost: a\r\n\r\n');
+    await later.head();
+  }
+
   /** Resolves when no request has a place with the backend any more. */
   async settled(): Promise<void> {
     await until(() => this.proxy.backendLoad.busy === 0 && this.proxy.backendPlaces === 0);

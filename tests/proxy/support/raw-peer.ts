@@ -58,9 +58,9 @@ export class RawPeer {
       this.socket.write(typeof bytes === 'string' ? Buffer.from(bytes, 'latin1') : bytes);
   }
 
-  /** Resolves with all bytes as soon as they hold the claim. Rejects when the connection ends before, or after 10 s. */
+  /** Resolves with all bytes as soon as they hold the claim. Rejects when the connection ends before, or after 30 s. */
   async until(claim: (text: string) => boolean): Promise<string> {
-    const deadline = Date.now() + 10_000;
+    const deadline = Date.now() + 30_000;
     while (!claim(this.text)) {
       if (this.ending !== 'open') throw new Error(`${this.ending} after: ${this.text.slice(0, 2000)}`);
       if (Date.now() > deadline) throw new Error(`in vain, after: ${this.text.slice(0, 2000)}`);
@@ -71,7 +71,7 @@ export class RawPeer {
 
   /** Resolves with all bytes once the other side has ended the connection, in whatever way. */
   async ended(): Promise<string> {
-    const deadline = Date.now() + 15_000;
+    const deadline = Date.now() + 30_000;
     while (this.ending === 'open' && !this.socket.destroyed) {
       if (Date.now() > deadline) throw new Error(`still open, after: ${this.text.slice(0, 2000)}`);
       await this.#change();

@@ -37,14 +37,14 @@ export const LIVE_STORES: Readonly<Record<string, () => Promise<LiveStore>>> = {
   'in Redis Cluster': openInCluster,
 };
 
-/** Live usage of one replica in Redis, on a connection of its own. */
+/** Live usage of one replica in Redis, on a connection of its own, with a timeout that a busy test machine keeps. */
 export async function openRedisUsage(
   url: string,
-  mode: RedisMode = 'single',
+  { mode = 'single', timeoutMs = 5000 }: { readonly mode?: RedisMode; readonly timeoutMs?: number } = {},
 ): Promise<{ readonly live: RedisLiveUsage; close(): Promise<void> }> {
   const redis = connectRedis(
     'usage',
-    { address: redisUrl(url), mode, timeoutMs: 500 },
+    { address: redisUrl(url), mode, timeoutMs },
     { log: silent, random: systemRandom },
   );
   await until(() => redis.status === 'ready', { timeoutMs: 15_000 });
@@ -80,7 +80,7 @@ export async function writeSlices(live: LiveUsage, ...slices: readonly UsageSlic
 }
 
 async function openInRedis(url: string, mode: RedisMode): Promise<LiveStore> {
-  const [first, second] = await Promise.all([openRedisUsage(url, mode), openRedisUsage(url, mode)]);
+  const [first, second] = await Promise.all([openRedisUsage(url, { mode }), openRedisUsage(url, { mode })]);
   return {
     first: first.live,
     second: second.live,
