@@ -13,7 +13,7 @@ const config: Config = {
   testMatch: ['<rootDir>/tests/**/*.test.ts'],
   globalSetup: '<rootDir>/tests/support/global-setup.ts',
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',
-  testTimeout: 120_000,
+  testTimeout: 180_000,
   maxWorkers: 2,
 };
 

@@ -185,7 +185,7 @@ describe.each(Object.entries(LIMITER_STORES))('a rate limiter that counts %s', (
 
   it('gives more room for the present window only, also before it is open', async () => {
     const keyId = newKeyId();
-    const limit = quota(1, 'second');
+    const limit = quota(1, '3 seconds');
     await store.counters.grant({ keyId, limits: [limit], customerId: '', units: 2 });
     const [first, second, third, fourth] = await decideTimes(limiter, subject(keyId, { quota: limit }), 4);
     expect(allowed(first).remaining).toBe(2);
@@ -197,11 +197,11 @@ describe.each(Object.entries(LIMITER_STORES))('a rate limiter that counts %s', (
   it('holds an override until its end, and the limit of the plan from then on', async () => {
     const keyId = newKeyId();
     const { nowMs } = await peek(store.counters, keyId, quota(1, 'hour'));
-    const raised = quota(3, 'hour', { baseLimit: 2, endsAtMs: nowMs + 700 });
+    const raised = quota(3, 'hour', { baseLimit: 2, endsAtMs: nowMs + 2500 });
     const asked = subject(keyId, { quota: raised });
     const [, , third] = await decideTimes(limiter, asked, 3);
     expect(allowed(third)).toMatchObject({ remaining: 0, windows: [{ quota: 3 }] });
-    await store.reach(nowMs + 700);
+    await store.reach(nowMs + 2500);
     expect(limited(await decide(limiter, asked))).toMatchObject({ windows: [{ quota: 2, used: 3 }] });
   });
 

@@ -16,7 +16,7 @@ let demo: ReturnType<typeof spawnNode>;
 beforeAll(async () => {
   await requireProgram('curl', 'curl');
   demo = spawnNode(DEMO, { LOG_LEVEL: 'info' });
-  await until(() => demo.child.exitCode !== null || demo.output().includes('Ctrl-C'), { timeoutMs: 90_000 });
+  await until(() => demo.child.exitCode !== null || demo.output().includes('Ctrl-C'));
 });
 afterAll(() => void demo.child.kill('SIGKILL'));
 

@@ -23,7 +23,7 @@ async function rotate(
     DATABASE_URL: fleet.databaseUrl,
     ENCRYPTION_KEY: encryptionKeys,
   });
-  const [code] = (await once(child, 'exit')) as [number | null];
+  const [code] = (await once(child, 'close')) as [number | null];
   return { code, output: output() };
 }
 

@@ -17,14 +17,14 @@ async function remaining(keyId: string): Promise<number> {
 }
 
 describe('three replicas', () => {
-  it('allow exactly the limit under 100 requests in flight, in each of several windows', async () => {
-    await fleet.admin.makePlan('exact', 250, '3 seconds');
+  it('allow exactly the limit under 100 requests in flight, in one window and the next', async () => {
+    await fleet.admin.makePlan('exact', 250, '10 seconds');
     const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
-    for (let window = 0; window < 3; window++) {
+    for (let window = 0; window < 2; window++) {
       const before = fleet.backendRequests();
       expect(await burst(urls, { secret, requests: 700, inFlight: 100 })).toEqual({ 200: 250, 429: 450 });
       expect(fleet.backendRequests() - before).toBe(250);
-      await until(async () => (await remaining(id)) === 250, { timeoutMs: 10_000 });
+      await until(async () => (await remaining(id)) === 250);
     }
   });
 

@@ -21,7 +21,6 @@ import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const BACKEND_URL = 'http://127.0.0.1:1';
-const PATIENCE = { timeoutMs: 60_000 };
 
 let directory: string;
 let gateway: GatewayProcess | undefined;
@@ -162,9 +161,9 @@ describe('with stores on a network', () => {
     const other = Buffer.alloc(32, 1).toString('base64');
     gateway = await startGateway({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
     const reason = 'ENCRYPTION_KEY does not open the stored keys';
-    await until(async () => (await components()).postgres === reason, PATIENCE);
+    await until(async () => (await components()).postgres === reason);
     expect((await components()).status).toBe('503');
-    await until(() => lines(50).length > 0, PATIENCE);
+    await until(() => lines(50).length > 0);
     expect(lines(50)).toEqual([expect.objectContaining({ component: 'postgres', reason })]);
     await gateway.stop();
     // One of several is enough, and says so where it is not.
@@ -206,7 +205,7 @@ describe('with stores on a network', () => {
     for (const [variable, value, reason] of cases) {
       const component = variable === 'DATABASE_URL' ? 'postgres' : 'redis';
       gateway = await startGateway({ ...settings, [variable]: value }, { isReady: false });
-      await until(() => lines(50).some((line) => 'component' in line), PATIENCE);
+      await until(() => lines(50).some((line) => 'component' in line));
       expect(lines(50).filter((line) => 'component' in line)).toContainEqual(
         expect.objectContaining({ component, reason: expect.stringMatching(reason) }),
       );

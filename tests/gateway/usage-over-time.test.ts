@@ -25,13 +25,15 @@ describe('the commands of docs/api.md that read usage', () => {
     await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
     directory = await mkdtemp(join(tmpdir(), 'tollgate-usage-'));
     fleet = await startFleet(1, { USAGE_FLUSH_MS: '500' });
-  }, 120_000);
+  });
   afterAll(async () => {
     await fleet?.stop();
     await rm(directory, { recursive: true, force: true });
   });
 
   it('show what a client did, as JSON and as CSV', async () => {
+    // In place of the month of the examples: the one in which the requests are sent.
+    const month = `${new Date().toISOString().slice(0, 'YYYY-MM'.length)}-01`;
     const { id, secret } = await fleet.admin.makeKey('of the documented commands');
     const url = fleet.replicas[0]?.url ?? '';
     for (const customer of ['acme', 'acme', 'globex']) {
@@ -42,8 +44,6 @@ describe('the commands of docs/api.md that read usage', () => {
       const { body } = await fleet.admin.call('GET', '/api-keys/usage?interval=total');
       return body.rows[0]?.requests === 3;
     });
-    // The documented month is the one of the examples; this one is that of today.
-    const month = `${new Date().toISOString().slice(0, 'YYYY-MM'.length)}-01`;
     const env = { ...process.env, GATEWAY: url, ROOT_TOKEN, KEY_ID: id };
     const outputs: string[] = [];
     for (const block of await documentedCommands()) {
@@ -64,7 +64,7 @@ describe('the series of one key', () => {
   let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startFleet(2, { USAGE_FLUSH_MS: '1000' });
-  }, 60_000);
+  });
   afterAll(() => fleet?.stop());
 
   it('sums to the totals of the key while counts move to Postgres, in any grouping', async () => {
@@ -100,7 +100,7 @@ describe('the series of all keys', () => {
   let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startFleet(1, { USAGE_FLUSH_MS: '50000' });
-  }, 60_000);
+  });
   afterAll(() => fleet?.stop());
 
   it('says since when it is not complete while counts wait in Redis', async () => {
@@ -122,7 +122,7 @@ describe('the series of some of the keys', () => {
   let fleet: Fleet;
   beforeAll(async () => {
     fleet = await startFleet(1, { USAGE_FLUSH_MS: '200' });
-  }, 60_000);
+  });
   afterAll(() => fleet?.stop());
 
   it('counts the requests of keys with a tag, or of an owner, and of no others', async () => {

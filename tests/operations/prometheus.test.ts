@@ -86,27 +86,22 @@ describe('the metrics', () => {
   it('are scraped by Prometheus, and every query of the dashboard has a result', async () => {
     await fleet.admin.makePlan('seven', 7, 'hour');
     const { secret } = await fleet.admin.makeKey('watched', 'seven');
-    await until(async () => (await fetch(`${prometheusUrl}/-/ready`).catch(() => undefined))?.ok === true, {
-      timeoutMs: 20_000,
-    });
-    await until(async () => (await query('up{job="tollgate"}'))[0] === 1, { timeoutMs: 20_000 });
+    await until(async () => (await fetch(`${prometheusUrl}/-/ready`).catch(() => undefined))?.ok === true);
+    await until(async () => (await query('up{job="tollgate"}'))[0] === 1);
     const expressions = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')))
       .filter((expression) => !FOREIGN.test(expression))
       .map((expression) => expression.replaceAll('$__rate_interval', '30s').replaceAll('$job', 'tollgate'));
     expect(expressions.length).toBeGreaterThan(30);
     const unanswered = new Set(expressions);
-    await until(
-      async () => {
-        // More of everything between two scrapes, so that rates are above zero.
-        await traffic(secret);
-        for (const expression of unanswered) {
-          const values = await query(expression);
-          if (values.length > 0 && !values.some(Number.isNaN)) unanswered.delete(expression);
-        }
-        return unanswered.size === 0;
-      },
-      { timeoutMs: 20_000 },
-    ).catch(() => {});
+    await until(async () => {
+      // More of everything between two scrapes, so that rates are above zero.
+      await traffic(secret);
+      for (const expression of unanswered) {
+        const values = await query(expression);
+        if (values.length > 0 && !values.some(Number.isNaN)) unanswered.delete(expression);
+      }
+      return unanswered.size === 0;
+    }).catch(() => {});
     expect([...unanswered]).toEqual([]);
     const [rate = 0] = await query('sum(rate(tollgate_requests_total{job="tollgate"}[30s]))');
     expect(rate).toBeGreaterThan(0);

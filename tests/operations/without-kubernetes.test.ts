@@ -16,7 +16,6 @@ import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const PAGE = 'docs/without-kubernetes.md';
-const PATIENCE = { timeoutMs: 60_000 };
 /** Longest that a replica takes after the drain to write the last usage and to close everything. */
 const CLOSING_MS = 50_000;
 
@@ -110,8 +109,8 @@ describe('the HAProxy configuration, in front of two replicas', () => {
     };
     url = `http://127.0.0.1:${port}`;
     admin = new Admin(`http://127.0.0.1:${adminPort}`);
-    await until(() => isUp(url), PATIENCE);
-    await until(() => isUp(`http://127.0.0.1:${adminPort}`), PATIENCE);
+    await until(() => isUp(url));
+    await until(() => isUp(`http://127.0.0.1:${adminPort}`));
   }, 300_000);
   afterAll(async () => {
     await stopHaproxy?.();
@@ -142,7 +141,7 @@ describe('the HAProxy configuration, in front of two replicas', () => {
     const clients = Array.from({ length: 4 }, client);
     expect(await fleet.replicas[0]?.stop()).toBe(0);
     const before = statuses.get(200) ?? 0;
-    await until(() => (statuses.get(200) ?? 0) > before + 50, PATIENCE);
+    await until(() => (statuses.get(200) ?? 0) > before + 50);
     isOver = true;
     await Promise.all(clients);
     expect([...statuses.keys()]).toEqual([200]);

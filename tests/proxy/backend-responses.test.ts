@@ -238,7 +238,6 @@ describe("the backend's response", () => {
       );
       expect(client.text).toMatch(/x\r\n0\r\n\r\n$/);
     });
-
   });
 
   describe('rule 14: a response without a request', () => {

@@ -73,7 +73,7 @@ describe('rule 16: slow peers', () => {
     client.socket.pause();
     client.send(stage.gateway.head('GET /'));
     const backend = await stage.backend.connection();
-    await until(() => backend.socket.destroyed || backend.ending !== 'open', { timeoutMs: 10_000 });
+    await until(() => backend.socket.destroyed || backend.ending !== 'open');
     await until(() => stage.gateway.recorded.length === 1);
     expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
   });
@@ -90,7 +90,7 @@ describe('rule 16: slow peers', () => {
       setTimeout(() => client.socket.resume(), 80);
     }, 100);
     try {
-      await until(() => client.length > big.length, { timeoutMs: 20_000 });
+      await until(() => client.length > big.length);
     } finally {
       clearInterval(brake);
     }

@@ -324,7 +324,7 @@ describe('upgrades that take too long', () => {
     client.socket.pause();
     client.send(stage.gateway.head('GET /chat', ...ASKS));
     const backend = await stage.backend.connection();
-    await until(() => backend.ending !== 'open', { timeoutMs: 10_000 });
+    await until(() => backend.ending !== 'open');
     await until(() => stage.gateway.recorded.length === 1);
   });
 

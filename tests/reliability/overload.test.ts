@@ -74,7 +74,7 @@ async function overload(): Promise<readonly Response[]> {
     }),
   );
   // Before any allowed one is answered: they are rejected at once, without a wait for a timeout.
-  await until(() => rejected === REQUESTS - CONNECTIONS - WAITING, { timeoutMs: 20_000 });
+  await until(() => rejected === REQUESTS - CONNECTIONS - WAITING);
   await until(() => backend.held() === CONNECTIONS);
   expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_queued')).toBe(WAITING);
   backend.release();
@@ -109,7 +109,7 @@ describe('more requests than the backend takes', () => {
     };
     backend.hold();
     send(REQUESTS);
-    await until(() => rejected === REQUESTS - CONNECTIONS - WAITING, { timeoutMs: 20_000 });
+    await until(() => rejected === REQUESTS - CONNECTIONS - WAITING);
     while (given < steps) {
       backend.respondToOldest();
       given += 1;
@@ -117,7 +117,7 @@ describe('more requests than the backend takes', () => {
       // Ten for the one place that is free now. The nine are rejected although the backend responds with nothing meanwhile.
       const rejections = rejected + 9;
       send(10);
-      await until(() => rejected === rejections, { timeoutMs: 20_000 });
+      await until(() => rejected === rejections);
     }
     const begun = backend.targets().slice(before);
     const waited = begun.map(

@@ -15,8 +15,6 @@ import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
-
 let postgres: PostgresServer;
 let backend: TestBackend;
 let bouncer: ChildProcess;
@@ -73,7 +71,7 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     const admin = new Admin(gateway.url);
     const { id, secret } = await admin.makeKey('pooled');
     for (let sent = 0; sent < 20; sent += 1) expect(await statusOf(gateway.url, secret)).toBe(200);
-    await until(async () => (await admin.detail(id)).usage.totalRequests === 20, PATIENCE);
+    await until(async () => (await admin.detail(id)).usage.totalRequests === 20);
   });
 
   it('serves the keys it knows while Postgres fails over, and the others again after it', async () => {
@@ -82,11 +80,11 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     const { secret: unseen } = await admin.makeKey('not seen yet');
     expect(await statusOf(gateway.url, secret)).toBe(200);
     await postgres.halt();
-    await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok', PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok');
     expect(await statusOf(gateway.url, secret)).toBe(200);
     expect(await statusOf(gateway.url, unseen)).toBe(503);
     await postgres.resume();
-    await until(async () => (await statusOf(gateway.url, unseen)) === 200, PATIENCE);
-    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+    await until(async () => (await statusOf(gateway.url, unseen)) === 200);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok');
   });
 });

@@ -12,9 +12,6 @@ import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
-/** Longer than the gateway waits for Postgres. */
-const PATIENCE = { timeoutMs: 20_000 };
-
 let postgres: PostgresServer;
 let relay: TcpRelay;
 let backend: TestBackend;
@@ -91,11 +88,11 @@ async function goesOnWithoutPostgres(newSecret: string): Promise<void> {
 }
 
 async function isBack(newSecret: string): Promise<void> {
-  await until(async () => (await managed()) === 200, PATIENCE);
+  await until(async () => (await managed()) === 200);
   expect(await statusOf(gateway.url, newSecret)).toBe(200);
   expect(await statusOf(gateway.url, unknownKey())).toBe(401);
   expect(await statusOf(gateway.url, cached)).toBe(200);
-  await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+  await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok');
 }
 
 describe('a replica whose Postgres', () => {
@@ -103,10 +100,10 @@ describe('a replica whose Postgres', () => {
     const secret = await newKey();
     await postgres.halt();
     // Whoever reads the log must not learn how to cancel our queries.
-    await until(() => gateway.output().includes('an idle Postgres connection broke'), PATIENCE);
+    await until(() => gateway.output().includes('an idle Postgres connection broke'));
     expect(gateway.output()).not.toContain('secretKey');
     await goesOnWithoutPostgres(secret);
-    await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok', PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok');
     // It stays in service: what it can't respond with no other replica could.
     expect(await readyz(gateway.opsUrl)).toEqual({
       status: 200,
@@ -126,7 +123,7 @@ describe('a replica whose Postgres', () => {
       await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'gateway'");
     });
     // A connection that was cut while nobody used it is noticed by its next user at the latest.
-    await until(async () => (await managed()) === 503, PATIENCE);
+    await until(async () => (await managed()) === 503);
     await goesOnWithoutPostgres(secret);
     await asSuperuser(async (client) => void (await client.query('ALTER ROLE gateway CONNECTION LIMIT -1')));
     await isBack(secret);
@@ -139,10 +136,7 @@ describe('a replica whose Postgres', () => {
     await goesOnWithoutPostgres(secret);
     expect(relay.connections).toBeLessThanOrEqual(14);
     // Readiness tells what the last look found, and looks every five seconds.
-    await until(
-      async () => (await readyz(gateway.opsUrl)).components.postgres === 'no response in time',
-      PATIENCE,
-    );
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'no response in time');
     expect((await readyz(gateway.opsUrl)).status).toBe(200);
     expect(new Set(await Promise.all(flood))).toEqual(new Set([503]));
     relay.pass();

@@ -6,16 +6,16 @@ import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
 
 const KEYS = 200;
-const STALLS = 25;
+const STALLS = 10;
 /** Longer than a decision may take. */
-const STALL_MS = 300;
+const STALL_MS = 800;
 const CLIENTS = 40;
 
 describe('a replica whose process stands still again and again while Redis is well', () => {
   let fleet: Fleet;
   beforeAll(async () => {
-    fleet = await startFleet(1, { REDIS_TIMEOUT_MS: '200' });
-  }, 60_000);
+    fleet = await startFleet(1, { REDIS_TIMEOUT_MS: '600' });
+  });
   afterAll(() => fleet?.stop());
 
   it('allows nothing in windows that are used up, and keeps calling Redis', async () => {
@@ -56,5 +56,5 @@ describe('a replica whose process stands still again and again while Redis is we
     expect([...statuses.keys()]).toEqual([429]);
     expect(fleet.backendRequests()).toBe(allowedBefore);
     expect(await metric(replica.opsUrl, 'tollgate_limiter_breaker_openings_total')).toBe(0);
-  }, 120_000);
+  });
 });

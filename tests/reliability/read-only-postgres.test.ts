@@ -7,7 +7,7 @@ import { until } from '../support/until.ts';
 let fleet: Fleet;
 beforeAll(async () => {
   fleet = await startFleet(1, { USAGE_FLUSH_MS: '200' });
-}, 60_000);
+});
 afterAll(() => fleet?.stop());
 
 /** Makes the database read-only, or not, for every connection that is made from now on, and ends those that there are. */
@@ -56,5 +56,5 @@ describe('a Postgres that is read-only for a while', () => {
       (await fleet.admin.call('GET', `/api-keys/usage?interval=total&consumerApiKeyId=${id}`)).body.rows[0]
         ?.requests;
     await until(async () => (await total()) === 3);
-  }, 120_000);
+  });
 });

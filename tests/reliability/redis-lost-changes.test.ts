@@ -10,8 +10,6 @@ import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
 
-/** The longest that a change which Redis lost may take, while Postgres is up. */
-const WITHIN_10_S = { timeoutMs: 10_000 };
 const WINDOW_LIMIT = 1_000_000;
 
 interface Key {
@@ -130,13 +128,13 @@ describe('changes that Redis loses', () => {
     for (const way of ways) way.pass(standby.port);
 
     for (const url of urls) {
-      await until(async () => (await statusOf(url, deleted.secret)) === 401, WITHIN_10_S);
+      await until(async () => (await statusOf(url, deleted.secret)) === 401);
       await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
     }
     expect((await fleet.admin.call('DELETE', `/consumer-api-key/${deleted.id}`)).status).toBe(404);
     expect(await direct.get(`tg:{${deleted.id}}:version`)).toBe('-');
     for (const url of urls) expect(await statusOf(url, deleted.secret)).toBe(401);
-  }, 60_000);
+  });
 
   it('hold on the other side of a split when a replica is still with the old master, and after it', async () => {
     const master = await startServer();
@@ -162,20 +160,20 @@ describe('changes that Redis loses', () => {
       (await statusOf(url, disabled.secret)) === 401 &&
       (await statusOf(url, lowered.secret)) === 429;
     expect(await hold(here)).toBe(true);
-    await until(() => hold(there), WITHIN_10_S);
-    await until(() => socket.ending !== 'open', WITHIN_10_S);
+    await until(() => hold(there));
+    await until(() => socket.ending !== 'open');
 
     ways[0].pass(standby.port);
     ways[0].cut();
     for (const url of urls) {
       await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
-      await until(() => hold(url), WITHIN_10_S);
+      await until(() => hold(url));
     }
     // The promoted server has had the old versions since before the changes: they mislead nobody any more, and cost no reading.
     const direct = new Redis(standby.url);
     stops.push(async () => direct.disconnect());
     expect(await direct.get(`tg:{${lowered.id}}:version`)).toMatch(/^2\.2( |$)/);
-  }, 60_000);
+  });
 
   it('hold when Redis is restarted with what it had saved before them', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-rollback-'));
@@ -195,8 +193,8 @@ describe('changes that Redis loses', () => {
     await startServer([...args, '--port', String(server.port)]);
     for (const url of urls) {
       await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
-      await until(async () => (await statusOf(url, deleted.secret)) === 401, WITHIN_10_S);
-      await until(async () => (await statusOf(url, disabled.secret)) === 401, WITHIN_10_S);
+      await until(async () => (await statusOf(url, deleted.secret)) === 401);
+      await until(async () => (await statusOf(url, disabled.secret)) === 401);
     }
-  }, 60_000);
+  });
 });

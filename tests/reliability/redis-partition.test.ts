@@ -19,7 +19,7 @@ beforeAll(async () => {
     { REDIS_URL: server.url, REDIS_TIMEOUT_MS: '5000' },
     { REDIS_URL: relay.urlOf(server.url) },
   ]);
-}, 60_000);
+});
 afterAll(async () => {
   await fleet?.stop();
   await relay?.stop();
@@ -74,5 +74,5 @@ describe('a replica that alone has lost Redis', () => {
     await until(() => upgraded[0]?.ending !== 'open' && upgraded[1]?.ending !== 'open');
     expect(upgraded[2]?.ending).toBe('open');
     upgraded[2]?.socket.destroy();
-  }, 40_000);
+  });
 });

@@ -4,7 +4,8 @@ import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.
 import { until } from '../support/until.ts';
 import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
 
-const LIMIT = 20_000;
+/** More than the clients send, however long the failover takes. */
+const LIMIT = 1_000_000_000;
 
 let redis: WatchedRedis;
 let standbyDirect: Redis;
@@ -15,7 +16,7 @@ beforeAll(async () => {
   standbyDirect = new Redis(redis.standby.url);
   const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel' };
   fleet = await startRedisFleet([settings, settings]);
-}, 60_000);
+});
 afterAll(async () => {
   await fleet?.stop();
   standbyDirect?.disconnect();
@@ -39,17 +40,14 @@ describe('replicas whose Redis fails over to its standby under load', () => {
       Number((await standbyDirect.get(`tg:{${id}}:window:main:3600000`)) ?? 0);
     let awayMs = 0;
     try {
-      await until(async () => (await counted()) > 300, { timeoutMs: 20_000 });
+      await until(async () => (await counted()) > 300);
       const killedAt = performance.now();
       redis.master.kill('SIGKILL');
-      await until(
-        async () => {
-          const responses = await Promise.all(fleet.replicas.map(({ url }) => ask(url, secret)));
-          for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1;
-          return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
-        },
-        { timeoutMs: 40_000 },
-      );
+      await until(async () => {
+        const responses = await Promise.all(fleet.replicas.map(({ url }) => ask(url, secret)));
+        for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1;
+        return responses.every(({ headers }) => headers.get('x-ratelimit-remaining') !== null);
+      });
       awayMs = performance.now() - killedAt;
     } finally {
       isOver = true;
@@ -78,5 +76,5 @@ describe('replicas whose Redis fails over to its standby under load', () => {
       expect(replica.output()).toContain('Redis does not decide: the failure mode does');
       expect(replica.output()).toContain('Redis decides again');
     }
-  }, 90_000);
+  });
 });

@@ -7,8 +7,6 @@ import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 
-const PATIENCE = { timeoutMs: 20_000 };
-
 let fleet: Fleet;
 let key: { readonly id: string; readonly secret: string };
 /** Requests for `/held` wait here. */
@@ -73,7 +71,7 @@ describe('a replica that gets a stop signal', () => {
     const unused = await RawPeer.connect(port);
 
     const exited = stop();
-    await until(async () => (await readyz(opsUrl)).status === 503, PATIENCE);
+    await until(async () => (await readyz(opsUrl)).status === 503);
     expect((await readyz(opsUrl)).components.replica).toBe('shutting down');
     // Within SHUTDOWN_DELAY_MS: served as ever, and asked to connect elsewhere the next time.
     busy.send(request());
@@ -84,7 +82,7 @@ describe('a replica that gets a stop signal', () => {
     expect(await managed.ended()).toMatch(/\}HTTP\/1\.1 401 [\s\S]*Connection: close/i);
     expect(managed.ending).toBe('fin');
 
-    await until(() => isRejected(port), PATIENCE);
+    await until(() => isRejected(port));
     // Neither a kept connection nor one that never brought a request holds anything up.
     for (const peer of [idle, unused]) {
       await peer.ended();
@@ -109,8 +107,8 @@ describe('a replica that gets a stop signal', () => {
     res?.write('first');
     expect(await peer.head()).toMatch(/Connection: keep-alive/i);
     const exited = stop();
-    await until(async () => (await readyz(opsUrl)).status === 503, PATIENCE);
-    await until(() => isRejected(port), PATIENCE);
+    await until(async () => (await readyz(opsUrl)).status === 503);
+    await until(() => isRejected(port));
     res?.end('last');
     expect(await peer.ended()).toMatch(/first\r\n4\r\nlast\r\n0\r\n\r\n$/);
     expect(peer.ending).toBe('fin');

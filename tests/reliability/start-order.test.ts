@@ -12,7 +12,6 @@ import { until } from '../support/until.ts';
 import { livez, readyz } from './support/probe.ts';
 import { startBackend } from './support/test-backend.ts';
 
-const PATIENCE = { timeoutMs: 20_000 };
 const cleanUps: (() => Promise<unknown>)[] = [];
 
 /** What was started is ended in reverse order, whether the test passed or not. */
@@ -43,7 +42,7 @@ async function startUnready(databaseUrl: string, redisUrl: string): Promise<Gate
 }
 
 async function becomesReady({ opsUrl }: GatewayProcess): Promise<void> {
-  await until(async () => (await readyz(opsUrl)).status === 200, PATIENCE);
+  await until(async () => (await readyz(opsUrl)).status === 200);
 }
 
 async function serves({ url }: GatewayProcess): Promise<void> {
@@ -70,7 +69,7 @@ describe('a replica that starts', () => {
     expect((await new Admin(gateway.url).call('GET', '/rate-limit')).status).toBe(503);
 
     redisRelay.pass(Number(new URL(redisUrl).port));
-    await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok', PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok');
     expect(await readyz(gateway.opsUrl)).toMatchObject({
       status: 503,
       components: { postgres: expect.stringMatching(NOT_THERE) },
@@ -93,11 +92,11 @@ describe('a replica that starts', () => {
     await until(async () => {
       const { status, components } = await readyz(gateway.opsUrl);
       return status === 503 && components.postgres === 'no response in time' && components.redis !== 'ok';
-    }, PATIENCE);
+    });
     expect(await statusOf(gateway.url, createSecret('tg', systemRandom))).toBe(503);
 
     redis.resume();
-    await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok', PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.redis === 'ok');
     expect((await readyz(gateway.opsUrl)).status).toBe(503);
 
     postgres.pass();
@@ -112,11 +111,11 @@ describe('a replica that starts', () => {
     const reason =
       'Redis evicts keys (maxmemory-policy allkeys-lru), so counts can be lost: set it to noeviction';
 
-    await until(async () => (await readyz(gateway.opsUrl)).components.redis === reason, PATIENCE);
-    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.redis === reason);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok');
     expect((await readyz(gateway.opsUrl)).status).toBe(503);
     expect(await livez(gateway.opsUrl)).toBe(200);
-    await until(() => gateway.output().includes(reason), PATIENCE);
+    await until(() => gateway.output().includes(reason));
 
     const redis = new Redis(server.url);
     await redis.config('SET', 'maxmemory-policy', 'noeviction');
@@ -134,11 +133,11 @@ describe('a replica that starts', () => {
     );
     const gateway = await startUnready(database.url, old.urlOf(redisUrl));
 
-    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok', PATIENCE);
+    await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'ok');
     const { status, components } = await readyz(gateway.opsUrl);
     expect(status).toBe(503);
     expect(components.redis).toMatch(/^Redis 6[.\d]+ is too old: version 7 or newer is needed$/);
-    await until(() => gateway.output().includes(' is too old: version 7 or newer is needed'), PATIENCE);
+    await until(() => gateway.output().includes(' is too old: version 7 or newer is needed'));
   });
 });
 

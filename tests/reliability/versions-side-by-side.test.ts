@@ -9,7 +9,6 @@ import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
-const PATIENCE = { timeoutMs: 60_000 };
 const LIMIT = 40;
 
 let release: LastRelease;
@@ -47,7 +46,7 @@ class Load {
 
   async more(count: number): Promise<void> {
     const before = this.total;
-    await until(() => this.total >= before + count, PATIENCE);
+    await until(() => this.total >= before + count);
   }
 
   async stop(): Promise<void> {
@@ -84,7 +83,7 @@ describe.each([
       ROOT_TOKEN,
       ENCRYPTION_KEY,
     };
-  }, PATIENCE.timeoutMs);
+  });
   afterAll(async () => {
     await Promise.all(running.map((gateway) => gateway.stop()));
     await database?.drop();
@@ -127,7 +126,7 @@ describe.each([
         const { id, secret } = await maker.makeKey('shared', 'wide');
         expect(await statusOf(other.url, secret)).toBe(200);
         expect((await maker.call('DELETE', `/consumer-api-key/${id}`)).status).toBe(200);
-        await until(async () => (await statusOf(other.url, secret)) === 401, PATIENCE);
+        await until(async () => (await statusOf(other.url, secret)) === 401);
       }
 
       // No version admits more than the limit, whatever the other has counted.
@@ -144,7 +143,7 @@ describe.each([
     }
     expect([...load.statuses.keys()]).toEqual([200]);
     for (const admin of admins) {
-      await until(async () => (await admin.detail(busy.id)).usage.totalRequests === load.total, PATIENCE);
+      await until(async () => (await admin.detail(busy.id)).usage.totalRequests === load.total);
     }
   });
 

@@ -39,7 +39,8 @@ export async function startGateway(
   { isReady = true, main = MAIN }: { readonly isReady?: boolean; readonly main?: string } = {},
 ): Promise<GatewayProcess> {
   const { child, output } = spawnNode(main, environment);
-  const exited = once(child, 'exit').then(([code]) => code as number | null);
+  // All that it wrote has been read by then.
+  const closed = once(child, 'close').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
   try {
     await until(() => child.exitCode !== null || listening() !== null, { timeoutMs: START_DEADLINE_MS });
@@ -57,11 +58,13 @@ export async function startGateway(
     output,
     stop: () => {
       child.kill('SIGTERM');
-      return exited;
+      return closed;
     },
     kill: async () => {
+      // Workers hold its output open until they have ended as well.
+      const gone = once(child, 'exit');
       child.kill('SIGKILL');
-      await exited;
+      await gone;
     },
   };
   if (isReady)
@@ -86,7 +89,7 @@ export function isAlive(pid: number): boolean {
 /** Runs `src/main.ts` until it ends by itself. */
 export async function runGateway(environment: Readonly<Record<string, string>>): Promise<EndedProcess> {
   const { child, output } = spawnNode(MAIN, environment);
-  const [code] = (await once(child, 'exit')) as [number | null];
+  const [code] = (await once(child, 'close')) as [number | null];
   return { code, output: output() };
 }
 

@@ -77,9 +77,7 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
     versions: first.versions,
     feeds: replicas.map(({ changes }) => changes),
     reach: (instantMs) =>
-      until(async () => (await peek(first.counters, newKeyId(), quota(1, 'hour'))).nowMs > instantMs, {
-        timeoutMs: 10_000,
-      }),
+      until(async () => (await peek(first.counters, newKeyId(), quota(1, 'hour'))).nowMs > instantMs),
     endWindow: async (keyId, windowName) => {
       await direct.del(windowKey(keyId, windowName));
       await direct.zrem(customersKey(keyId), windowName);
@@ -107,7 +105,7 @@ export function openReplica(
   mode: RedisMode = 'single',
   options: { readonly timeoutMs?: number; readonly log?: Logger } = {},
 ): OpenRedis {
-  const { timeoutMs = 2000, log = pino({ level: 'silent' }) } = options;
+  const { timeoutMs = 5000, log = pino({ level: 'silent' }) } = options;
   return openRedis(
     { address: redisUrl(url), mode, timeoutMs },
     { log, random: systemRandom, clock: systemClock, replicaId: randomUUID() },

@@ -62,15 +62,10 @@ export async function startRedisCluster(count: number, args: readonly string[] =
       addReplica: async (of) => {
         const node = await add();
         await meet([of, node]);
-        await until(async () => String(await node.direct.cluster('NODES')).includes(of.id), {
-          timeoutMs: 10_000,
-        });
+        await until(async () => String(await node.direct.cluster('NODES')).includes(of.id));
         await node.direct.call('CLUSTER', 'REPLICATE', of.id);
-        await until(
-          async () => String(await node.direct.info('replication')).includes('master_link_status:up'),
-          {
-            timeoutMs: 20_000,
-          },
+        await until(async () =>
+          String(await node.direct.info('replication')).includes('master_link_status:up'),
         );
         await untilAgreed(nodes);
         return node;
@@ -103,17 +98,14 @@ async function meet([first, ...others]: readonly ClusterNode[]): Promise<void> {
 }
 
 async function untilAgreed(nodes: readonly ClusterNode[]): Promise<void> {
-  await until(
-    async () => {
-      const infos = await Promise.all(nodes.map(({ direct }) => direct.cluster('INFO')));
-      return infos.every(
-        (info) =>
-          String(info).includes('cluster_state:ok') &&
-          String(info).includes(`cluster_known_nodes:${nodes.length}`),
-      );
-    },
-    { timeoutMs: 20_000 },
-  );
+  await until(async () => {
+    const infos = await Promise.all(nodes.map(({ direct }) => direct.cluster('INFO')));
+    return infos.every(
+      (info) =>
+        String(info).includes('cluster_state:ok') &&
+        String(info).includes(`cluster_known_nodes:${nodes.length}`),
+    );
+  });
 }
 
 /**
@@ -122,15 +114,12 @@ async function untilAgreed(nodes: readonly ClusterNode[]): Promise<void> {
  */
 async function ownerOf(primaries: readonly ClusterNode[], slot: number): Promise<ClusterNode> {
   let owner: ClusterNode | undefined;
-  await until(
-    async () => {
-      const [first, ...others] = await Promise.all(primaries.map((node) => ownerSeenBy(node, slot)));
-      const isAgreed = others.every((seen) => seen?.id === first?.id && seen?.epoch === first?.epoch);
-      owner = isAgreed ? primaries.find(({ id }) => id === first?.id) : undefined;
-      return owner !== undefined;
-    },
-    { timeoutMs: 20_000 },
-  );
+  await until(async () => {
+    const [first, ...others] = await Promise.all(primaries.map((node) => ownerSeenBy(node, slot)));
+    const isAgreed = others.every((seen) => seen?.id === first?.id && seen?.epoch === first?.epoch);
+    owner = isAgreed ? primaries.find(({ id }) => id === first?.id) : undefined;
+    return owner !== undefined;
+  });
   if (owner === undefined) throw new Error(`nobody has slot ${slot}`);
   return owner;
 }

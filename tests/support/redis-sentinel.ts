@@ -78,9 +78,7 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
     const standby = await startRedisServer(['--replicaof', `127.0.0.1 ${master.port}`]);
     ends.push(() => standby.stop());
     await withRedis(standby.port, (direct) =>
-      until(async () => (await direct.info('replication')).includes('master_link_status:up'), {
-        timeoutMs: 20_000,
-      }),
+      until(async () => (await direct.info('replication')).includes('master_link_status:up')),
     );
     const sentinels: RedisSentinel[] = [];
     for (const _ of [1, 2, 3]) {
@@ -92,13 +90,10 @@ export async function startWatchedRedis(masterName: string): Promise<WatchedRedi
       sentinels.push(sentinel);
     }
     await withRedis(sentinels[0]?.port ?? 0, (watcher) =>
-      until(
-        async () => {
-          const [state = []] = (await watcher.call('SENTINEL', 'MASTERS')) as string[][];
-          return Object.entries(COMPLETE).every(([name, value]) => state[state.indexOf(name) + 1] === value);
-        },
-        { timeoutMs: 20_000 },
-      ),
+      until(async () => {
+        const [state = []] = (await watcher.call('SENTINEL', 'MASTERS')) as string[][];
+        return Object.entries(COMPLETE).every(([name, value]) => state[state.indexOf(name) + 1] === value);
+      }),
     );
     const addresses = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
     return { url: `redis://${addresses}/${masterName}`, master, standby, sentinels, stop };

@@ -1,13 +1,13 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * Resolves as soon as the claim holds, asking every few milliseconds. Rejects after `timeoutMs` (20 000 unless told: a machine that
+ * Resolves as soon as the claim holds, asking every few milliseconds. Rejects after `timeoutMs` (60 000 unless told: a machine that
  * runs other things as well takes its time, and how long something may take is no test's business unless it says so)
  * with the claim's own source, so that a test that waits in vain says for what.
  */
 export async function until(
   claim: () => boolean | Promise<boolean>,
-  { timeoutMs = 20_000 }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
   while (!(await claim())) {

@@ -66,7 +66,7 @@ describe('a request is recorded once, when its response is over', () => {
     const { port } = backend.address() as AddressInfo;
     fleet = await startFleet(1, { BACKEND_URL: `http://127.0.0.1:${port}`, BACKEND_TIMEOUT_MS: '2000' });
     await fleet.admin.makePlan('few', 1, 'day');
-  }, 60_000);
+  });
   afterAll(async () => {
     await fleet?.stop();
     backend.closeAllConnections();

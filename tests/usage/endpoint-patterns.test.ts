@@ -7,7 +7,7 @@ describe('endpoint patterns', () => {
   beforeAll(async () => {
     const ENDPOINT_PATTERNS = '/v1/users/me,/v1/users/{id},/v1/files/**,/v1/*/list';
     fleet = await startFleet(1, { ENDPOINT_PATTERNS });
-  }, 60_000);
+  });
   afterAll(() => fleet?.stop());
 
   it('name the endpoints of the paths that they match, and leave the others', async () => {

@@ -70,16 +70,13 @@ describe('a flusher that is killed', () => {
       await world.records.db.transaction().execute(async (transaction) => {
         await sql`LOCK TABLE ${sql.table(table)} IN EXCLUSIVE MODE`.execute(transaction);
         const flusher = startFlusher();
-        await until(
-          async () => {
-            const { rows } = await sql`SELECT FROM pg_locks
+        await until(async () => {
+          const { rows } = await sql`SELECT FROM pg_locks
               WHERE NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`.execute(
-              world.records.db,
-            );
-            return rows.length > 0;
-          },
-          { timeoutMs: 15_000 },
-        );
+            world.records.db,
+          );
+          return rows.length > 0;
+        });
         flusher.kill('SIGKILL');
         expect(await flusher.ended).toBe('SIGKILL');
       });

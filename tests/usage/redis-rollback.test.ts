@@ -48,10 +48,10 @@ describe('usage when Redis goes back in time', () => {
       record: (requests: number) => {
         for (let number = 0; number < requests; number += 1) buffer.record(completed({ keyId }));
       },
-      write: () => until(() => writer.write(), { timeoutMs: 15_000 }),
+      write: () => until(() => writer.write()),
       flush: async () => {
         await expireLeases(redis.url);
-        await until(() => flusher.flush(), { timeoutMs: 15_000 });
+        await until(() => flusher.flush());
       },
       requests: async () => (await stored.read(keyId)).requests,
     };
@@ -67,13 +67,11 @@ describe('usage when Redis goes back in time', () => {
   async function restartFromSnapshot(replica: { readonly live: RedisLiveUsage }): Promise<void> {
     redis.kill('SIGKILL');
     redis = await startRedisServer(['--dir', directory, '--port', String(redis.port)]);
-    await until(
-      () =>
-        replica.live.oldestAtMs().then(
-          () => true,
-          () => false,
-        ),
-      { timeoutMs: 15_000 },
+    await until(() =>
+      replica.live.oldestAtMs().then(
+        () => true,
+        () => false,
+      ),
     );
   }
 

@@ -48,7 +48,7 @@ export function withGatewayProcess(settings: Readonly<Record<string, string>> = 
     stage.gateway = await startGateway(stage.environment);
     stage.admin = new Admin(stage.gateway.url);
     stage.key = await stage.admin.makeKey('client');
-  }, 60_000);
+  });
 
   afterAll(async () => {
     await stage.gateway?.stop();

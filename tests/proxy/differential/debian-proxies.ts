@@ -111,7 +111,7 @@ async function startProxy(recipe: Recipe, count: number): Promise<Contender | un
   };
   try {
     for (const { address } of lanes) {
-      await until(async () => hasEnded(child) || (await listens(address)), { timeoutMs: 10_000 });
+      await until(async () => hasEnded(child) || (await listens(address)));
     }
     if (hasEnded(child)) throw new Error(`${recipe.program} ended at once:\n${written}`);
   } catch (error) {

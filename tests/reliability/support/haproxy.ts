@@ -56,7 +56,7 @@ export async function startHaproxy(
     await rm(directory, { recursive: true, force: true });
   };
   try {
-    await until(() => hasEnded(child) || responds(url), { timeoutMs: 10_000 });
+    await until(() => hasEnded(child) || responds(url));
     if (hasEnded(child)) throw new Error(`haproxy ended at once:\n${written}`);
   } catch (error) {
     await stop();

@@ -68,14 +68,11 @@ export async function untilDegraded(
 ): Promise<void> {
   await Promise.all(
     replicas.map((replica) =>
-      until(
-        async () => {
-          // Several at once, because each may wait for the timeout.
-          await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask(replica.url, secret)));
-          return (await isDegraded(replica)) === degraded;
-        },
-        { timeoutMs: 40_000 },
-      ),
+      until(async () => {
+        // Several at once, because each may wait for the timeout.
+        await Promise.all([1, 2, 3, 4, 5, 6].map(() => ask(replica.url, secret)));
+        return (await isDegraded(replica)) === degraded;
+      }),
     ),
   );
 }

@@ -7,8 +7,8 @@ const SCRIPT = fileURLToPath(new URL('./replica.ts', import.meta.url));
 
 /** A replica in a process of its own. */
 export interface ReplicaProcess {
-  /** Requests that it has said it recorded, and when (milliseconds since 1970), oldest first. */
-  readonly reports: readonly (readonly [recorded: number, atMs: number])[];
+  /** Requests that it has said it recorded, and of how many Redis had confirmed the write then, oldest first. */
+  readonly reports: readonly (readonly [recorded: number, confirmed: number])[];
   kill(signal: NodeJS.Signals): void;
   /** Its exit code, or the signal that ended it. Rejects with what it wrote to standard error when it failed. */
   readonly ended: Promise<number | NodeJS.Signals>;
@@ -28,8 +28,8 @@ export function startReplica(task: ReplicaTask): ReplicaProcess {
     const lines = (rest + text).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) {
-      const [recorded = 0, atMs = 0] = line.split(' ').map(Number);
-      reports.push([recorded, atMs]);
+      const [recorded = 0, confirmed = 0] = line.split(' ').map(Number);
+      reports.push([recorded, confirmed]);
     }
   });
   return { reports, kill: (signal) => void child.kill(signal), ended: ended(child) };

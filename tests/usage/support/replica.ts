@@ -8,8 +8,10 @@ import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usa
 import { closeRedis, connectRedis } from '../../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { createUsage } from '../../../src/usage/create-usage.ts';
+import type { LiveUsage, UsageWrite } from '../../../src/usage/live-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { requestOfMix } from './request-mix.ts';
+import { requestsOf } from './sample-usage.ts';
 
 /** What a process of a test is to do; its only argument, as JSON. */
 export interface ReplicaTask {
@@ -39,7 +41,9 @@ const db = connectPostgres({ url: task.databaseUrl, maxConnections: 4, onIdleErr
 await new Promise<void>((resolve) => {
   redis.once('ready', () => resolve());
 });
-const live = new RedisLiveUsage(redis, systemClock);
+/** Requests that Redis has confirmed. */
+let confirmed = 0;
+const live = counting(new RedisLiveUsage(redis, systemClock));
 const history = new PostgresUsageHistory(db);
 
 if (task.do === 'flush') {
@@ -74,7 +78,7 @@ while (task.do === 'record' ? recorded < (task.to ?? 0) : !isTold) {
     if (recorded === task.to) break;
   }
   // Synchronously, so that a process that is killed has said how far it got.
-  writeSync(1, `${recorded} ${Date.now()}\n`);
+  writeSync(1, `${recorded} ${confirmed}\n`);
   await new Promise((resolve) => setTimeout(resolve, 2));
 }
 await end(await usage.stop(10_000));
@@ -83,6 +87,24 @@ async function end(isDone: boolean): Promise<never> {
   await closeRedis(redis);
   await db.destroy();
   process.exit(isDone ? 0 : 1);
+}
+
+/** The store, with the requests counted whose writes it confirms. */
+function counting(store: RedisLiveUsage): LiveUsage {
+  return new Proxy<LiveUsage>(store, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name);
+      if (typeof method !== 'function') return method;
+      if (name !== 'write') return method.bind(target);
+      return async (writes: readonly UsageWrite[]) => {
+        const outcomes = await target.write(writes);
+        for (const [index, { slices }] of writes.entries()) {
+          if (outcomes[index] === 'written') confirmed += requestsOf(slices);
+        }
+        return outcomes;
+      };
+    },
+  });
 }
 
 /** The store, but that the process dies when the step is done that the task says, unless the step had nothing to do. */

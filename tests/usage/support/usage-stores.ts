@@ -47,7 +47,7 @@ export async function openRedisUsage(
     { address: redisUrl(url), mode, timeoutMs },
     { log: silent, random: systemRandom },
   );
-  await until(() => redis.status === 'ready', { timeoutMs: 15_000 });
+  await until(() => redis.status === 'ready');
   const live = new RedisLiveUsage(redis, systemClock);
   return { live, close: () => closeRedis(redis) };
 }
@@ -110,13 +110,10 @@ async function openInCluster(): Promise<LiveStore> {
   }
   for (const server of servers) {
     const direct = new Redis(server.url);
-    await until(
-      async () => {
-        const info = String(await direct.call('CLUSTER', 'INFO'));
-        return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
-      },
-      { timeoutMs: 20_000 },
-    );
+    await until(async () => {
+      const info = String(await direct.call('CLUSTER', 'INFO'));
+      return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
+    });
     direct.disconnect();
   }
   const store = await openInRedis(seed.url, 'cluster');
