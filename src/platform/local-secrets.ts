@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { makePrivateDirectory } from './private-directory.ts';
+import { makePrivateDirectory, notWritable } from './private-directory.ts';
 import type { Random } from './random.ts';
 import { StartFault } from './start-fault.ts';
 
@@ -22,7 +22,7 @@ interface LocalSecretsOptions {
 
 /**
  * Reads the secrets kept under `directory`, or makes them the first time, in a file that only its owner may read. Throws a `StartFault` when the file is
- * gone but needed, may be read by others, or is not what was once written there: new secrets would lock the owner out of every sealed key.
+ * gone but needed, can't be made, may be read by others, or is not what was once written there: new secrets would lock the owner out of every sealed key.
  */
 export function readOrMakeLocalSecrets(
   directory: string,
@@ -51,7 +51,8 @@ function make(file: string, random: Random): void {
     // wx: of two starts at once only one makes the file, and the other reads it.
     writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
+      throw notWritable(`The file ${file} can not be made`, error);
   }
 }
 

@@ -6,10 +6,14 @@ export function makePrivateDirectory(directory: string): void {
   try {
     mkdirSync(directory, { recursive: true, mode: 0o700 });
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new StartFault(
-      `The directory ${directory} can not be made (${code}): let this user write there, or set DATA_DIR to another place.`,
-      { cause: error },
-    );
+    throw notWritable(`The directory ${directory} can not be made`, error);
   }
+}
+
+/** What to throw where something below `DATA_DIR` can't be written. The first words say what. */
+export function notWritable(what: string, cause: unknown): StartFault {
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
+  return new StartFault(`${what} (${code}): let this user write there, or set DATA_DIR to another place.`, {
+    cause,
+  });
 }

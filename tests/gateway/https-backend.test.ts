@@ -1,14 +1,13 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
 
 const certificate = (name: string) => join(import.meta.dirname, '../support/tls', name);
 
@@ -20,12 +19,12 @@ interface Seen {
 }
 
 let backend: Server;
-let directory: string;
+let database: TestDatabase;
 let port: number;
 const seen: Seen[] = [];
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-https-'));
+  database = await createTestDatabase();
   const options = {
     cert: readFileSync(certificate('localhost.pem')),
     key: readFileSync(certificate('localhost-key.pem')),
@@ -47,7 +46,7 @@ beforeAll(async () => {
 afterAll(async () => {
   backend.closeAllConnections();
   backend.close();
-  await rm(directory, { recursive: true, force: true });
+  await database.drop();
 });
 
 async function ask(
@@ -55,8 +54,9 @@ async function ask(
 ): Promise<{ readonly status: number; readonly text: string; readonly url: string }> {
   const gateway: GatewayProcess = await startGateway({
     BACKEND_URL: `https://localhost:${port}/base/`,
-    DATA_DIR: directory,
+    DATABASE_URL: database.url,
     ROOT_TOKEN,
+    ENCRYPTION_KEY,
     ...settings,
   });
   try {

@@ -8,6 +8,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { Redis } from 'ioredis';
 import { satisfies } from 'semver';
 import { Admin } from '../support/admin.ts';
+import { type DataDirectory, makeDataDirectory } from '../support/data-directory.ts';
 import {
   ENCRYPTION_KEY,
   type GatewayProcess,
@@ -22,9 +23,14 @@ import { until } from '../support/until.ts';
 const run = promisify(execFile);
 const BACKEND_URL = 'http://127.0.0.1:1';
 
+let afterFirst: DataDirectory;
 let directory: string;
 let gateway: GatewayProcess | undefined;
 
+beforeAll(async () => {
+  afterFirst = await makeDataDirectory();
+});
+afterAll(() => afterFirst?.remove());
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-faults-'));
 });
@@ -48,8 +54,10 @@ async function components(): Promise<Readonly<Record<string, string>>> {
 }
 
 /** The log lines from a level on: 40 is a warning, 50 an error. */
-function lines(level: number): readonly { readonly level: number; readonly msg: string }[] {
-  return (gateway?.output() ?? '')
+const lines = (level: number) => linesOf(gateway?.output() ?? '', level);
+
+function linesOf(output: string, level: number): readonly { readonly level: number; readonly msg: string }[] {
+  return output
     .split('\n')
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as { level: number; msg: string })
@@ -73,22 +81,31 @@ describe('a start that can not be', () => {
     }
   });
 
-  it('because a port is taken says which setting chooses another', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await new Promise((resolve) => other.once('listening', resolve));
-    const { port } = other.address() as { port: number };
-    for (const setting of ['PORT', 'ADMIN_PORT', 'OPS_PORT']) {
-      expect(
-        await sentencesOf({ BACKEND_URL, DATA_DIR: directory, ADMIN_PORT: '0', [setting]: String(port) }),
-      ).toEqual([
-        `Port ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.`,
-      ]);
+  it('because the data directory can not be written says what to do', async () => {
+    // Where not even root may write.
+    const unwritable = process.getuid?.() === 0 ? '/sys/kernel' : directory;
+    await chmod(directory, 0o500);
+    const rest = /\([A-Z]+\): let this user write there, or set DATA_DIR to another place\.$/;
+    for (const [settings, what] of [
+      [{}, `The file ${unwritable}/secrets.json can not be made `],
+      [{ ROOT_TOKEN, ENCRYPTION_KEY }, `The directory ${unwritable}/postgres can not be made `],
+    ] as const) {
+      const sentences = await sentencesOf({ BACKEND_URL, DATA_DIR: unwritable, ...settings });
+      expect(sentences).toEqual([expect.stringMatching(rest)]);
+      expect(sentences[0]).toContain(what);
     }
-    expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory, HOST: '192.0.2.1' })).toEqual([
-      'This machine has no address 192.0.2.1: set HOST to one that it has, or to 0.0.0.0 for all.',
-    ]);
-    other.close();
   });
+});
+
+describe('a first start', () => {
+  it('and a clean stop have no error in the log, and the last line says that usage is written', () => {
+    expect(linesOf(afterFirst.output, 50)).toEqual([]);
+    expect(linesOf(afterFirst.output, 0).at(-1)).toMatchObject({ level: 30, msg: 'stopped, usage written' });
+  });
+});
+
+describe('a start after the first one that can not be', () => {
+  beforeEach(() => afterFirst.copyTo(directory));
 
   it('because another process has the data directory says which', async () => {
     gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
@@ -98,8 +115,6 @@ describe('a start that can not be', () => {
   });
 
   it('because the secrets can be read by others says how to mend it', async () => {
-    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
-    await gateway.stop();
     const file = join(directory, 'secrets.json');
     await chmod(file, 0o644);
     expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory })).toEqual([
@@ -108,8 +123,6 @@ describe('a start that can not be', () => {
   });
 
   it('because the secrets are gone makes no new ones beside the records', async () => {
-    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
-    await gateway.stop();
     const file = join(directory, 'secrets.json');
     const { encryptionKey } = JSON.parse(await readFile(file, 'utf8')) as { encryptionKey: string };
     await rm(file);
@@ -117,15 +130,6 @@ describe('a start that can not be', () => {
       `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start anew.`,
     ]);
     gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory, ENCRYPTION_KEY: encryptionKey });
-  });
-});
-
-describe('a first start and a clean stop', () => {
-  it('have no error in the log, and the last line says that usage is written', async () => {
-    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory, ROOT_TOKEN });
-    await gateway.stop();
-    expect(lines(50)).toEqual([]);
-    expect(lines(0).at(-1)).toMatchObject({ level: 30, msg: 'stopped, usage written' });
   });
 });
 
@@ -154,6 +158,21 @@ describe('with stores on a network', () => {
     await database?.drop();
   });
 
+  it('a port that is taken ends the start, and says which setting chooses another', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const { port } = other.address() as { port: number };
+    for (const setting of ['PORT', 'ADMIN_PORT', 'OPS_PORT']) {
+      expect(await sentencesOf({ ...settings, ADMIN_PORT: '0', [setting]: String(port) })).toEqual([
+        `Port ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.`,
+      ]);
+    }
+    expect(await sentencesOf({ ...settings, HOST: '192.0.2.1' })).toEqual([
+      'This machine has no address 192.0.2.1: set HOST to one that it has, or to 0.0.0.0 for all.',
+    ]);
+    other.close();
+  });
+
   it('an ENCRYPTION_KEY that opens no stored key keeps a replica from becoming ready', async () => {
     gateway = await startGateway(settings);
     await new Admin(gateway.url).makeKey('sealed');
@@ -164,14 +183,14 @@ describe('with stores on a network', () => {
     await until(async () => (await components()).postgres === reason);
     expect((await components()).status).toBe('503');
     await until(() => lines(50).length > 0);
-    expect(lines(50)).toEqual([expect.objectContaining({ component: 'postgres', reason })]);
+    expect(lines(50)).toContainEqual(expect.objectContaining({ component: 'postgres', reason }));
     await gateway.stop();
     // One of several is enough, and says so where it is not.
     gateway = await startGateway({ ...settings, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
     await new Admin(gateway.url).makeKey('sealed with the other');
     await gateway.stop();
     gateway = await startGateway({ ...settings, ENCRYPTION_KEY: other });
-    expect(lines(40).map(({ msg }) => msg)).toEqual([
+    expect(lines(40).flatMap(({ msg }) => (msg.includes('ENCRYPTION_KEY') ? [msg] : []))).toEqual([
       'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
     ]);
   });
@@ -182,34 +201,36 @@ describe('with stores on a network', () => {
     wrong.password = 'secret-of-postgres';
     const nothing = new URL(database.url);
     nothing.port = '1';
-    const cases: readonly (readonly [string, string, RegExp, Readonly<Record<string, string>>])[] = [
+    const postgresCases: readonly (readonly [string, RegExp])[] = [
       [
-        'DATABASE_URL',
         wrong.href,
         /^(password authentication failed for user nobody_at_all|role nobody_at_all does not exist)$/,
-        {},
       ],
-      ['DATABASE_URL', nothing.href, /^connection refused: nothing listens/, {}],
-      ['DATABASE_URL', `${database.url}_missing`, /^database tollgate_\w+_missing does not exist$/, {}],
-      ['DATABASE_URL', `${database.url}?sslmode=require`, /^the server does not speak TLS$/, {}],
-      [
-        'REDIS_URL',
-        redis.url.replace('redis://', 'redis://:secret-of-redis@'),
-        /^wrong user name or password$/,
-        {},
-      ],
-      ['REDIS_URL', redis.url, /^a password is required, and none is in the URL$/, {}],
-      ['REDIS_URL', 'redis://127.0.0.1:1', /^connection refused: nothing listens/, {}],
-      ['REDIS_URL', 'redis://name.invalid:6379', /^host name (not found|could not be looked up)$/, {}],
+      [nothing.href, /^connection refused: nothing listens/],
+      [`${database.url}_missing`, /^database tollgate_\w+_missing does not exist$/],
+      [`${database.url}?sslmode=require`, /^the server does not speak TLS$/],
     ];
-    for (const [variable, value, reason] of cases) {
-      const component = variable === 'DATABASE_URL' ? 'postgres' : 'redis';
-      gateway = await startGateway({ ...settings, [variable]: value }, { isReady: false });
-      await until(() => lines(50).some((line) => 'component' in line));
-      expect(lines(50).filter((line) => 'component' in line)).toContainEqual(
-        expect.objectContaining({ component, reason: expect.stringMatching(reason) }),
+    const redisCases: readonly (readonly [string, RegExp])[] = [
+      [redis.url.replace('redis://', 'redis://:secret-of-redis@'), /^wrong user name or password$/],
+      [redis.url, /^a password is required, and none is in the URL$/],
+      ['redis://127.0.0.1:1', /^connection refused: nothing listens/],
+      ['redis://name.invalid:6379', /^host name (not found|could not be looked up)$/],
+    ];
+    for (const [index, [databaseUrl, postgresReason]] of postgresCases.entries()) {
+      const [redisUrl = '', redisReason = /$^/] = redisCases[index] ?? [];
+      gateway = await startGateway(
+        { ...settings, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl },
+        { isReady: false },
       );
-      expect((await components())[component]).toMatch(reason);
+      for (const [component, reason] of [
+        ['postgres', postgresReason],
+        ['redis', redisReason],
+      ] as const) {
+        const line = { component, reason: expect.stringMatching(reason) };
+        await until(() => lines(50).some((each) => 'component' in each && each.component === component));
+        expect(lines(50)).toContainEqual(expect.objectContaining(line));
+        expect((await components())[component]).toMatch(reason);
+      }
       expect(gateway.output()).not.toMatch(/secret-of-|right-password/);
       await gateway.stop();
     }

@@ -4,7 +4,14 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { type GatewayProcess, ROOT_TOKEN, runGateway, startGateway } from '../support/gateway.ts';
+import {
+  ENCRYPTION_KEY,
+  type GatewayProcess,
+  ROOT_TOKEN,
+  runGateway,
+  startGateway,
+} from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
 
 let directory: string;
 let gateway: GatewayProcess | undefined;
@@ -49,19 +56,6 @@ describe('a start', () => {
       expect(output).toContain(`${variable}: is required`);
   });
 
-  it('on a port that is taken ends with code 1 and says so', async () => {
-    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
-    gateway = await startGateway(settings);
-    const { code, output } = await runGateway({
-      ...settings,
-      DATA_DIR: join(directory, 'other'),
-      PORT: new URL(gateway.url).port,
-    });
-    expect(code).toBe(1);
-    expect(output).toContain('is in use by another process: stop it, or set PORT to another port.');
-    expect(output).not.toContain('    at ');
-  });
-
   it('on one machine makes its secrets once, and keeps keys and plans over a restart', async () => {
     const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
     gateway = await startGateway(settings);
@@ -88,10 +82,27 @@ describe('a start', () => {
     });
     expect(gateway.output()).not.toContain(rootToken);
   });
+});
+
+describe('a start with records on a server', () => {
+  let database: TestDatabase;
+  beforeEach(async () => {
+    database = await createTestDatabase();
+  });
+  afterEach(async () => {
+    await gateway?.stop();
+    await database.drop();
+  });
 
   it('responds to management requests with 503 before its tables exist', async () => {
     gateway = await startGateway(
-      { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory, ROOT_TOKEN, AUTO_MIGRATE: 'false' },
+      {
+        BACKEND_URL: 'http://127.0.0.1:1',
+        DATABASE_URL: database.url,
+        ROOT_TOKEN,
+        ENCRYPTION_KEY,
+        AUTO_MIGRATE: 'false',
+      },
       { isReady: false },
     );
     for (const path of ['/consumer-api-key', '/rate-limit']) {
@@ -103,8 +114,9 @@ describe('a start', () => {
   it('with a DEFAULT_PLAN_ID that names no plan responds with 503 and logs it once', async () => {
     gateway = await startGateway({
       BACKEND_URL: 'http://127.0.0.1:1',
-      DATA_DIR: directory,
+      DATABASE_URL: database.url,
       ROOT_TOKEN,
+      ENCRYPTION_KEY,
       DEFAULT_PLAN_ID: 'gone',
     });
     const { url } = gateway;
@@ -117,19 +129,12 @@ describe('a start', () => {
     expect(await statusOf(url, secret)).toBe(502);
   });
 
-  it('by a second process on the same data directory is rejected', async () => {
-    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory, ROOT_TOKEN };
-    gateway = await startGateway(settings);
-    const { code, output } = await runGateway(settings);
-    expect(code).toBe(1);
-    expect(output).toContain('is in use by process');
-  });
-
   it('with ADMIN_PORT serves the management API on that port only', async () => {
     gateway = await startGateway({
       BACKEND_URL: 'http://127.0.0.1:1',
-      DATA_DIR: directory,
+      DATABASE_URL: database.url,
       ROOT_TOKEN,
+      ENCRYPTION_KEY,
       ADMIN_PORT: '0',
     });
     const adminPort = /"adminPort":(\d+)/.exec(gateway.output())?.[1];

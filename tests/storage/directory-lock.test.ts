@@ -94,6 +94,6 @@ describe('the lock of the embedded store', () => {
 
   it('says what is wrong where it can not be taken at all', async () => {
     directory = join(parent, 'missing', 'records');
-    await expect(lockDirectory(directory)).rejects.toThrow('unable to open database file');
+    await expect(lockDirectory(directory)).rejects.toThrow('can not be opened: let this user write there');
   });
 });

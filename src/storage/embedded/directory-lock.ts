@@ -39,7 +39,7 @@ export async function lockDirectory(directory: string): Promise<() => void> {
 
 /** The open file, which holds the lock; undefined when another process has it. */
 function tryLock(file: string): DatabaseSync | undefined {
-  const database = new DatabaseSync(file, { timeout: PATIENCE_MS });
+  const database = opened(file);
   try {
     // No journal: nothing is ever written.
     database.exec('PRAGMA journal_mode = OFF; BEGIN EXCLUSIVE');
@@ -48,6 +48,17 @@ function tryLock(file: string): DatabaseSync | undefined {
     database.close();
     if (isBusy(error)) return undefined;
     throw new StartFault(`The file ${file} can not be locked.`, { cause: error });
+  }
+}
+
+function opened(file: string): DatabaseSync {
+  try {
+    return new DatabaseSync(file, { timeout: PATIENCE_MS });
+  } catch (error) {
+    throw new StartFault(
+      `The file ${file} can not be opened: let this user write there, or set DATA_DIR to another place.`,
+      { cause: error },
+    );
   }
 }
 
