@@ -10,6 +10,7 @@ import { errorHandler } from '../http/error-handler.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
+import { resembledManagementPath } from '../http/reserved-paths.ts';
 import { RootTokens } from '../http/root-token.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import { changeOfRequest } from './change-of-request.ts';
@@ -74,8 +75,10 @@ const setSafetyHeaders: RequestHandler = (_req, res, next) => {
   next();
 };
 
-const rejectUnknownPath: RequestHandler = () => {
-  throw new TollgateError('not_found', 'There is no such endpoint.');
+const rejectUnknownPath: RequestHandler = (req) => {
+  const meant = resembledManagementPath(req.path);
+  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  throw new TollgateError('not_found', `There is no such endpoint.${hint}`);
 };
 
 function rejectOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {

@@ -11,11 +11,11 @@ import type { ParsedRequest } from '../http/parsed-request.ts';
 import { negotiatedError } from '../http/problem-details.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RequestIds } from '../http/request-id.ts';
+import { isReserved } from '../http/reserved-paths.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/send-error.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { parseRequest } from './parse-request.ts';
 import { isReservedInDisguise } from './request-target.ts';
-import { isReserved } from './reserved-paths.ts';
 
 /** What handles the requests that are not for the management interface. It owns the response, and never throws. */
 interface ProxiedTraffic {

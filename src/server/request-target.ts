@@ -1,6 +1,6 @@
 import { TollgateError } from '../errors.ts';
 import type { RequestTarget } from '../http/parsed-request.ts';
-import { isReserved } from './reserved-paths.ts';
+import { isReserved } from '../http/reserved-paths.ts';
 
 /**
  * Reads a request target in origin or absolute form. The response is a `TollgateError` for everything else, for a path that a

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { isReserved } from '../../src/http/reserved-paths.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
-import { isReserved } from '../../src/server/reserved-paths.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;
@@ -15,7 +15,6 @@ describe('an unknown path', () => {
     '/consumer-api-key/',
     '/consumer-api-key/create/',
     '/consumer-api-key/x/y',
-    '/Consumer-Api-Key',
     '/consumer-api-key/%zz/x',
     '/rate-limit/',
     '/rate-limit/create/x',
@@ -30,6 +29,17 @@ describe('an unknown path', () => {
       expect(body).toEqual({ error: 'There is no such endpoint.', code: 'not_found' });
       expect(headers['content-type']).toBe('application/json; charset=utf-8');
     }
+  });
+});
+
+describe('a path that resembles that of an endpoint', () => {
+  it.each([
+    ['/api-keys/key_01ARZ3NDEKTSV4RRFFQ69G5FAV', '/consumer-api-key/{consumerApiKeyId}'],
+    ['/consumer-api-keys/key_01ARZ3NDEKTSV4RRFFQ69G5FAV', '/consumer-api-key'],
+    ['/Consumer-Api-Key', '/consumer-api-key'],
+  ])('is a 404 that names the one that was meant: %s', async (path, meant) => {
+    const { body } = await management.send('get', path).expect(404);
+    expect(body).toEqual({ error: `There is no such endpoint. Did you mean ${meant}?`, code: 'not_found' });
   });
 });
 

@@ -51,6 +51,19 @@ describe('the key of a request', () => {
     ]);
   });
 
+  it.each([
+    ['none', '', 'missing_api_key'],
+    ['a root token', 'Authorization: Bearer the-root-token-of-somebody-0123456789\r\n', 'invalid_api_key'],
+  ])('%s on a path like one of management is 401 that names that one', async (_what, line, code) => {
+    const client = await stage.gateway.send(`GET /rate-limits/gold?x HTTP/1.1\r\nHost: a\r\n${line}\r\n`);
+    const { error, ...rest } = bodyOf(await client.until((text) => text.endsWith('}')));
+    expect(error).toMatch(/\. The management interface has \/rate-limit, on ADMIN_PORT where that is set\.$/);
+    expect(rest).toEqual({ code });
+    stage.backend.respond(OK);
+    client.send(stage.gateway.head('GET /rate-limits/gold?x'));
+    await client.until((text) => text.endsWith('ok'));
+  });
+
   it('is read from no other place', async () => {
     const { secret } = stage.gateway;
     expect(await responseTo(`x-api-key: ${secret}`)).toMatch(/^HTTP\/1\.1 401 /);

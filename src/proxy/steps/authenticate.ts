@@ -2,7 +2,13 @@ import { TollgateError } from '../../errors.ts';
 import { readBearer } from '../../http/bearer.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { Exchange, Step } from '../exchange.ts';
-import { CurrentKey, type CurrentKeyOptions, invalidKey, unavailable } from './current-key.ts';
+import {
+  CurrentKey,
+  type CurrentKeyOptions,
+  invalidKey,
+  unavailable,
+  withManagementPath,
+} from './current-key.ts';
 
 /** The part of the key cache that the pipeline uses. */
 export type KeySource = Pick<KeyCache, 'find' | 'isUnchecked' | 'confirm' | 'load' | 'reload'>;
@@ -35,7 +41,13 @@ export function authenticate(options: AuthenticateOptions): Step {
     const credential = readBearer(exchange.req.headers.authorization);
     if (credential.kind === 'missing') {
       exchange.reject(
-        new TollgateError('missing_api_key', 'A consumer API key is required: Authorization: Bearer <key>.'),
+        withManagementPath(
+          new TollgateError(
+            'missing_api_key',
+            'A consumer API key is required: Authorization: Bearer <key>.',
+          ),
+          exchange.head.path,
+        ),
       );
       return;
     }

@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { clientAddress } from '../../http/client-address.ts';
 import type { FailedCredentials } from '../../http/failed-credentials.ts';
+import { resembledManagementPath } from '../../http/reserved-paths.ts';
 import type { KeyCache, KeyEntry } from '../../keys/cache/key-cache.ts';
 import { type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
 import { type RateLimiter, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
@@ -84,7 +85,8 @@ export class CurrentKey {
 
   /** Responds that the credential is wrong, or that its address has sent too many wrong ones. */
   reject(exchange: Exchange, fault: TollgateError): void {
-    exchange.reject(this.#options.failedCredentials?.errorFor(exchange.req, fault) ?? fault);
+    const error = this.#options.failedCredentials?.errorFor(exchange.req, fault) ?? fault;
+    exchange.reject(withManagementPath(error, exchange.head.path));
   }
 
   #restrictionFault(exchange: Exchange, { snapshot }: KeyEntry): TollgateError | undefined {
@@ -132,6 +134,16 @@ export function judged(entry: KeyEntry | undefined, clock: Clock): KeyEntry | To
 /** No key has this secret. */
 export function invalidKey(): TollgateError {
   return new TollgateError('invalid_api_key', 'The consumer API key is not valid.');
+}
+
+/** The error with the management path that an administrator meant who came to the proxy by a path that resembles it. */
+export function withManagementPath(error: TollgateError, path: string): TollgateError {
+  const meant = resembledManagementPath(path);
+  if (meant === undefined || error.code === 'too_many_requests') return error;
+  return new TollgateError(
+    error.code,
+    `${error.message} The management interface has ${meant}, on ADMIN_PORT where that is set.`,
+  );
 }
 
 /** A store did not respond: the request can't be judged. */

@@ -1,0 +1,27 @@
+/** Paths that belong to the management interface: they and all below them are never proxied. */
+const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys', '/tollgate'] as const;
+
+/** Whether `path` (no query) is reserved: equal to a prefix or below it, literally and with case. */
+export function isReserved(path: string): boolean {
+  return RESERVED_PATHS.some((prefix) => path.startsWith(prefix) && isBoundary(path, prefix.length));
+}
+
+function isBoundary(path: string, index: number): boolean {
+  return path.length === index || path[index] === '/';
+}
+
+/**
+ * The management path that `path` (no query) was probably meant to be: a reserved prefix in the other number or another case, or the path of a key
+ * below the plural. Undefined where it resembles none.
+ */
+export function resembledManagementPath(path: string): string | undefined {
+  if (path.startsWith('/api-keys/key_')) return '/consumer-api-key/{consumerApiKeyId}';
+  if (isReserved(path)) return undefined;
+  const [, first = ''] = path.split('/', 2);
+  const name = inSingular(`/${first.toLowerCase()}`);
+  return RESERVED_PATHS.find((prefix) => inSingular(prefix) === name);
+}
+
+function inSingular(prefix: string): string {
+  return prefix.replace(/s$/, '');
+}
