@@ -14,15 +14,14 @@
   ARGV[i] of the i-th decision, words with a blank between each two: one text costs the client and the server less than many
     deadline by the server's clock, in milliseconds since 1970: from then on the replica no longer waits for the reply
     version of the replica's copy
-    "1" when the copy was read for this very request (fresh), else "0"
-    milliseconds that an installed version is kept
+    "!<ms>" only when the copy was read for this very request (fresh): milliseconds that an installed version is kept
     then one of
-      "-"                       no limit applies: one key
-      <limit> <token>           one enforced limit and a cost of 1: two keys
-      "*" <cost> <limits>       else; <limits> is a JSON list with three values for each:
-                                0 (enforced) or 1 (shadow), 2 more where it is for each customer
-                                the limit, or [limit, until, base]: from that instant on the base holds
-                                token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo")
+      "-"                        no limit applies: one key
+      <limit> <token>            one enforced limit and a cost of 1: two keys
+      "*" or "**" <cost> <limits>  else, "**" where a limit is for each customer; <limits> is a JSON list with three values for each:
+                                 0 (enforced) or 1 (shadow), 2 more where it is for each customer
+                                 the limit, or [limit, until, base]: from that instant on the base holds
+                                 token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo")
 
   Reply: one text, because parsing an array of numbers is the client's largest cost. It holds the server's time in
   milliseconds since 1970, and for each decision, separated by blanks,
@@ -34,255 +33,287 @@
   where <w> is a number whose bit i is set when the i-th window had no room, bit 16 + i when it is the shared one of all customers
   beyond the bound, and then for each window: units counted in it, and its end, -1 when it is not open
 ]]
-local STALE, ALLOWED, LIMITED, UNLIMITED, TOO_LATE = '0', '1', '2', '3', '4'
-local MAX_CUSTOMER_WINDOWS = 10000
-local DAY_MS = 86400000
-local TOMBSTONE = '-'
--- As long as RejectionCache repeats a rejection.
-local REJECTION_CACHED_MS = 1000
--- A key that is limited all the time is written this often at the most.
-local REJECTION_NOTED_MS = 100
-local call, match, format = redis.call, string.match, string.format
-
--- The end of a window of calendar months. A function that makes the others only where one is needed: each call of the script makes
--- all its functions again.
-local calendarEndMs
-local function makeCalendarEnd()
-  -- Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from 1 March, so
-  -- that the leap day is the last of its year; an era has 400 years, 146097 days. Good for dates after the year 0.
-  local function daysFromCivil(year, month, day)
-    if month <= 2 then year = year - 1 end
-    local era = math.floor(year / 400)
-    local yearOfEra = year - era * 400
-    local monthFromMarch = (month + 9) % 12
-    local dayOfYear = math.floor((153 * monthFromMarch + 2) / 5) + day - 1
-    local dayOfEra = yearOfEra * 365 + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100) + dayOfYear
-    return era * 146097 + dayOfEra - 719468
-  end
-
-  local function civilFromDays(days)
-    local shifted = days + 719468
-    local era = math.floor(shifted / 146097)
-    local dayOfEra = shifted - era * 146097
-    local yearOfEra = math.floor(
-      (dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524) - math.floor(dayOfEra / 146096)) / 365)
-    local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
-    local monthFromMarch = math.floor((5 * dayOfYear + 2) / 153)
-    local day = dayOfYear - math.floor((153 * monthFromMarch + 2) / 5) + 1
-    local month = (monthFromMarch + 2) % 12 + 1
-    local year = era * 400 + yearOfEra
-    if month <= 2 then year = year + 1 end
-    return year, month, day
-  end
-
-  -- The time of day is kept, the day clamped to the month's last.
-  return function(openedAtMs, months)
-    local days = math.floor(openedAtMs / DAY_MS)
-    local year, month, day = civilFromDays(days)
-    local monthIndex = year * 12 + month - 1 + months
-    year, month = math.floor(monthIndex / 12), monthIndex % 12 + 1
-    local nextMonth = monthIndex + 1
-    local firstDay = daysFromCivil(year, month, 1)
-    local daysInMonth = daysFromCivil(math.floor(nextMonth / 12), nextMonth % 12 + 1, 1) - firstDay
-    return (firstDay + math.min(day, daysInMonth) - 1) * DAY_MS + openedAtMs - days * DAY_MS
-  end
-end
-
--- The same instant as windowEndMs of limiter/period.ts.
-local function windowEndMs(openedAtMs, token)
-  local lengthMs = tonumber(token)
-  if lengthMs then return openedAtMs + lengthMs end
-  calendarEndMs = calendarEndMs or makeCalendarEnd()
-  return calendarEndMs(openedAtMs, tonumber(match(token, '^(%d+)mo$')))
-end
-
--- Large numbers would reach Redis in exponent form.
-local function decimal(number) return format('%.0f', number) end
-
--- Only what INCRBY takes is a count: anything else would fail this call after others of it were counted.
-local function countOf(value)
-  return value and (match(value, '^%-?[1-9]%d*$') or value == '0') and tonumber(value) or nil
-end
+local call, pcall, match, format = redis.call, redis.pcall, string.match, string.format
 
 local time = call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- When the window ends that holds a count. The expiry may be missing: without one the count would never be cleared.
-local function endOf(windowKey, token)
-  local resetAtMs = call('PEXPIRETIME', windowKey)
-  if resetAtMs >= 0 then return resetAtMs end
-  resetAtMs = windowEndMs(nowMs, token)
-  call('PEXPIREAT', windowKey, decimal(resetAtMs))
-  return resetAtMs
-end
+-- Any decision. Each call of a script makes all its functions again, and these cost more than the decisions that most calls bring:
+-- they are made where one needs them.
+local function makeDecide()
+  local STALE, ALLOWED, LIMITED, UNLIMITED, TOO_LATE = '0', '1', '2', '3', '4'
+  local MAX_CUSTOMER_WINDOWS = 10000
+  local DAY_MS = 86400000
+  local TOMBSTONE = '-'
+  -- As long as RejectionCache repeats a rejection.
+  local REJECTION_CACHED_MS = 1000
+  -- A key that is limited all the time is written this often at the most.
+  local REJECTION_NOTED_MS = 100
 
--- Versions are "<key version>.<plan version>", and each change raises one of them.
-local function isNewer(version, known)
-  local key, plan = match(version, '^(%d+)%.(%d+)$')
-  local knownKey, knownPlan = match(known, '^(%d+)%.(%d+)$')
-  if not key or not knownKey then return false end
-  if key ~= knownKey then return tonumber(key) > tonumber(knownKey) end
-  return tonumber(plan) > tonumber(knownPlan)
-end
-
-local function isCurrent(versionKey, shared, version, isFresh, keptMs)
-  if shared == version then return true end
-  local known = shared and match(shared, '^%S+')
-  -- The record is gone for good, whenever the copy was read: nothing may open a window for it again.
-  if known == TOMBSTONE then return false end
-  if known == version then return true end
-  -- A fresh copy comes from the record store after the request arrived: it decides in any case, but is installed
-  -- only where nothing is, or something older, so that it can't undo a mark or a newer version.
-  if isFresh and (not known or isNewer(version, known)) then call('SET', versionKey, version, 'PX', keptMs) end
-  return isFresh
-end
-
--- A replica may repeat this rejection without a call. A change of the record reads here until when. No replica remembers the
--- rejection of a copy that was read for the request.
-local function noteRejection(versionKey, shared, version)
-  local notedUntilMs = tonumber(match(shared, ' (%d+)$') or '0')
-  local untilMs = nowMs + REJECTION_CACHED_MS
-  if notedUntilMs >= untilMs then return end
-  -- A server without memory rejects this write, and every change as well.
-  redis.pcall('SET', versionKey, version .. ' ' .. decimal(untilMs + REJECTION_NOTED_MS), 'KEEPTTL')
-end
-
-local function decidePlain(windowKey, value, limit, token)
-  local count = countOf(value)
-  local resetAtMs = count and endOf(windowKey, token) or 0
-  if resetAtMs > nowMs then
-    if count >= limit then return true, format('%s 1 %.0f %.0f', LIMITED, count, resetAtMs) end
-    return false, format('%s 0 %.0f %.0f', ALLOWED, call('INCRBY', windowKey, 1), resetAtMs)
-  end
-  resetAtMs = windowEndMs(nowMs, token)
-  call('SET', windowKey, '1', 'PXAT', decimal(resetAtMs))
-  return false, format('%s 0 1 %.0f', ALLOWED, resetAtMs)
-end
-
--- Decides under any limits. A function that makes the others only where one is needed: each call of the script makes them again.
-local decideWindows
-local function makeDecideWindows()
-  -- Where a window of a customer is counted: in its own, or in the one of all customers beyond the bound.
-  local function isBeyondBound(indexKey, opening)
-    if opening == 0 then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end
-    return call('ZCARD', indexKey) + opening >= MAX_CUSTOMER_WINDOWS
-  end
-
-  local function openWindow(windowKey, token, cost, indexKey)
-    local resetAtMs = windowEndMs(nowMs, token)
-    call('SET', windowKey, cost, 'PXAT', decimal(resetAtMs))
-    if indexKey then
-      call('ZADD', indexKey, decimal(resetAtMs), match(windowKey, '}:window:(.*)$'))
-      if call('PEXPIRETIME', indexKey) < resetAtMs then call('PEXPIREAT', indexKey, decimal(resetAtMs)) end
+  -- The end of a window of calendar months. A function that makes the others only where one is needed: each call of the script makes
+  -- all its functions again.
+  local calendarEndMs
+  local function makeCalendarEnd()
+    -- Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from 1 March, so
+    -- that the leap day is the last of its year; an era has 400 years, 146097 days. Good for dates after the year 0.
+    local function daysFromCivil(year, month, day)
+      if month <= 2 then year = year - 1 end
+      local era = math.floor(year / 400)
+      local yearOfEra = year - era * 400
+      local monthFromMarch = (month + 9) % 12
+      local dayOfYear = math.floor((153 * monthFromMarch + 2) / 5) + day - 1
+      local dayOfEra = yearOfEra * 365 + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100) + dayOfYear
+      return era * 146097 + dayOfEra - 719468
     end
+
+    local function civilFromDays(days)
+      local shifted = days + 719468
+      local era = math.floor(shifted / 146097)
+      local dayOfEra = shifted - era * 146097
+      local yearOfEra = math.floor(
+        (dayOfEra - math.floor(dayOfEra / 1460) + math.floor(dayOfEra / 36524) - math.floor(dayOfEra / 146096)) / 365)
+      local dayOfYear = dayOfEra - (365 * yearOfEra + math.floor(yearOfEra / 4) - math.floor(yearOfEra / 100))
+      local monthFromMarch = math.floor((5 * dayOfYear + 2) / 153)
+      local day = dayOfYear - math.floor((153 * monthFromMarch + 2) / 5) + 1
+      local month = (monthFromMarch + 2) % 12 + 1
+      local year = era * 400 + yearOfEra
+      if month <= 2 then year = year + 1 end
+      return year, month, day
+    end
+
+    -- The time of day is kept, the day clamped to the month's last.
+    return function(openedAtMs, months)
+      local days = math.floor(openedAtMs / DAY_MS)
+      local year, month, day = civilFromDays(days)
+      local monthIndex = year * 12 + month - 1 + months
+      year, month = math.floor(monthIndex / 12), monthIndex % 12 + 1
+      local nextMonth = monthIndex + 1
+      local firstDay = daysFromCivil(year, month, 1)
+      local daysInMonth = daysFromCivil(math.floor(nextMonth / 12), nextMonth % 12 + 1, 1) - firstDay
+      return (firstDay + math.min(day, daysInMonth) - 1) * DAY_MS + openedAtMs - days * DAY_MS
+    end
+  end
+
+  -- The same instant as windowEndMs of limiter/period.ts.
+  local function windowEndMs(openedAtMs, token)
+    local lengthMs = tonumber(token)
+    if lengthMs then return openedAtMs + lengthMs end
+    calendarEndMs = calendarEndMs or makeCalendarEnd()
+    return calendarEndMs(openedAtMs, tonumber(match(token, '^(%d+)mo$')))
+  end
+
+  -- Lua writes large numbers with an exponent.
+  local function decimal(number) return format('%d', number) end
+
+  -- Adds to an open window. What looks like a number and is none to Redis is no count: the window begins anew.
+  local function addTo(windowKey, cost, resetAtMs)
+    local count = pcall('INCRBY', windowKey, cost)
+    if type(count) == 'number' then return count end
+    call('SET', windowKey, cost, 'PXAT', decimal(resetAtMs))
+    return tonumber(cost)
+  end
+
+  -- When the window ends that holds a count. The expiry may be missing: without one the count would never be cleared.
+  local function endOf(windowKey, token)
+    local resetAtMs = call('PEXPIRETIME', windowKey)
+    if resetAtMs >= 0 then return resetAtMs end
+    resetAtMs = windowEndMs(nowMs, token)
+    call('PEXPIREAT', windowKey, decimal(resetAtMs))
     return resetAtMs
   end
 
-  -- Lists by limit: a table for each limit would cost more than all else about it.
-  return function(k, costWord, words, version, isFresh, keptMs, isLate)
-    local limits = cjson.decode(words)
-    local cost, size, keyAt, isForCustomers = tonumber(costWord), #limits / 3, k + 1, false
-    local windowAt = {}
-    for i = 1, size do
-      windowAt[i] = keyAt
-      local isCustomer = limits[3 * i - 2] >= 2
-      isForCustomers = isForCustomers or isCustomer
-      keyAt = keyAt + (isCustomer and 2 or 1)
-    end
-    local nextKey, indexKey = keyAt, nil
-    if isForCustomers then indexKey, nextKey = KEYS[keyAt], keyAt + 1 end
-    if isLate then return TOO_LATE, nextKey end
-    local values = call('MGET', unpack(KEYS, k, keyAt - 1))
-    if not isCurrent(KEYS[k], values[1], version, isFresh, keptMs) then return STALE, nextKey end
+  -- Versions are "<key version>.<plan version>", and each change raises one of them.
+  local function isNewer(version, known)
+    local key, plan = match(version, '^(%d+)%.(%d+)$')
+    local knownKey, knownPlan = match(known, '^(%d+)%.(%d+)$')
+    if not key or not knownKey then return false end
+    if key ~= knownKey then return tonumber(key) > tonumber(knownKey) end
+    return tonumber(plan) > tonumber(knownPlan)
+  end
 
-    -- What each window holds, and whether it has room.
-    local flags, bit, isLimited, opening = 0, 1, false, 0
-    local counts, ends, isFull, isOwn = {}, {}, {}, {}
-    for i = 1, size do
-      local kind, limit, at = limits[3 * i - 2], limits[3 * i - 1], windowAt[i]
-      if type(limit) == 'table' then limit = nowMs < limit[2] and limit[1] or limit[3] end
-      local count = countOf(values[at - k + 1])
-      if kind >= 2 then
-        local isOther = KEYS[at] == KEYS[at + 1]
-        if not count and not isOther then
-          isOther = isBeyondBound(indexKey, opening)
-          if not isOther then opening = opening + 1 end
-        end
-        if isOther then
-          at = at + 1
-          windowAt[i] = at
-          count = countOf(values[at - k + 1])
-          flags = flags + bit * 65536
-        else
-          isOwn[i] = true
-        end
-      end
-      local resetAtMs = count and endOf(KEYS[at], limits[3 * i]) or -1
-      if resetAtMs <= nowMs then count, resetAtMs = 0, -1 end
-      if cost > 0 and count + cost > limit then
-        isFull[i] = true
-        flags = flags + bit
-        isLimited = isLimited or kind % 2 == 0
-      end
-      counts[i], ends[i], bit = count, resetAtMs, bit * 2
+  local function isCurrent(versionKey, shared, version, isFresh, keptMs)
+    if shared == version then return true end
+    local known = shared and match(shared, '^%S+')
+    -- The record is gone for good, whenever the copy was read: nothing may open a window for it again.
+    if known == TOMBSTONE then return false end
+    if known == version then return true end
+    -- A fresh copy comes from the record store after the request arrived: it decides in any case, but is installed
+    -- only where nothing is, or something older, so that it can't undo a mark or a newer version.
+    if isFresh and (not known or isNewer(version, known)) then call('SET', versionKey, version, 'PX', keptMs) end
+    return isFresh
+  end
+
+  -- A replica may repeat this rejection without a call. A change of the record reads here until when. No replica remembers the
+  -- rejection of a copy that was read for the request.
+  local function noteRejection(versionKey, shared, version)
+    local notedUntilMs = tonumber(match(shared, ' (%d+)$') or '0')
+    local untilMs = nowMs + REJECTION_CACHED_MS
+    if notedUntilMs >= untilMs then return end
+    -- A server without memory rejects this write, and every change as well.
+    pcall('SET', versionKey, version .. ' ' .. decimal(untilMs + REJECTION_NOTED_MS), 'KEEPTTL')
+  end
+
+  local function decidePlain(windowKey, value, limit, token)
+    local count = tonumber(value)
+    local resetAtMs = count and endOf(windowKey, token) or 0
+    if resetAtMs > nowMs then
+      if count >= limit then return true, format('%s 1 %d %d', LIMITED, count, resetAtMs) end
+      return false, format('%s 0 %d %d', ALLOWED, addTo(windowKey, '1', resetAtMs), resetAtMs)
+    end
+    resetAtMs = windowEndMs(nowMs, token)
+    call('SET', windowKey, '1', 'PXAT', decimal(resetAtMs))
+    return false, format('%s 0 1 %d', ALLOWED, resetAtMs)
+  end
+
+  -- Decides under any limits. A function that makes the others only where one is needed: each call of the script makes them again.
+  local decideWindows
+  local function makeDecideWindows()
+    -- Where a window of a customer is counted: in its own, or in the one of all customers beyond the bound.
+    local function isBeyondBound(indexKey, opening)
+      if opening == 0 then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end
+      return call('ZCARD', indexKey) + opening >= MAX_CUSTOMER_WINDOWS
     end
 
-    if not isLimited and cost > 0 then
+    local function openWindow(windowKey, token, cost, indexKey)
+      local resetAtMs = windowEndMs(nowMs, token)
+      call('SET', windowKey, cost, 'PXAT', decimal(resetAtMs))
+      if indexKey then
+        call('ZADD', indexKey, decimal(resetAtMs), match(windowKey, '}:window:(.*)$'))
+        if call('PEXPIRETIME', indexKey) < resetAtMs then call('PEXPIREAT', indexKey, decimal(resetAtMs)) end
+      end
+      return resetAtMs
+    end
+
+    -- Lists by limit: a table for each limit would cost more than all else about it.
+    return function(k, costWord, words, isForCustomers, version, isFresh, keptMs, isLate)
+      local limits = cjson.decode(words)
+      local cost, size, nextKey, indexKey = tonumber(costWord), #limits / 3, k + 1, nil
+      nextKey = nextKey + size
+      if isForCustomers then
+        for i = 1, size do
+          if limits[3 * i - 2] >= 2 then nextKey = nextKey + 1 end
+        end
+        indexKey, nextKey = KEYS[nextKey], nextKey + 1
+      end
+      if isLate then return TOO_LATE, nextKey end
+      local values = call('MGET', unpack(KEYS, k, isForCustomers and nextKey - 2 or nextKey - 1))
+      if not isCurrent(KEYS[k], values[1], version, isFresh, keptMs) then return STALE, nextKey end
+
+      -- What each window holds, and whether it has room.
+      local flags, bit, isLimited, opening = 0, 1, false, 0
+      local windowKeys, counts, ends, isFull, isOwn, at = {}, {}, {}, {}, {}, k
       for i = 1, size do
-        if not isFull[i] then
-          if ends[i] >= 0 then
-            counts[i] = call('INCRBY', KEYS[windowAt[i]], costWord)
+        local kind, limit = limits[3 * i - 2], limits[3 * i - 1]
+        at = at + 1
+        local windowKey, count = KEYS[at], tonumber(values[at - k + 1])
+        if type(limit) == 'table' then limit = nowMs < limit[2] and limit[1] or limit[3] end
+        if kind >= 2 then
+          at = at + 1
+          local isOther = windowKey == KEYS[at]
+          if not count and not isOther then
+            isOther = isBeyondBound(indexKey, opening)
+            if not isOther then opening = opening + 1 end
+          end
+          if isOther then
+            windowKey, count = KEYS[at], tonumber(values[at - k + 1])
+            flags = flags + bit * 65536
           else
-            counts[i] = cost
-            ends[i] = openWindow(KEYS[windowAt[i]], limits[3 * i], costWord, isOwn[i] and indexKey)
+            isOwn[i] = true
           end
         end
+        local resetAtMs = count and endOf(windowKey, limits[3 * i]) or -1
+        if resetAtMs <= nowMs then count, resetAtMs = 0, -1 end
+        if cost > 0 and count + cost > limit then
+          isFull[i] = true
+          flags = flags + bit
+          isLimited = isLimited or kind % 2 == 0
+        end
+        windowKeys[i], counts[i], ends[i], bit = windowKey, count, resetAtMs, bit * 2
       end
-    elseif isLimited and not isFresh then
-      noteRejection(KEYS[k], values[1], version)
+
+      if not isLimited and cost > 0 then
+        for i = 1, size do
+          if not isFull[i] then
+            if ends[i] >= 0 then
+              counts[i] = addTo(windowKeys[i], costWord, ends[i])
+            else
+              counts[i] = cost
+              ends[i] = openWindow(windowKeys[i], limits[3 * i], costWord, isOwn[i] and indexKey)
+            end
+          end
+        end
+      elseif isLimited and not isFresh then
+        noteRejection(KEYS[k], values[1], version)
+      end
+
+      local reply = { isLimited and LIMITED or ALLOWED, decimal(flags) }
+      for i = 1, size do reply[i + 2] = format('%d %d', counts[i], ends[i]) end
+      return table.concat(reply, ' '), nextKey
+    end
+  end
+
+  -- The reply for one decision, and where the KEYS of the next begin.
+  return function(k, words)
+    local untilMs, version, at = match(words, '^(%d+) (%S+) ()')
+    local keptMs, afterKept = match(words, '^!(%d+) ()', at)
+    local isFresh = keptMs ~= nil
+    local limitWord, token, rest = match(words, '^(%S+) ?(%S*) ?()', afterKept or at)
+    -- Past the deadline the replica has decided alone: a call that waited in a socket while the server was paused must not count.
+    local isLate = nowMs >= tonumber(untilMs)
+    local versionKey = KEYS[k]
+
+    local limit = tonumber(limitWord)
+    if limit then
+      if isLate then return TOO_LATE, k + 2 end
+      local values = call('MGET', versionKey, KEYS[k + 1])
+      if not isCurrent(versionKey, values[1], version, isFresh, keptMs) then return STALE, k + 2 end
+      local isLimited, reply = decidePlain(KEYS[k + 1], values[2], limit, token)
+      if isLimited and not isFresh then noteRejection(versionKey, values[1], version) end
+      return reply, k + 2
+    end
+    if limitWord == '-' then
+      if isLate then return TOO_LATE, k + 1 end
+      if not isCurrent(versionKey, call('GET', versionKey), version, isFresh, keptMs) then return STALE, k + 1 end
+      return UNLIMITED, k + 1
     end
 
-    local reply = { isLimited and LIMITED or ALLOWED, flags }
-    for i = 1, size do
-      local count = counts[i]
-      -- Lua writes up to 14 digits.
-      reply[2 * i + 1] = (count > 99999999999999 or count < -99999999999999) and decimal(count) or count
-      reply[2 * i + 2] = ends[i]
-    end
-    return table.concat(reply, ' '), nextKey
+    decideWindows = decideWindows or makeDecideWindows()
+    return decideWindows(k, token, string.sub(words, rest), limitWord == '**', version, isFresh, keptMs, isLate)
   end
 end
 
--- The reply for one decision, and where the KEYS of the next begin.
-local function decide(k, words)
-  local untilMs, version, freshness, keptMs, limitWord, token, at =
-    match(words, '^(%d+) (%S+) ([01]) (%d+) (%S+) ?(%S*)()')
-  local isFresh = freshness == '1'
-  -- Past the deadline the replica has decided alone: a call that waited in a socket while the server was paused must not count.
-  local isLate = nowMs >= tonumber(untilMs)
-  local versionKey = KEYS[k]
-
-  local limit = tonumber(limitWord)
-  if limit then
-    if isLate then return TOO_LATE, k + 2 end
-    local values = call('MGET', versionKey, KEYS[k + 1])
-    if not isCurrent(versionKey, values[1], version, isFresh, keptMs) then return STALE, k + 2 end
-    local isLimited, reply = decidePlain(KEYS[k + 1], values[2], limit, token)
-    if isLimited and not isFresh then noteRejection(versionKey, values[1], version) end
-    return reply, k + 2
-  end
-  if limitWord == '-' then
-    if isLate then return TOO_LATE, k + 1 end
-    if not isCurrent(versionKey, call('GET', versionKey), version, isFresh, keptMs) then return STALE, k + 1 end
-    return UNLIMITED, k + 1
-  end
-
-  decideWindows = decideWindows or makeDecideWindows()
-  return decideWindows(k, token, string.sub(words, at + 1), version, isFresh, keptMs, isLate)
-end
-
-local replies, k = { decimal(nowMs) }, 1
+local decide
+local replies, k = { format('%d', nowMs) }, 1
 for i = 1, #ARGV do
-  replies[i + 1], k = decide(k, ARGV[i])
+  -- Most decisions: one enforced limit, a copy that is current, and a window that has room.
+  local words, reply = ARGV[i], nil
+  local untilMs, version, limit, at = match(words, '^(%d+) (%S+) (%d+) ()')
+  if limit and nowMs < tonumber(untilMs) then
+    local versionKey, windowKey = KEYS[k], KEYS[k + 1]
+    local values = call('MGET', versionKey, windowKey)
+    local shared, value = values[1], values[2]
+    if shared == version or shared and match(shared, '^%S+') == version then
+      local count = tonumber(value or '0')
+      local lengthMs = not value and tonumber(string.sub(words, at))
+      if count and count < tonumber(limit) then
+        if value then
+          local resetAtMs = call('PEXPIRETIME', windowKey)
+          -- What is no count fails, and is decided below.
+          local counted = resetAtMs > nowMs and pcall('INCR', windowKey)
+          if type(counted) == 'number' then reply = format('1 0 %d %d', counted, resetAtMs) end
+        elseif lengthMs then
+          local resetAt = format('%d', nowMs + lengthMs)
+          call('SET', windowKey, '1', 'PXAT', resetAt)
+          reply = '1 0 1 ' .. resetAt
+        end
+      end
+    end
+  end
+  if reply then
+    replies[i + 1], k = reply, k + 2
+  else
+    decide = decide or makeDecide()
+    replies[i + 1], k = decide(k, words)
+  end
 end
 return table.concat(replies, ' ')

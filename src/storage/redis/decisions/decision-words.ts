@@ -15,8 +15,9 @@ const wordsOfLists = new WeakMap<readonly Limit[], LimitWords>();
 /** The last words of the script's ARGV: what the limits are. */
 export function limitWordsOf({ limits, cost }: LimitSubject): string {
   if (limits.length === 0) return '-';
-  const words = wordsOf(limits);
-  return cost === 1 && words.plain !== undefined ? words.plain : `* ${cost} ${words.each}`;
+  const { plain, hasCustomers, each } = wordsOf(limits);
+  if (cost === 1 && plain !== undefined) return plain;
+  return `${hasCustomers ? '**' : '*'} ${cost} ${each}`;
 }
 
 /** The script's KEYS for a decision. */

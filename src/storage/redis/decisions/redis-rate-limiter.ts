@@ -53,7 +53,7 @@ export class RedisRateLimiter implements RateLimiter {
     const asked = {
       keyId,
       keys: decisionKeysOf(subject),
-      words: `${version} ${fresh ? '1' : '0'} ${VERSION_KEPT_MS} ${limitWordsOf(subject)}`,
+      words: `${version}${fresh ? ` !${VERSION_KEPT_MS}` : ''} ${limitWordsOf(subject)}`,
       windows: limits.length,
     };
     this.#calls.call(asked, (error, reply, tookMs) => {

@@ -33,11 +33,13 @@ describe('the rate limiter in Redis', () => {
 
   it('ends calendar windows at the instant that windowEndMs names', async () => {
     const script = await readFile(DECIDE_SCRIPT, 'utf8');
-    const functions = /^[\s\S]*?(?=^local time)/m.exec(script)?.[0];
-    if (functions === undefined) throw new Error('the script has no body');
-    const endsInLua = `${functions}
+    const functions = /^ *local DAY_MS = .*$|^ *local calendarEndMs$[\s\S]*?(?=^ *-- Lua writes)/gm;
+    const endsInLua = `local match = string.match
+      ${script.match(functions)?.join('\n')}
       local ends = {}
-      for index = 1, #ARGV, 2 do ends[#ends + 1] = decimal(windowEndMs(tonumber(ARGV[index]), ARGV[index + 1])) end
+      for index = 1, #ARGV, 2 do
+        ends[#ends + 1] = string.format('%d', windowEndMs(tonumber(ARGV[index]), ARGV[index + 1]))
+      end
       return ends`;
     const opened = fc.oneof(
       fc.integer({ min: 0, max: Date.UTC(2400, 0) }),
@@ -104,8 +106,13 @@ describe('the rate limiter in Redis', () => {
   it('opens a new window where the stored one makes no sense', async () => {
     const asked = subject(newKeyId(), { quota: quota(5, 'hour') });
     await decide(replica.limiter, asked);
-    await direct.set(windowKey(asked.keyId, 'main:3600000'), 'nonsense', 'KEEPTTL');
-    expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
+    // The last three are numbers to Lua and none to Redis.
+    for (const value of ['nonsense', '', '003', '1e0', '1.5']) {
+      await direct.set(windowKey(asked.keyId, 'main:3600000'), value, 'KEEPTTL');
+      expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
+      await direct.set(windowKey(asked.keyId, 'main:3600000'), value, 'KEEPTTL');
+      expect(await decide(replica.limiter, { ...asked, cost: 2 })).toMatchObject({ remaining: 3 });
+    }
     await direct.del(windowKey(asked.keyId, 'main:3600000'));
     await direct.rpush(windowKey(asked.keyId, 'main:3600000'), 'a list');
     expect(await decide(replica.limiter, asked)).toMatchObject({ kind: 'allowed', remaining: 4 });
