@@ -19,6 +19,7 @@ export const ERROR_CODES = [
   'key_disabled',
   'key_expired',
   'address_not_allowed',
+  'origin_not_allowed',
   'key_not_found',
   'plan_not_found',
   'limit_not_found',

@@ -1,6 +1,7 @@
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { KeyCache } from '../keys/cache/key-cache.ts';
+import { KeyOrigins } from '../keys/cache/key-origins.ts';
 import { KeyRevalidator } from '../keys/cache/key-revalidator.ts';
 import type { SecretRedactor } from '../keys/secret-redactor.ts';
 import { CostSettler } from '../limiter/cost-settler.ts';
@@ -43,10 +44,12 @@ export async function wireProxy(
   const { settings, platform, lifecycle } = context;
   const costSettler = new CostSettler(counting.counters);
   lifecycle.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
+  const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
   const proxy = createProxy({
     ...settings,
     costSettler,
     keys,
+    keyOrigins,
     failedCredentials,
     limiter: counting.limiter,
     usage: usage.recorder,
@@ -59,6 +62,7 @@ export async function wireProxy(
   lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
   const forget = (keyId: string) => {
     keys.drop(keyId);
+    keyOrigins.expire();
     proxy.recheckUpgradesOf(keyId);
   };
   const revalidator = new KeyRevalidator({

@@ -47,6 +47,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   key_disabled: wrong,
   key_expired: wrong,
   address_not_allowed: { status: 403 },
+  origin_not_allowed: { status: 403 },
   key_not_found: { status: 404 },
   plan_not_found: { status: 404 },
   limit_not_found: { status: 404 },

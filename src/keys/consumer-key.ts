@@ -29,6 +29,8 @@ export interface ConsumerKey {
   readonly overrides: LimitOverrides;
   /** Addresses and networks from which alone the key may be used, 1 … 100, as they were given; null = any. */
   readonly allowedIps: readonly string[] | null;
+  /** Origins of the web pages that alone may use the key, 1 … 20; null = any. */
+  readonly allowedOrigins: readonly string[] | null;
 }
 
 /** What a replica must know about a key to serve a request with it. Immutable; a change makes a new one. */

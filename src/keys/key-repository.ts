@@ -56,6 +56,7 @@ export interface KeyChanges {
   readonly overrides?: LimitOverrides;
   /** Null: any. */
   readonly allowedIps?: readonly string[] | null;
+  readonly allowedOrigins?: readonly string[] | null;
 }
 
 /** Most tags of a key. */
@@ -87,6 +88,8 @@ export interface KeyRepository {
   findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]>;
   /** Those of the copies, at most some thousands, whose version is not the record's. */
   findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]>;
+  /** Those of the entries that some key has in its `allowedOrigins`. */
+  findOriginEntries(entries: readonly string[]): Promise<readonly string[]>;
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
   /**
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. Rejects with

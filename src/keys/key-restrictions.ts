@@ -1,29 +1,40 @@
 import { TollgateError } from '../errors.ts';
 import type { AddressList } from '../platform/address-list.ts';
+import type { OriginList } from './origin-list.ts';
 
 /** Most entries of a key's `allowedIps`. */
 export const MAX_ALLOWED_IPS = 100;
+/** Most entries of a key's `allowedOrigins`. */
+export const MAX_ALLOWED_ORIGINS = 20;
 
-/** Where a key may be used from. */
+/** Where a key may be used from; null = anywhere. */
 export interface KeyRestrictions {
-  readonly addresses: AddressList;
+  readonly addresses: AddressList | null;
+  /** Of the web pages that may use it. */
+  readonly origins: OriginList | null;
 }
 
 /** Where a request comes from. */
 export interface RequestSource {
   /** The client's address as far as it can be trusted; empty when it is not known. */
   readonly address: string;
+  /** Of the page that makes it, by its own account. */
+  readonly origin: string | undefined;
+  /** A browser says so. Whatever is no browser may say anything, or nothing. */
+  readonly isFromBrowser: boolean;
 }
 
 /** Why a key may not be used from there; undefined when it may. */
 export function restrictionFault(
-  { addresses }: KeyRestrictions,
-  { address }: RequestSource,
+  { addresses, origins }: KeyRestrictions,
+  { address, origin, isFromBrowser }: RequestSource,
 ): TollgateError | undefined {
-  if (!addresses.includes(address))
+  if (addresses !== null && !addresses.includes(address))
     return new TollgateError(
       'address_not_allowed',
       'The consumer API key may not be used from this address.',
     );
+  if (origins !== null && (origin === undefined ? isFromBrowser : !origins.includes(origin)))
+    return new TollgateError('origin_not_allowed', 'The consumer API key may not be used by this web page.');
   return undefined;
 }

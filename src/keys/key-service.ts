@@ -42,6 +42,7 @@ const NO_FIELDS = {
   metadata: null,
   overrides: NO_OVERRIDES,
   allowedIps: null,
+  allowedOrigins: null,
 } as const satisfies Partial<ConsumerKey>;
 
 /** A page of keys, newest first. */

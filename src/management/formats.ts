@@ -1,5 +1,6 @@
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { isoUtcFault } from '../http/timestamps.ts';
+import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
@@ -16,6 +17,7 @@ export const BODY_FORMATS: Formats = {
   'path-pattern': (text) => pathPatternFault(text) === undefined,
   'utc-instant': (text) => isoUtcFault(text) === undefined,
   'ip-network': (text) => isNetwork(text) && networkWithoutHostBits(text) === undefined,
+  'page-origin': isOriginEntry,
 };
 
 /** Which part of a long rule a text breaks. */
@@ -29,6 +31,10 @@ export const BODY_FORMAT_FAULTS: FormatFaults = {
   'ip-network': (text) => {
     const network = networkWithoutHostBits(text);
     return network === undefined ? undefined : `the network that it is in is ${network}`;
+  },
+  'page-origin': (text) => {
+    const written = writtenOrigin(text);
+    return written === undefined ? undefined : `this one is written ${written}`;
   },
 };
 

@@ -11,7 +11,7 @@ export const OUTCOMES = [
   'limited',
   /** No valid API key: 401, or 429 for a client that tries too many. */
   'unauthenticated',
-  /** The key may not be used from the request's address: 403. */
+  /** The key may not be used from the request's address, or by the web page that makes it: 403. */
   'forbidden',
   /** Rejected for its form. */
   'invalid_request',

@@ -27,6 +27,7 @@ const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   key_expired: 'unauthenticated',
   too_many_requests: 'unauthenticated',
   address_not_allowed: 'forbidden',
+  origin_not_allowed: 'forbidden',
   bad_gateway: 'backend_error',
   gateway_timeout: 'backend_error',
   overloaded: 'unavailable',

@@ -7,6 +7,7 @@ import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
 import { DeadlineQueue } from '../platform/deadline-queue.ts';
 import type { BackendCall } from './backend-call.ts';
+import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
 import { summaryOf } from './exchange-summary.ts';
 import { ProxyCounters } from './proxy-counters.ts';
@@ -64,6 +65,7 @@ interface Parts {
   readonly dedicated: DedicatedConnections;
   readonly tunnels: Tunnels;
   readonly counters: ProxyCounters;
+  readonly crossOrigin: CrossOrigin;
   /** What clients of upgrades sent after their heads. */
   readonly firstBytes: WeakMap<IncomingMessage, Buffer>;
 }
@@ -71,15 +73,16 @@ interface Parts {
 /** The steps of a request, in their order. Each passes the exchange on or gives it a response. */
 function requestSteps(
   options: ProxyOptions,
-  { pool, counters }: Parts,
+  { pool, counters, crossOrigin }: Parts,
   call: ForwardOptions,
 ): readonly Step[] {
   const { onOverloaded } = counters;
+  const judging = { ...options, crossOrigin };
   return [
-    cors(options.corsAllowedOrigins),
-    authenticate(options),
+    cors(crossOrigin),
+    authenticate(judging),
     reserve({ ...options, connections: pool, kind: 'request', onOverloaded }),
-    limit(options),
+    limit(judging),
     record(options),
     settle(options.costSettler),
     reject(),
@@ -89,14 +92,15 @@ function requestSteps(
 
 /** The steps of an upgrade: another kind of place, and another last step. */
 function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
-  const { dedicated, tunnels, counters, firstBytes } = parts;
+  const { dedicated, tunnels, counters, crossOrigin, firstBytes } = parts;
   const { upgradeIdleMs: idleMs = UPGRADE_IDLE_MS } = options;
   const firstBytesOf = ({ req }: Exchange): Buffer => firstBytes.get(req) ?? Buffer.alloc(0);
+  const judging = { ...options, crossOrigin };
   return [
-    cors(options.corsAllowedOrigins),
-    authenticate(options),
+    cors(crossOrigin),
+    authenticate(judging),
     reserve({ ...options, connections: dedicated, kind: 'upgrade', onOverloaded: counters.onOverloaded }),
-    limit(options),
+    limit(judging),
     record(options),
     settle(options.costSettler),
     reject(),
@@ -113,6 +117,7 @@ export function createProxy(options: ProxyOptions): Proxy {
     dedicated: new DedicatedConnections({ ...backend, ...upgradeLimits(options) }),
     tunnels: new Tunnels(options.keys, clock),
     counters: new ProxyCounters(),
+    crossOrigin: new CrossOrigin(options),
     firstBytes: new WeakMap(),
   };
   const call = callOptions(options, parts.counters);

@@ -2,6 +2,7 @@ import type { BlockList } from 'node:net';
 import type { BackendOptions } from '../backend/connector.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
+import type { KeyOrigins } from '../keys/cache/key-origins.ts';
 import type { CostSettler } from '../limiter/cost-settler.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
@@ -55,8 +56,10 @@ export interface ProxyOptions {
   readonly endpointPatterns: readonly string[];
   readonly forwardAuthorization: boolean;
   readonly trustedProxies: BlockList;
-  /** Origins whose pages may call; `*` = any. */
+  /** Origins whose pages may call with any key that names none; `*` = any. */
   readonly corsAllowedOrigins: readonly string[];
+  /** The origins that keys name. */
+  readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
   /** Called once for every request, when its response is over. Must not throw. */
   readonly observe?: (summary: ExchangeSummary) => void;
   /** Called with what was thrown where no request could be failed any more. Must not throw. */

@@ -1,7 +1,6 @@
-import { TollgateError } from '../errors.ts';
 import type { KeyCache, KeyEntry } from '../keys/cache/key-cache.ts';
 import type { Clock } from '../platform/clock.ts';
-import { judged } from './steps/current-key.ts';
+import { keyFault } from './steps/current-key.ts';
 import { Tunnel, type TunnelOptions } from './tunnel.ts';
 
 /** How long to wait before a key is read again after the record store did not respond. Milliseconds. */
@@ -48,7 +47,7 @@ export class Tunnels {
     if (tunnel === undefined) return;
     this.#keys.reload(tunnel.entry, (error, entry) => {
       if (error) setTimeout(() => this.recheck(keyId), RETRY_MS).unref();
-      else this.#judge(keyId, judged(entry, this.#clock));
+      else this.#judge(keyId, entry);
     });
   }
 
@@ -78,19 +77,19 @@ export class Tunnels {
     this.#probing = undefined;
   }
 
-  #judge(keyId: string, judgement: KeyEntry | TollgateError): void {
-    if (judgement instanceof TollgateError) {
+  #judge(keyId: string, entry: KeyEntry | undefined): void {
+    if (entry === undefined || keyFault(entry, this.#clock) !== undefined) {
       this.closeOf(keyId);
       return;
     }
     const tunnels = this.#byKey.get(keyId);
     if (tunnels === undefined) return;
     for (const tunnel of tunnels) {
-      tunnel.entry = judgement;
-      if (!tunnel.isAllowedBy(judgement.snapshot)) tunnel.close();
+      tunnel.entry = entry;
+      if (!tunnel.isAllowedBy(entry.snapshot)) tunnel.close();
     }
     // Its expiry may have been moved, and a timer may come a little early.
-    this.#recheckAt(keyId, judgement.snapshot.expiresAtMs);
+    this.#recheckAt(keyId, entry.snapshot.expiresAtMs);
   }
 
   #recheckAt(keyId: string, expiresAtMs: number | null): void {

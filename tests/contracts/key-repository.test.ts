@@ -269,6 +269,23 @@ describe.each([
     expect((await store.records.keys.findSnapshotById(id))?.restrictions).toBeNull();
   });
 
+  it('finds the origins that some key allows, until no key does', async () => {
+    const [page, level] = ['https://one.example', 'https://*.two.example'];
+    const first = await inserted({ allowedOrigins: [page, level] });
+    const second = await inserted({ allowedOrigins: [page] });
+    const found = async () =>
+      [...(await store.records.keys.findOriginEntries([level, page, 'no']))].toSorted();
+    expect(await found()).toEqual([level, page]);
+    expect((await store.records.keys.find(first.id))?.key.allowedOrigins).toEqual([page, level]);
+    const snapshot = await store.records.keys.findSnapshotById(first.id);
+    expect(snapshot?.restrictions?.origins?.includes('https://a.two.example')).toBe(true);
+    await updated(first.id, { allowedOrigins: null }, LATER_MS);
+    expect(await found()).toEqual([page]);
+    await store.records.keys.delete(second.id, sampleChange());
+    expect(await found()).toEqual([]);
+    expect(await store.records.keys.findOriginEntries([])).toEqual([]);
+  });
+
   it('lists only the keys that meet every condition of a filter', async () => {
     const plan = await insertedPlan();
     const first = await inserted({ planId: plan.id, tags: ['x', 'y'], externalId: `owner of ${plan.id}` });

@@ -61,6 +61,7 @@ describe('the service of keys', () => {
       metadata: null,
       overrides: {},
       allowedIps: null,
+      allowedOrigins: null,
     });
     expect(isWellFormedSecret(secret)).toBe(true);
     const [found] = await store.records.keys.findSnapshotsByLookup(vault.lookups(secret));

@@ -35,6 +35,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       metadata: null,
       overrides: {},
       allowedIps: null,
+      allowedOrigins: null,
       usage: {
         totalRequests: 0,
         successfulRequests: 0,

@@ -135,6 +135,7 @@ describe('GET /consumer-api-key', () => {
       metadata: null,
       overrides: {},
       allowedIps: null,
+      allowedOrigins: null,
     });
   });
 
@@ -207,7 +208,7 @@ describe('GET /consumer-api-key', () => {
 });
 
 const AT_LEAST_ONE =
-  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, allowedIps, addTags, removeTags';
+  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, allowedIps, allowedOrigins, addTags, removeTags';
 
 describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
   it('changes what is sent and leaves the rest', async () => {
@@ -229,6 +230,7 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       metadata: null,
       overrides: {},
       allowedIps: null,
+      allowedOrigins: null,
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
     const disabled = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(200);
@@ -305,6 +307,26 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     const { body } = await management.send('post', CREATE, { name: 'n', allowedIps }).expect(400);
     const rule = 'must be an IPv4 or IPv6 address, or a network like 203.0.113.0/24 or 2001:db8::/32';
     expect(body.errors).toEqual([{ field: 'allowedIps[1]', message: `${rule}${hint}` }]);
+  });
+
+  it('sets, replaces and removes the origins of the pages that may use the key', async () => {
+    const allowedOrigins = ['https://app.example.com', 'http://localhost:3000', 'https://*.example.com'];
+    const { body: made } = await management.send('post', CREATE, { name: 'n', allowedOrigins }).expect(201);
+    const path = `/consumer-api-key/${made.id}`;
+    expect((await management.send('get', path).expect(200)).body.allowedOrigins).toEqual(allowedOrigins);
+    const patch = async (origins: unknown, status = 200) =>
+      (await management.send('patch', path, { allowedOrigins: origins }).expect(status)).body;
+    const twenty = Array.from({ length: 20 }, (_, n) => `https://p${n}.example.com`);
+    expect((await patch(twenty)).allowedOrigins).toEqual(twenty);
+    for (const bad of [[], '*', [...twenty, 'https://one-more.example.com']])
+      expect((await patch(bad, 400)).errors[0].field).toBe('allowedOrigins');
+    const rule =
+      'must be an origin as browsers write it, like https://app.example.com or http://localhost:3000, or https://*.example.com for all names directly below';
+    expect((await patch(['https://a.example', 'HTTPS://App.example:443/'], 400)).errors).toEqual([
+      { field: 'allowedOrigins[1]', message: `${rule}; this one is written https://app.example` },
+    ]);
+    expect((await patch(['null'], 400)).errors).toEqual([{ field: 'allowedOrigins[0]', message: rule }]);
+    expect((await patch(null)).allowedOrigins).toBeNull();
   });
 
   it('leaves lastUpdated alone when nothing changes', async () => {

@@ -13,7 +13,7 @@ const SWITCHES =
   'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: xyz\r\n\r\n';
 
 function onlyFrom(...entries: readonly string[]): { readonly restrictions: KeyRestrictions } {
-  return { restrictions: { addresses: new AddressList(entries) } };
+  return { restrictions: { addresses: new AddressList(entries), origins: null } };
 }
 
 describe('a key with allowed addresses', () => {

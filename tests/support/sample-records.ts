@@ -25,6 +25,7 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     tags: [],
     metadata: null,
     allowedIps: null,
+    allowedOrigins: null,
     ...fields,
   };
 }

@@ -4,7 +4,7 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
 import type { ConsumerKey } from '../../keys/consumer-key.ts';
 import { type KeyFilter, MAX_TAGS } from '../../keys/key-repository.ts';
-import { MAX_ALLOWED_IPS } from '../../keys/key-restrictions.ts';
+import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isExternalId, MAX_EXTERNAL_ID } from '../formats.ts';
@@ -64,6 +64,18 @@ export const KEY_FIELDS = {
       format: 'ip-network',
     },
   },
+  allowedOrigins: {
+    description: `must be a list of 1 to ${MAX_ALLOWED_ORIGINS} origins of web pages, or null for any page`,
+    type: ['array', 'null'],
+    minItems: 1,
+    maxItems: MAX_ALLOWED_ORIGINS,
+    items: {
+      description:
+        'must be an origin as browsers write it, like https://app.example.com or http://localhost:3000, or https://*.example.com for all names directly below',
+      type: 'string',
+      format: 'page-origin',
+    },
+  },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 /** What an edit of tags may say besides. */
@@ -82,6 +94,7 @@ export interface WrittenKeyFields {
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly overrides?: WrittenOverrides | null;
   readonly allowedIps?: readonly string[] | null;
+  readonly allowedOrigins?: readonly string[] | null;
 }
 
 /** The fields that list and detail show besides the spec's. */
@@ -94,6 +107,7 @@ export const SHOWN_KEY_FIELDS = {
   metadata: orNull({ type: 'object' }),
   overrides: SHOWN_OVERRIDES,
   allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used from any address.' },
+  allowedOrigins: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used by any web page.' },
 } as const;
 
 export function presentKeyFields(key: ConsumerKey): object {
@@ -106,6 +120,7 @@ export function presentKeyFields(key: ConsumerKey): object {
     metadata: key.metadata,
     overrides: presentOverrides(key.overrides),
     allowedIps: key.allowedIps,
+    allowedOrigins: key.allowedOrigins,
   };
 }
 

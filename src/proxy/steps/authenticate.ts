@@ -1,14 +1,7 @@
-import { TollgateError } from '../../errors.ts';
 import { readBearer } from '../../http/bearer.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { Exchange, Step } from '../exchange.ts';
-import {
-  CurrentKey,
-  type CurrentKeyOptions,
-  invalidKey,
-  unavailable,
-  withManagementPath,
-} from './current-key.ts';
+import { CurrentKey, type CurrentKeyOptions, missingKey, unavailable } from './current-key.ts';
 
 /** The part of the key cache that the pipeline uses. */
 export type KeySource = Pick<KeyCache, 'find' | 'isUnchecked' | 'confirm' | 'load' | 'reload'>;
@@ -32,27 +25,22 @@ export function authenticate(options: AuthenticateOptions): Step {
     const client = failedCredentials?.clientOf(exchange.req) ?? '';
     keys.load(secret, client, (error, entry, fresh) => {
       exchange.isFresh = fresh;
-      if (error) exchange.reject(unavailable(error));
-      else currentKey.judge(exchange, entry, goOn);
+      if (error) {
+        options.crossOrigin.followKnownOrigins(exchange);
+        exchange.reject(unavailable(error));
+      } else currentKey.judge(exchange, entry, goOn);
     });
   }
 
   return (exchange) => {
     const credential = readBearer(exchange.req.headers.authorization);
     if (credential.kind === 'missing') {
-      exchange.reject(
-        withManagementPath(
-          new TollgateError(
-            'missing_api_key',
-            'A consumer API key is required: Authorization: Bearer <key>.',
-          ),
-          exchange.head.path,
-        ),
-      );
+      const error = missingKey(exchange);
+      options.crossOrigin.followAnyKey(exchange, () => exchange.reject(error));
       return;
     }
     if (credential.kind === 'malformed') {
-      currentKey.reject(exchange, invalidKey());
+      currentKey.rejectUnknown(exchange);
       return;
     }
     exchange.secret = credential.token;

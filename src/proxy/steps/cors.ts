@@ -1,45 +1,41 @@
-import { headerLine } from '../../http/raw-head-response.ts';
 import { closeAfterResponse, hasMuchToSend } from '../../http/send-error.ts';
+import type { CrossOrigin } from '../cross-origin.ts';
 import type { Exchange, Step } from '../exchange.ts';
-import { RATE_LIMIT_HEADERS } from '../headers/rate-limit-headers.ts';
+import { missingKey, unavailable } from './current-key.ts';
 
-/** Any origin is allowed. */
-const ANY = '*';
-const ALLOW_ORIGIN = 'Access-Control-Allow-Origin';
-const EXPOSED = [...RATE_LIMIT_HEADERS, 'retry-after', 'www-authenticate', 'x-request-id'].join(', ');
-const EXPOSE = headerLine('Access-Control-Expose-Headers', EXPOSED);
-const VARY = headerLine('Vary', 'Origin');
 const PREFLIGHT_AGE_SECONDS = 600;
 
 /**
- * Lets pages of the listed origins (`*` = any) call the backend from a browser with a consumer key. The gateway responds to their preflights
- * itself, because a browser sends them without the key; every other response gets the headers that let the page read it, errors included.
- * Responses to other callers vary by origin, or allow any as well: a cache may keep them (Fetch standard, "CORS protocol
- * and HTTP caches"). With no origins listed nothing is added and nothing of the backend's is changed.
+ * Lets pages of other origins call the backend from a browser with a consumer key. The gateway responds to their preflights itself, because
+ * a browser sends them without the key: those of pages that the setting or any key allows. What the request itself may be read by is
+ * for its key to say.
  */
-export function cors(allowedOrigins: readonly string[]): Step {
-  const origins: ReadonlySet<string> = new Set(allowedOrigins);
-  const any = origins.has(ANY);
-  if (origins.size === 0) return (exchange) => exchange.next();
+export function cors(crossOrigin: CrossOrigin): Step {
   return (exchange) => {
-    const { origin } = exchange.req.headers;
-    exchange.isOriginAllowed = any || (origin !== undefined && origins.has(origin));
-    if (any) exchange.corsLines = headerLine(ALLOW_ORIGIN, ANY) + EXPOSE;
-    else if (exchange.isOriginAllowed)
-      exchange.corsLines = headerLine(ALLOW_ORIGIN, origin ?? '') + EXPOSE + VARY;
-    else exchange.corsLines = VARY;
-    if (origin !== undefined && exchange.isOriginAllowed && isPreflight(exchange))
-      sendPreflightResponse(exchange);
-    else exchange.next();
+    crossOrigin.followSetting(exchange);
+    if (!isPreflight(exchange)) exchange.next();
+    else if (exchange.isOriginAllowed) sendPreflightResponse(exchange);
+    else if (exchange.req.headers.authorization !== undefined) exchange.next();
+    else
+      crossOrigin.followAnyKey(exchange, (error) => {
+        if (error) exchange.reject(unavailable(error));
+        else if (exchange.isOriginAllowed) sendPreflightResponse(exchange);
+        else exchange.reject(missingKey(exchange));
+      });
   };
 }
 
 function isPreflight({ req }: Exchange): boolean {
-  return req.method === 'OPTIONS' && req.headers['access-control-request-method'] !== undefined;
+  return (
+    req.method === 'OPTIONS' &&
+    req.headers.origin !== undefined &&
+    req.headers['access-control-request-method'] !== undefined
+  );
 }
 
 function sendPreflightResponse(exchange: Exchange): void {
   const { req, res } = exchange;
+  if (exchange.isClosed) return;
   exchange.outcome = 'preflight';
   const headers = ['Access-Control-Allow-Methods', req.headers['access-control-request-method'] ?? ''];
   const requested = req.headers['access-control-request-headers'];

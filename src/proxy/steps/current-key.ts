@@ -4,9 +4,10 @@ import { clientAddress } from '../../http/client-address.ts';
 import type { FailedCredentials } from '../../http/failed-credentials.ts';
 import { resembledManagementPath } from '../../http/reserved-paths.ts';
 import type { KeyCache, KeyEntry } from '../../keys/cache/key-cache.ts';
-import { type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
+import { type KeyRestrictions, type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
 import { type RateLimiter, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { CrossOrigin } from '../cross-origin.ts';
 import type { Exchange, Step } from '../exchange.ts';
 
 /** What it takes to know whether a copy of a key is current. */
@@ -18,6 +19,7 @@ export interface CurrentKeyOptions {
   readonly failedCredentials?: FailedCredentials;
   /** Proxies that may say which address a request came from. */
   readonly trustedProxies: BlockList;
+  readonly crossOrigin: CrossOrigin;
   readonly clock: Clock;
 }
 
@@ -47,24 +49,32 @@ export class CurrentKey {
    * that comes from where its key may not be used goes on as well, with a rejection: it is recorded like any other of the key.
    */
   judge(exchange: Exchange, entry: KeyEntry | undefined, usable: Step): void {
-    const judgement = judged(entry, this.#options.clock);
-    if (judgement instanceof TollgateError) {
-      if (entry === undefined) this.reject(exchange, judgement);
-      else this.#ifCurrent(exchange, entry, { usable, confirmed: () => this.reject(exchange, judgement) });
+    const { clock, crossOrigin } = this.#options;
+    // What the copy before has said of origins does not count any more.
+    if (exchange.reloads > 0) crossOrigin.followSetting(exchange);
+    if (entry === undefined) {
+      this.rejectUnknown(exchange);
       return;
     }
-    const fault = this.#restrictionFault(exchange, judgement);
-    if (fault === undefined) {
-      exchange.entry = judgement;
+    const { restrictions } = entry.snapshot;
+    if (restrictions?.origins) crossOrigin.followKey(exchange, restrictions.origins);
+    const fault = keyFault(entry, clock);
+    if (fault !== undefined) {
+      this.#ifCurrent(exchange, entry, { usable, confirmed: () => this.#reject(exchange, fault) });
+      return;
+    }
+    const rejection = restrictions === null ? undefined : this.#restrictionFault(exchange, restrictions);
+    if (rejection === undefined) {
+      exchange.entry = entry;
       usable(exchange);
       return;
     }
     const confirmed: Step = () => {
-      exchange.entry = judgement;
-      exchange.rejection = fault;
+      exchange.entry = entry;
+      exchange.rejection = rejection;
       usable(exchange);
     };
-    this.#ifCurrent(exchange, judgement, { usable, confirmed });
+    this.#ifCurrent(exchange, entry, { usable, confirmed });
   }
 
   /** Reads a stale copy again, and judges what was read. */
@@ -83,17 +93,25 @@ export class CurrentKey {
     });
   }
 
-  /** Responds that the credential is wrong, or that its address has sent too many wrong ones. */
-  reject(exchange: Exchange, fault: TollgateError): void {
-    const error = this.#options.failedCredentials?.errorFor(exchange.req, fault) ?? fault;
-    exchange.reject(withManagementPath(error, exchange.head.path));
+  /** Responds that the credential is no key's, or that its address has sent too many wrong ones. */
+  rejectUnknown(exchange: Exchange): void {
+    const fault = this.#faultOf(exchange, invalidKey());
+    // Who guesses gets no look-up for each attempt.
+    if (fault.code === 'too_many_requests') exchange.reject(fault);
+    else this.#options.crossOrigin.followAnyKey(exchange, () => exchange.reject(fault));
   }
 
-  #restrictionFault(exchange: Exchange, { snapshot }: KeyEntry): TollgateError | undefined {
-    const { restrictions } = snapshot;
-    return restrictions === null
-      ? undefined
-      : restrictionFault(restrictions, sourceOf(exchange, this.#options.trustedProxies));
+  #reject(exchange: Exchange, fault: TollgateError): void {
+    exchange.reject(this.#faultOf(exchange, fault));
+  }
+
+  #faultOf({ req, head }: Exchange, fault: TollgateError): TollgateError {
+    const error = this.#options.failedCredentials?.errorFor(req, fault) ?? fault;
+    return withManagementPath(error, head.path);
+  }
+
+  #restrictionFault(exchange: Exchange, restrictions: KeyRestrictions): TollgateError | undefined {
+    return restrictionFault(restrictions, sourceOf(exchange, this.#options.trustedProxies));
   }
 
   /** Decides without a quota, so that nothing is counted. That installs the version of a fresh copy, which no other call would do. */
@@ -117,27 +135,36 @@ export class CurrentKey {
 
 /** Where a request comes from. */
 export function sourceOf({ req }: Exchange, trustedProxies: BlockList): RequestSource {
-  return { address: clientAddress(req, trustedProxies) };
+  const { origin, 'sec-fetch-site': fetchSite } = req.headers;
+  return { address: clientAddress(req, trustedProxies), origin, isFromBrowser: fetchSite !== undefined };
 }
 
-/** The key if it may be used now, otherwise why not. Undefined stands for one that does not exist, or not any more. */
-export function judged(entry: KeyEntry | undefined, clock: Clock): KeyEntry | TollgateError {
-  if (entry === undefined) return invalidKey();
-  const { enabled, expiresAtMs } = entry.snapshot;
+/** Why a key may not be used now, wherever from; undefined when it may. */
+export function keyFault({ snapshot }: KeyEntry, clock: Clock): TollgateError | undefined {
+  const { enabled, expiresAtMs } = snapshot;
   if (!enabled) return new TollgateError('key_disabled', 'The consumer API key is disabled.');
   if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) {
     return new TollgateError('key_expired', 'The consumer API key has expired.');
   }
-  return entry;
+  return undefined;
+}
+
+/** The request presents none. */
+export function missingKey({ head }: Exchange): TollgateError {
+  const error = new TollgateError(
+    'missing_api_key',
+    'A consumer API key is required: Authorization: Bearer <key>.',
+  );
+  return withManagementPath(error, head.path);
 }
 
 /** No key has this secret. */
-export function invalidKey(): TollgateError {
+function invalidKey(): TollgateError {
   return new TollgateError('invalid_api_key', 'The consumer API key is not valid.');
 }
 
 /** The error with the management path that an administrator meant who came to the proxy by a path that resembles it. */
-export function withManagementPath(error: TollgateError, path: string): TollgateError {
+function withManagementPath(error: TollgateError, path: string): TollgateError {
   const meant = resembledManagementPath(path);
   if (meant === undefined || error.code === 'too_many_requests') return error;
   return new TollgateError(

@@ -26,6 +26,8 @@ export interface ConsumerKeysTable {
   >;
   /** Null: any address. */
   readonly allowed_ips: readonly string[] | null;
+  /** Null: any page. */
+  readonly allowed_origins: readonly string[] | null;
 }
 
 /** The columns of which a `ConsumerKey` is made. */
@@ -43,6 +45,7 @@ export const KEY_COLUMNS = [
   'consumer_keys.tags',
   'consumer_keys.metadata',
   'consumer_keys.allowed_ips',
+  'consumer_keys.allowed_origins',
 ] as const;
 
 /** The key that a row holds. */
@@ -61,5 +64,6 @@ export function keyOfRow(row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'se
     metadata: row.metadata,
     overrides: row.overrides,
     allowedIps: row.allowed_ips,
+    allowedOrigins: row.allowed_origins,
   };
 }

@@ -1,6 +1,8 @@
 import type { Selectable } from 'kysely';
 import { StoreUnavailable } from '../../errors.ts';
 import type { KeySnapshot, PlanSnapshot } from '../../keys/consumer-key.ts';
+import type { KeyRestrictions } from '../../keys/key-restrictions.ts';
+import { OriginList } from '../../keys/origin-list.ts';
 import type { AdditionalLimit, PlanCost } from '../../plans/plan.ts';
 import type { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { AddressList } from '../../platform/address-list.ts';
@@ -11,7 +13,7 @@ import type { RecordsDatabase } from './records-database.ts';
 export interface SnapshotRow
   extends Pick<
     Selectable<ConsumerKeysTable>,
-    'id' | 'enabled' | 'expires_at' | 'plan_id' | 'version' | 'overrides' | 'allowed_ips'
+    'id' | 'enabled' | 'expires_at' | 'plan_id' | 'version' | 'overrides' | 'allowed_ips' | 'allowed_origins'
   > {
   readonly applied_plan_id: string | null;
   readonly applied_limit: number | null;
@@ -49,6 +51,7 @@ export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | nul
       'consumer_keys.version',
       'consumer_keys.overrides',
       'consumer_keys.allowed_ips',
+      'consumer_keys.allowed_origins',
       'plans.id as applied_plan_id',
       'plans.limit as applied_limit',
       'plans.period as applied_period',
@@ -77,7 +80,7 @@ export function snapshotOfRow(row: SnapshotRow, { defaultPlanId, plans }: Snapsh
     enabled: row.enabled,
     expiresAtMs: row.expires_at?.getTime() ?? null,
     plan: planOf(row, plans),
-    restrictions: row.allowed_ips === null ? null : { addresses: new AddressList(row.allowed_ips) },
+    restrictions: restrictionsOf(row),
   };
 }
 
@@ -92,4 +95,16 @@ function planOf(row: SnapshotRow, plans: PlanSnapshots): PlanSnapshot | null {
   const additionalLimits = row.applied_additional_limits ?? [];
   const costs = row.applied_costs ?? [];
   return { id, limits: plans.limitsOf({ id, limit, period, additionalLimits, costs }, overrides) };
+}
+
+/** Compiled once for each copy that is read. */
+function restrictionsOf({
+  allowed_ips: addresses,
+  allowed_origins: origins,
+}: SnapshotRow): KeyRestrictions | null {
+  if (addresses === null && origins === null) return null;
+  return {
+    addresses: addresses && new AddressList(addresses),
+    origins: origins && new OriginList(origins),
+  };
 }

@@ -61,6 +61,7 @@ export class PostgresKeyRepository implements KeyRepository {
           tags: key.tags,
           metadata: jsonOf(key.metadata),
           allowed_ips: key.allowedIps,
+          allowed_origins: key.allowedOrigins,
         })
         .returning(KEY_COLUMNS)
         .executeTakeFirstOrThrow();
@@ -129,6 +130,16 @@ export class PostgresKeyRepository implements KeyRepository {
       from copies left join records on records.id = copies.id
       where records.version is distinct from copies.version`.execute(this.#db);
     return rows.map(({ id, version, gone }) => ({ keyId: id, version, isGone: gone }));
+  }
+
+  async findOriginEntries(entries: readonly string[]): Promise<readonly string[]> {
+    if (entries.length === 0) return [];
+    const { rows } = await sql<{ readonly entry: string }>`
+      select entry from unnest(${entries}::text[]) as entry
+      where exists (
+        select from consumer_keys where allowed_origins @> array[entry] and allowed_origins is not null
+      )`.execute(this.#db);
+    return rows.map(({ entry }) => entry);
   }
 
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined> {
@@ -256,6 +267,7 @@ async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number
       tags: key.tags,
       metadata: jsonOf(key.metadata),
       allowed_ips: key.allowedIps,
+      allowed_origins: key.allowedOrigins,
       updated_at: new Date(updatedAtMs),
       version: set('version', '+', 1),
     }))

@@ -1,6 +1,8 @@
 import { BlockList } from 'node:net';
 import { KeyCache } from '../../../src/keys/cache/key-cache.ts';
+import { KeyOrigins } from '../../../src/keys/cache/key-origins.ts';
 import type { KeySnapshot, PlanSnapshot } from '../../../src/keys/consumer-key.ts';
+import { OriginList } from '../../../src/keys/origin-list.ts';
 import { createSecret } from '../../../src/keys/secret-format.ts';
 import { CostSettler } from '../../../src/limiter/cost-settler.ts';
 import { InProcessRateLimiter } from '../../../src/limiter/in-process-rate-limiter.ts';
@@ -54,6 +56,8 @@ export class TestGateway {
   readonly rejected: string[] = [];
   /** Keys by secret, as the record store has them. */
   readonly snapshots = new Map<string, KeySnapshot>();
+  /** What keys have in their `allowedOrigins`, by secret. */
+  readonly #allowedOrigins = new Map<string, readonly string[]>();
   readonly clients: RawPeer[] = [];
   /** What was thrown where no request could be told. */
   readonly faults: unknown[] = [];
@@ -66,6 +70,7 @@ export class TestGateway {
   readonly versions: InProcessRecordVersions;
   readonly costSettler: CostSettler;
   readonly keyCache: KeyCache;
+  readonly keyOrigins: KeyOrigins;
   readonly proxy: ProxiedSide;
   readonly #server: ReturnType<typeof createPublicServer>;
   #port = 0;
@@ -95,6 +100,13 @@ export class TestGateway {
       vault: { lookups: (secret) => [Buffer.from(secret)] },
       clock: systemClock,
     });
+    this.keyOrigins = new KeyOrigins({
+      repository: {
+        findOriginEntries: (entries) =>
+          read(() => entries.filter((entry) => [...this.#allowedOrigins.values()].flat().includes(entry))),
+      },
+      clock: systemClock,
+    });
     this.proxy = createProxy({
       backendUrl: new URL(backendUrl),
       backendTimeoutMs: 10_000,
@@ -103,6 +115,7 @@ export class TestGateway {
       backendConnectionsPerKey: settings.backendConnections ?? 16,
       onFault: (error) => this.faults.push(error),
       keys: this.keyCache,
+      keyOrigins: this.keyOrigins,
       limiter: new InProcessRateLimiter(table, systemClock),
       costSettler: this.costSettler,
       usage: { record: (request) => this.recorded.push(request) },
@@ -119,6 +132,7 @@ export class TestGateway {
     this.versions.onChange((keyId) => {
       if (this.isFeedSilent) return;
       this.keyCache.drop(keyId);
+      this.keyOrigins.expire();
       this.proxy.recheckUpgradesOf(keyId);
     });
     this.#server = createPublicServer({
@@ -152,12 +166,20 @@ export class TestGateway {
     await this.versions.publishVersion([{ keyId: after.keyId, version: after.version }]);
   }
 
+  /** Lets only pages of these origins use the key that `secret` names; null = any. */
+  async allowOrigins(entries: readonly string[] | null, secret = this.secret): Promise<void> {
+    this.#allowedOrigins.set(secret, entries ?? []);
+    const restrictions = entries && { addresses: null, origins: new OriginList(entries) };
+    await this.change({ restrictions }, secret);
+  }
+
   /** Deletes the key that `secret` names. */
   async delete(secret = this.secret): Promise<void> {
     const before = this.snapshots.get(secret);
     if (before === undefined) throw new Error('no such key');
     await this.versions.markStale([before.keyId]);
     this.snapshots.delete(secret);
+    this.#allowedOrigins.delete(secret);
     await this.versions.retire(before.keyId);
   }
 

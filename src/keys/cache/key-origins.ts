@@ -1,0 +1,123 @@
+import { LRUCache } from 'lru-cache';
+import { TollgateError } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { RoundRobinQueue } from '../../platform/round-robin-queue.ts';
+import type { KeyRepository } from '../key-repository.ts';
+import { entriesFor } from '../origin-list.ts';
+
+export interface KeyOriginsOptions {
+  readonly repository: Pick<KeyRepository, 'findOriginEntries'>;
+  readonly clock: Clock;
+}
+
+/** Responds to a `find`: an error, or whether some key allows the origin. */
+export type OriginFound = (error: Error | null, isAllowed: boolean) => void;
+
+/** Origins remembered. */
+const MAX_KNOWN = 10_000;
+/** How long an origin is taken for allowed without a query. Milliseconds. */
+const KNOWN_FOR_MS = 1000;
+/** Origins in one query. */
+const BATCH = 100;
+/** Origins that wait for a query, of one client and of all. */
+const MAX_WAITING_PER_CLIENT = 200;
+const MAX_WAITING = 10_000;
+/** While origins turn out to be no key's, the time from the end of one query to the start of the next. Milliseconds. */
+const PACE_MS = 10;
+
+interface Waiting {
+  readonly origin: string;
+  readonly found: OriginFound;
+}
+
+/**
+ * The origins of web pages that some key allows: what is known of a page while its key is not. An origin that a key has just been given is
+ * found with the next request; one that no key has any more may be found for a second longer, which gives its page nothing: the request
+ * itself is judged by its key.
+ *
+ * One query runs at a time, for all that wait, and clients take turns: made-up origins, in any number, cause a hundred small queries a
+ * second at most. The callbacks are called exactly once, at once or later, and must not throw.
+ */
+export class KeyOrigins {
+  readonly #repository: KeyOriginsOptions['repository'];
+  readonly #clock: Clock;
+  /** When each was read, by the monotonic clock. */
+  readonly #known = new LRUCache<string, number>({ max: MAX_KNOWN });
+  readonly #waiting = new RoundRobinQueue<Waiting>();
+  #isBusy = false;
+  /** What was read before is asked for again. By the monotonic clock. */
+  #expiredAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ repository, clock }: KeyOriginsOptions) {
+    this.#repository = repository;
+    this.#clock = clock;
+  }
+
+  /**
+   * Whether some key allows the origin. `client` names who presents it. Gives `StoreUnavailable`, unless it was found before, or
+   * `overloaded` when too many origins wait.
+   */
+  find(origin: string, client: string, found: OriginFound): void {
+    if (entriesFor(origin).length === 0) found(null, false);
+    else if (this.#isKnown(origin)) found(null, true);
+    else if (this.#waiting.sizeOf(client) >= MAX_WAITING_PER_CLIENT || this.#waiting.size >= MAX_WAITING)
+      found(tooMany(), false);
+    else {
+      this.#waiting.push(client, { origin, found });
+      this.#startNext();
+    }
+  }
+
+  /** Whether some key allowed the origin when that was last asked for. */
+  knows(origin: string): boolean {
+    return this.#known.has(origin);
+  }
+
+  /** To be called when a key has changed. */
+  expire(): void {
+    this.#expiredAtMs = this.#clock.monotonicMs();
+  }
+
+  #isKnown(origin: string): boolean {
+    const readAtMs = this.#known.get(origin) ?? Number.NEGATIVE_INFINITY;
+    return readAtMs > this.#expiredAtMs && this.#clock.monotonicMs() - readAtMs < KNOWN_FOR_MS;
+  }
+
+  #startNext(): void {
+    if (this.#isBusy || this.#waiting.size === 0) return;
+    this.#isBusy = true;
+    void this.#run(this.#waiting.take(BATCH));
+  }
+
+  async #run(batch: readonly Waiting[]): Promise<void> {
+    let pauseMs = 0;
+    try {
+      const readAtMs = this.#clock.monotonicMs();
+      const asked = new Set(batch.flatMap(({ origin }) => entriesFor(origin)));
+      const entries = new Set(await this.#repository.findOriginEntries([...asked]));
+      for (const { origin, found } of batch) {
+        const isAllowed = entriesFor(origin).some((entry) => entries.has(entry));
+        if (isAllowed) this.#known.set(origin, readAtMs);
+        else {
+          this.#known.delete(origin);
+          pauseMs = PACE_MS;
+        }
+        found(null, isAllowed);
+      }
+    } catch (error) {
+      // The store does not respond: all that wait for the next query get what is known, too.
+      for (const { origin, found } of [...batch, ...this.#waiting.take(Number.POSITIVE_INFINITY)]) {
+        if (this.knows(origin)) found(null, true);
+        else found(error instanceof Error ? error : new Error('Origins could not be read.'), false);
+      }
+    }
+    setTimeout(() => {
+      this.#isBusy = false;
+      this.#startNext();
+    }, pauseMs);
+  }
+}
+
+function tooMany(): TollgateError {
+  return new TollgateError('overloaded', 'Too many origins wait to be looked up. Try again shortly.');
+}
