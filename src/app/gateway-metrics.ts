@@ -45,94 +45,107 @@ export function gatewayReadings({
     ...(counting.shared === undefined ? [] : sharedLimiterReadings(counting.shared)),
     counter(
       'tollgate_reported_costs_total',
-      'Costs that backends were to report, by what became of them.',
+      'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed because Redis did not respond.',
       () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
     ),
-    counter('tollgate_key_cache_lookups_total', 'Look-ups of presented secrets in memory.', () => [
-      [{ result: 'hit' }, keys.hits],
-      [{ result: 'miss' }, keys.misses],
-    ]),
-    counter('tollgate_key_cache_checks_total', 'Cached keys compared with the record store.', () => [
-      [{ result: 'current' }, revalidator.checked - revalidator.outdated],
-      [{ result: 'outdated' }, revalidator.outdated],
-    ]),
-    gauge('tollgate_key_cache_entries', 'Keys held in memory.', () => keys.size),
+    counter(
+      'tollgate_key_cache_lookups_total',
+      'Requests whose key was looked for in memory: hit, or miss, which asks Postgres.',
+      () => [
+        [{ result: 'hit' }, keys.hits],
+        [{ result: 'miss' }, keys.misses],
+      ],
+    ),
+    counter(
+      'tollgate_key_cache_checks_total',
+      'Keys in memory that were compared with Postgres: current, or outdated and thrown away.',
+      () => [
+        [{ result: 'current' }, revalidator.checked - revalidator.outdated],
+        [{ result: 'outdated' }, revalidator.outdated],
+      ],
+    ),
+    gauge('tollgate_key_cache_entries', 'Consumer keys held in the memory of this process.', () => keys.size),
     {
       ...gauge(
         'tollgate_usage_flush_lag_seconds',
-        'How late the most overdue move of usage to Postgres was, since its last try.',
+        'Seconds that the most overdue move of usage from Redis to Postgres is late.',
         () => usage.stats.flusher.lagMs / 1000,
       ),
       ofWorkers: 'max',
     },
     gauge(
       'tollgate_usage_batches_pending',
-      'Batches of usage taken and not yet in Postgres.',
+      'Batches of usage that this process has taken from Redis and not yet written to Postgres.',
       () => usage.stats.flusher.batchesPending,
     ),
     gauge(
       'tollgate_usage_keys_buffered',
-      'Keys with usage that is still in this process.',
+      'Consumer keys whose latest usage is still in the memory of this process only.',
       () => usage.stats.keysBuffered,
     ),
     counter(
       'tollgate_usage_records_dropped_total',
-      'Recorded requests of keys that were deleted meanwhile.',
+      'Requests that were dropped from the usage because their key was deleted meanwhile.',
       () => usage.stats.flusher.recordsDropped,
     ),
     counter(
       'tollgate_usage_rollbacks_total',
-      'Times that Redis was found to have lost usage of a shard that it had acknowledged, or to have usage that was moved already.',
+      'Times that Redis had lost usage that it had confirmed, or had usage again that was in Postgres already: it was restarted from an older state.',
       () => usage.stats.writer.rollbacks + usage.stats.flusher.batchesOutdated,
     ),
     counter(
       'tollgate_usage_write_failures_total',
-      'Writes of usage whose outcome was unknown, and that were made again.',
+      'Writes of usage to Redis that got no response and were tried again. Nothing is counted twice.',
       () => usage.stats.writer.writesUnknown,
     ),
     counter(
       'tollgate_usage_flush_failures_total',
-      'Moves of usage to Postgres that failed and were tried again.',
+      'Moves of usage from Redis to Postgres that failed and were tried again.',
       () => usage.stats.flusher.failures,
     ),
+    gauge('tollgate_requests_in_flight', 'Proxied requests that are being served now.', () => proxy.inFlight),
     gauge(
-      'tollgate_requests_in_flight',
-      'Proxied requests whose response is not over.',
-      () => proxy.inFlight,
+      'tollgate_upgrades_open',
+      'Upgraded connections (WebSockets) that are open now.',
+      () => proxy.backendLoad.tunnels,
     ),
-    gauge('tollgate_upgrades_open', 'Upgraded connections.', () => proxy.backendLoad.tunnels),
     counter(
       'tollgate_backend_connections_opened_total',
-      'Connections to the backend that were made.',
+      'Connections to the backend that were opened, those of upgrades included.',
       () => proxy.backendConnects,
     ),
     gauge(
       'tollgate_backend_connections_limit',
-      'Most requests that may be with the backend at a time (BACKEND_CONNECTIONS).',
+      'Most requests that may be with the backend at the same time: BACKEND_CONNECTIONS.',
       () => backendConnections,
     ),
     gauge(
       'tollgate_backend_requests_in_use',
-      'Requests that are with the backend.',
+      'Requests that are with the backend now.',
       () => proxy.backendLoad.busy,
     ),
     gauge(
       'tollgate_backend_requests_queued',
-      'Requests that wait for a backend connection.',
+      'Requests that wait for a backend connection now.',
       () => proxy.backendLoad.waiting,
     ),
     ...rejectionReadings(proxy.counters),
-    gauge('tollgate_ready', 'Whether the replica wants traffic.', () => Number(readiness.last().ready)),
+    gauge('tollgate_ready', '1 while the replica is ready for traffic, otherwise 0.', () =>
+      Number(readiness.last().ready),
+    ),
     {
-      ...gauge('tollgate_component_up', 'Whether a component passed its last check.', () =>
-        Object.entries(readiness.last().components)
-          // That the replica shuts down is no fault of a component's.
-          .filter(([component]) => component !== 'replica')
-          .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
+      ...gauge(
+        'tollgate_component_up',
+        '1 for each component (postgres, redis, ...) that passed its last check, otherwise 0.',
+        () =>
+          Object.entries(readiness.last().components)
+            // That the replica shuts down is no fault of a component's.
+            .filter(([component]) => component !== 'replica')
+            .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
       ),
       ofWorkers: 'min',
     },
-    gauge('tollgate_build_info', 'Processes, and what runs in them.', () => [
+    gauge('tollgate_build_info', '1 for each process, with the versions of the gateway and of Node.', () => [
       [{ version, node: process.version }, 1],
     ]),
   ];
@@ -144,7 +157,7 @@ function rejectionReadings({ overloaded, tooSlow }: ProxiedSide['counters']): re
   return [
     counter(
       'tollgate_backend_rejections_total',
-      'Requests rejected because no place with the backend was free.',
+      'Requests rejected with 503 because no backend connection was free: for anybody (full), or for their key (key_full).',
       () => [
         [{ kind: 'request', reason: 'full' }, request.full],
         [{ kind: 'request', reason: 'key_full' }, request.key_full],
@@ -154,7 +167,7 @@ function rejectionReadings({ overloaded, tooSlow }: ProxiedSide['counters']): re
     ),
     counter(
       'tollgate_slow_bodies_total',
-      'Requests ended because a body passed below the least rate.',
+      'Requests ended because their body, or that of the response, passed more slowly than the least rate.',
       () => [
         [{ direction: 'upload' }, tooSlow.upload],
         [{ direction: 'download' }, tooSlow.download],
@@ -170,7 +183,7 @@ export function redisCallBuckets({ shared }: Counting): readonly BucketReading[]
   return [
     {
       name: 'tollgate_redis_call_duration_seconds',
-      help: 'How long decisions waited for Redis.',
+      help: 'Seconds that rate limit decisions waited for Redis.',
       boundsSeconds: CALL_TIME_BOUNDS_MS.map((bound) => bound / 1000),
       read: () => ({ counts: redisCalls.buckets, sumSeconds: redisCalls.sumMs / 1000 }),
     },
@@ -187,39 +200,46 @@ function sharedLimiterReadings({
   liveReplicas,
 }: Shared): readonly Reading[] {
   return [
-    counter('tollgate_limiter_decisions_total', 'Decisions about requests, by who made them.', () => [
-      ...Object.entries(failureMode.shared).map(
-        ([kind, value]) => [{ kind, mode: 'shared' }, value] as const,
-      ),
-      ...Object.entries(failureMode.degraded).map(
-        ([kind, value]) => [{ kind, mode: 'degraded' }, value] as const,
-      ),
-      [{ kind: 'limited', mode: 'cached_rejection' }, rejectionCache.hits],
-    ]),
+    counter(
+      'tollgate_limiter_decisions_total',
+      'Rate limit decisions by kind (allowed, limited, unlimited, stale, unavailable) and by who made them: Redis (shared), this process from a cached rejection, or this process without Redis (degraded).',
+      () => [
+        ...Object.entries(failureMode.shared).map(
+          ([kind, value]) => [{ kind, mode: 'shared' }, value] as const,
+        ),
+        ...Object.entries(failureMode.degraded).map(
+          ([kind, value]) => [{ kind, mode: 'degraded' }, value] as const,
+        ),
+        [{ kind: 'limited', mode: 'cached_rejection' }, rejectionCache.hits],
+      ],
+    ),
     gauge(
       'tollgate_limiter_degraded',
-      'Whether this replica made its last decision without Redis, less than a minute ago.',
+      '1 when this replica made its last decision without Redis, less than a minute ago, otherwise 0.',
       () => Number(failureMode.isDegraded),
     ),
-    gauge('tollgate_limiter_breaker_state', 'State of the circuit to Redis.', () =>
-      (['closed', 'open', 'half-open'] as const).map(
-        (state) => [{ state }, Number(breaker.state === state)] as const,
-      ),
+    gauge(
+      'tollgate_limiter_breaker_state',
+      '1 for the state that the circuit breaker to Redis is in: closed (Redis decides), open (it is not asked), half-open (it is tried).',
+      () =>
+        (['closed', 'open', 'half-open'] as const).map(
+          (state) => [{ state }, Number(breaker.state === state)] as const,
+        ),
     ),
     counter(
       'tollgate_limiter_breaker_openings_total',
-      'How often the circuit to Redis opened.',
+      'Times that the circuit breaker to Redis opened because Redis failed or was too slow.',
       () => breaker.openings,
     ),
     gauge(
       'tollgate_limiter_uncounted_windows',
-      'Windows with requests allowed during an outage that Redis does not know of yet.',
+      'Windows with requests that were allowed without Redis and that Redis has not been told of yet.',
       () => uncounted.size,
     ),
     {
       ...gauge(
         'tollgate_replicas_live',
-        'Replicas that gave a sign of life within ten seconds.',
+        'Replicas that Redis has heard of within the last ten seconds.',
         liveReplicas,
       ),
       ofWorkers: 'max',

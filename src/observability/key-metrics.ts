@@ -44,7 +44,7 @@ export class KeyMetrics {
   reading(): Reading {
     return {
       name: 'tollgate_key_requests_total',
-      help: 'Proxied requests of the busiest keys by how they ended.',
+      help: 'Proxied requests of the busiest consumer keys by how they ended (METRICS_PER_KEY).',
       type: 'counter',
       read: () =>
         this.#busiest().flatMap(([keyId, { byOutcome }]) =>

@@ -18,7 +18,7 @@ const MODES = ['enforce', 'shadow'] as const;
 export class LimitMetrics {
   readonly total = new ArrayCounter(
     'tollgate_limits_total',
-    'Limits that requests met: "limited" had no room for the request and rejected it, or in shadow mode would have.',
+    'Limits of plans that requests were checked against: allowed, or limited, which rejected the request or in shadow mode would have.',
     { outcome: OUTCOMES, mode: MODES },
   );
 

@@ -137,7 +137,7 @@ function eventLoopDelay(): Reading {
   delay.enable();
   return {
     name: 'tollgate_event_loop_delay_seconds',
-    help: 'How late the event loop was since the last scrape.',
+    help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
     type: 'gauge',
     ofWorkers: 'max',
     read: () => {

@@ -31,13 +31,13 @@ export class RequestMetrics {
   });
   readonly duration = new ArrayHistogram(
     'tollgate_request_duration_seconds',
-    'From the first byte of a proxied request to the end of its response.',
+    'Seconds from the start of a proxied request to the end of its response.',
     DURATION_BOUNDS,
     { name: 'outcome', values: OUTCOMES },
   );
   readonly overhead = new ArrayHistogram(
     'tollgate_gateway_overhead_seconds',
-    'The part of a proxied request that the backend had nothing to do with.',
+    'Seconds of a proxied request that the gateway itself took: all but the wait for the backend.',
     OVERHEAD_BOUNDS,
     { name: 'outcome', values: OUTCOMES },
   );
@@ -53,7 +53,7 @@ export class RequestMetrics {
     this.#operations = [...operations, NO_OPERATION];
     this.management = new ArrayCounter(
       'tollgate_management_requests_total',
-      'Management requests by endpoint (its operationId in the OpenAPI document) and how they ended.',
+      'Management requests by endpoint (the operationId of the OpenAPI document) and how they ended.',
       { operation: this.#operations, outcome: MANAGEMENT_OUTCOMES },
     );
   }

@@ -167,8 +167,21 @@ describe('the metrics', () => {
   });
 
   it('have outcomes that are each described in docs/metrics.md, and no others are', () => {
-    const documented = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
-    const rows = [...documented.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name);
-    expect(rows.filter((name) => !name?.startsWith('tollgate_'))).toEqual([...OUTCOMES]);
+    expect(namesUnder('## Outcomes')).toEqual([...OUTCOMES]);
+  });
+
+  it('have kinds and modes of decisions that are each described in docs/metrics.md', async () => {
+    const samples = (await scrape()).match(/^tollgate_limiter_decisions_total\{.*/gm) ?? [];
+    const values = (label: string) =>
+      samples.map((sample) => new RegExp(`${label}="(\\w+)"`).exec(sample)?.[1]);
+    const used = new Set([...values('kind'), ...values('mode')]);
+    expect(new Set(namesUnder('## Decisions'))).toEqual(used);
   });
 });
+
+/** What the tables of a section of docs/metrics.md list. */
+function namesUnder(heading: string): readonly (string | undefined)[] {
+  const documented = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+  const [section = ''] = documented.slice(documented.indexOf(heading) + heading.length).split('\n## ');
+  return [...section.matchAll(/^\| `([a-z_]+)` \|/gm)].map(([, name]) => name);
+}

@@ -9,10 +9,12 @@ import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
 import { readCompose } from './compose.ts';
 import { parseManifests } from './kustomize.ts';
+import { queriesOfRunbook } from './runbook-queries.ts';
 
 const run = promisify(execFile);
 const RULE = 'k8s/components/monitoring/prometheus-rule.yaml';
 const DASHBOARD = 'k8s/components/monitoring/dashboard.json';
+const RUNBOOK = 'docs/runbook.md';
 const CASES = 'tests/operations/alerts.promtool.yaml';
 /** What others export: Node's client library, redis_exporter. */
 const FOREIGN = /^(process_|nodejs_|redis_)/;
@@ -62,7 +64,7 @@ describe('the alert rules', () => {
       .flatMap((test) => test.alert_rule_test)
       .filter(({ exp_alerts }) => exp_alerts.length > 0)
       .map(({ alertname }) => alertname);
-    const runbook = await readFile('docs/runbook.md', 'utf8');
+    const runbook = await readFile(RUNBOOK, 'utf8');
     const sections = [...runbook.matchAll(/^### (Tollgate\w+)$/gm)].map(([, name]) => name);
     const names = alerts().map(({ alert }) => alert);
     expect([...new Set(fired)].toSorted()).toEqual(names.toSorted());
@@ -73,34 +75,48 @@ describe('the alert rules', () => {
   });
 });
 
-describe('alerts and dashboard', () => {
+describe('alerts, dashboard and runbook', () => {
   it('use only metrics that the gateway has', async () => {
     const files = (await readdir('src', { recursive: true })).filter((file) => file.endsWith('.ts'));
     const source = (await Promise.all(files.map((file) => readFile(join('src', file), 'utf8')))).join('\n');
     const used = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')))
+      .concat(await queriesOfRunbook())
       .concat(alerts().map(({ expr }) => String(expr)))
       .flatMap((expression) => expression.match(/\b[a-z]+(_[a-z]+)+\b(?=[{[) ]|$)/g) ?? [])
       .filter((name) => !FOREIGN.test(name) && name.startsWith('tollgate_'))
-      .map((name) => name.replace(/_bucket$/, ''));
+      .map((name) => name.replace(/_(bucket|sum|count)$/, ''));
     expect(used.length).toBeGreaterThan(20);
     expect([...new Set(used)].filter((name) => !source.includes(`'${name}'`))).toEqual([]);
   });
 
   it('ask only for what Prometheus can parse', async () => {
-    const expressions = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')));
+    const expressions = [
+      ...expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8'))),
+      ...(await queriesOfRunbook()),
+    ];
     const groups = [
       {
-        name: 'dashboard',
+        name: 'queries',
         rules: expressions.map((expr, index) => ({
-          record: `panel:${index}`,
+          record: `query:${index}`,
           expr: expr.replaceAll('$__rate_interval', '5m').replaceAll('$job', '.*'),
         })),
       },
     ];
-    const file = join(directory, 'dashboard.yaml');
+    const file = join(directory, 'queries.yaml');
     await writeFile(file, JSON.stringify({ groups }));
     const { stdout } = await run(promtool, ['check', 'rules', file]);
     expect(stdout).toContain(`SUCCESS: ${expressions.length} rules found`);
+  });
+});
+
+describe('the runbook', () => {
+  it('has a query beside each alert', async () => {
+    const sections = (await readFile(RUNBOOK, 'utf8'))
+      .split(/^#+ /m)
+      .filter((text) => text.startsWith('Tollgate'));
+    expect(sections).toHaveLength(alerts().length);
+    for (const section of sections) expect(section).toContain('```promql\n');
   });
 });
 

@@ -8,10 +8,11 @@ import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { until } from '../support/until.ts';
+import { queriesOfRunbook } from './runbook-queries.ts';
 
 const DASHBOARD = 'k8s/components/monitoring/dashboard.json';
 /** What comes from redis_exporter, which is not there. */
-const FOREIGN = /\bredis_memory|\bredis_evicted/;
+const FOREIGN = /\bredis_(memory|evicted|up|cpu|db)_?/;
 
 let fleet: Fleet;
 let opsUrl: string;
@@ -83,12 +84,13 @@ describe('the metrics', () => {
     expect(await check.promise).toBe('');
   });
 
-  it('are scraped by Prometheus, and every query of the dashboard has a result', async () => {
+  it('are scraped by Prometheus, and every query of dashboard and runbook has a result', async () => {
     await fleet.admin.makePlan('seven', 7, 'hour');
     const { secret } = await fleet.admin.makeKey('watched', 'seven');
     await until(async () => (await fetch(`${prometheusUrl}/-/ready`).catch(() => undefined))?.ok === true);
     await until(async () => (await query('up{job="tollgate"}'))[0] === 1);
     const expressions = expressionsOf(JSON.parse(await readFile(DASHBOARD, 'utf8')))
+      .concat(await queriesOfRunbook())
       .filter((expression) => !FOREIGN.test(expression))
       .map((expression) => expression.replaceAll('$__rate_interval', '30s').replaceAll('$job', 'tollgate'));
     expect(expressions.length).toBeGreaterThan(30);
