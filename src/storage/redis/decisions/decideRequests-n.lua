@@ -18,6 +18,7 @@
     then one of
       "-"                        no limit applies: one key
       <limit> <token>            one enforced limit and a cost of 1: two keys
+      "="<cost> <limit>...       enforced limits of the key alone, and a cost above 0: a key for each, whose name ends in the token
       "*" or "**" <cost> <limits>  else, "**" where a limit is for each customer; <limits> is a JSON list with three values for each:
                                  0 (enforced) or 1 (shadow), 2 more where it is for each customer
                                  the limit, or [limit, until, base]: from that instant on the base holds
@@ -185,10 +186,9 @@ local function makeDecide()
     end
 
     -- Lists by limit: a table for each limit would cost more than all else about it.
-    return function(k, costWord, words, isForCustomers, version, isFresh, keptMs, isLate)
-      local limits = cjson.decode(words)
-      local cost, size, nextKey, indexKey = tonumber(costWord), #limits / 3, k + 1, nil
-      nextKey = nextKey + size
+    return function(k, costWord, limits, isForCustomers, version, isFresh, keptMs, isLate)
+      local cost, size, indexKey = tonumber(costWord), #limits / 3, nil
+      local nextKey = k + 1 + size
       if isForCustomers then
         for i = 1, size do
           if limits[3 * i - 2] >= 2 then nextKey = nextKey + 1 end
@@ -278,39 +278,78 @@ local function makeDecide()
     end
 
     decideWindows = decideWindows or makeDecideWindows()
-    return decideWindows(k, token, string.sub(words, rest), limitWord == '**', version, isFresh, keptMs, isLate)
+    local costWord, limits = match(limitWord, '^=(%d+)$'), {}
+    if not costWord then
+      limits = cjson.decode(string.sub(words, rest))
+      return decideWindows(k, token, limits, limitWord == '**', version, isFresh, keptMs, isLate)
+    end
+    for word in string.gmatch(string.sub(words, afterKept or at), ' (%d+)') do
+      local i = #limits
+      limits[i + 1], limits[i + 2], limits[i + 3] = 0, tonumber(word), match(KEYS[k + 1 + i / 3], '[^:]*$')
+    end
+    return decideWindows(k, costWord, limits, false, version, isFresh, keptMs, isLate)
   end
 end
 
 local decide
 local replies, k = { format('%d', nowMs) }, 1
 for i = 1, #ARGV do
-  -- Most decisions: one enforced limit, a copy that is current, and a window that has room.
-  local words, reply = ARGV[i], nil
-  local untilMs, version, limit, at = match(words, '^(%d+) (%S+) (%d+) ()')
-  if limit and nowMs < tonumber(untilMs) then
+  -- Most decisions: enforced limits of the key, a copy that is current, and windows that all have room. Any other is decided from its
+  -- beginning by `decide`: until all is known, nothing is written here.
+  local words, reply, nextKey = ARGV[i], nil, nil
+  local untilMs, version, equals, number, at = match(words, '^(%d+) (%S+) (=?)(%d+) ()')
+  if not untilMs or nowMs >= tonumber(untilMs) then
+    -- Late, or of another form.
+  elseif equals == '' then
+    nextKey = k + 2
     local versionKey, windowKey = KEYS[k], KEYS[k + 1]
     local values = call('MGET', versionKey, windowKey)
     local shared, value = values[1], values[2]
-    if shared == version or shared and match(shared, '^%S+') == version then
-      local count = tonumber(value or '0')
+    local count = tonumber(value or '0')
+    if (shared == version or shared and match(shared, '^%S+') == version) and count and count < tonumber(number) then
       local lengthMs = not value and tonumber(string.sub(words, at))
-      if count and count < tonumber(limit) then
-        if value then
-          local resetAtMs = call('PEXPIRETIME', windowKey)
-          -- What is no count fails, and is decided below.
-          local counted = resetAtMs > nowMs and pcall('INCR', windowKey)
-          if type(counted) == 'number' then reply = format('1 0 %d %d', counted, resetAtMs) end
-        elseif lengthMs then
-          local resetAt = format('%d', nowMs + lengthMs)
-          call('SET', windowKey, '1', 'PXAT', resetAt)
-          reply = '1 0 1 ' .. resetAt
+      if value then
+        local resetAtMs = call('PEXPIRETIME', windowKey)
+        -- What is no count fails.
+        local counted = resetAtMs > nowMs and pcall('INCR', windowKey)
+        if type(counted) == 'number' then reply = format('1 0 %d %d', counted, resetAtMs) end
+      elseif lengthMs then
+        local resetAt = format('%d', nowMs + lengthMs)
+        call('SET', windowKey, '1', 'PXAT', resetAt)
+        reply = '1 0 1 ' .. resetAt
+      end
+    end
+  else
+    local limits = {}
+    for word in string.gmatch(string.sub(words, at), '%d+') do limits[#limits + 1] = tonumber(word) end
+    local cost, size, room, ends = tonumber(number), #limits, 0, {}
+    nextKey = k + 1 + size
+    local values = call('MGET', unpack(KEYS, k, k + size))
+    local shared = values[1]
+    if shared == version or shared and match(shared, '^%S+') == version then
+      for j = 1, size do
+        local value, windowKey = values[j + 1], KEYS[k + j]
+        local count = tonumber(value or '0')
+        local lengthMs = not value and tonumber(match(windowKey, '%d+$'))
+        ends[j] = value and call('PEXPIRETIME', windowKey) or lengthMs and nowMs + lengthMs or 0
+        if count and count + cost <= limits[j] and ends[j] > nowMs then room = room + 1 end
+      end
+    end
+    if room == size then
+      reply = '1 0'
+      for j = 1, size do
+        local windowKey = KEYS[k + j]
+        local counted = values[j + 1] and pcall('INCRBY', windowKey, number)
+        if type(counted) ~= 'number' then
+          call('SET', windowKey, number, 'PXAT', format('%d', ends[j]))
+          counted = cost
         end
+        reply = format('%s %d %d', reply, counted, ends[j])
       end
     end
   end
   if reply then
-    replies[i + 1], k = reply, k + 2
+    replies[i + 1], k = reply, nextKey
   else
     decide = decide or makeDecide()
     replies[i + 1], k = decide(k, words)

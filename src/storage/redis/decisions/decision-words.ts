@@ -4,8 +4,10 @@ import { customersKey, versionKey, windowKey } from '../key-names.ts';
 
 /** What a list of limits is to the script: made once for each list. */
 interface LimitWords {
-  /** Of one enforced limit without more to it, at a cost of 1; undefined for any other list. */
+  /** The limits where all are enforced, of the key and without an end; undefined for any other list. */
   readonly plain: string | undefined;
+  /** One plain limit and its period. */
+  readonly single: string | undefined;
   readonly each: string;
   readonly hasCustomers: boolean;
 }
@@ -15,8 +17,9 @@ const wordsOfLists = new WeakMap<readonly Limit[], LimitWords>();
 /** The last words of the script's ARGV: what the limits are. */
 export function limitWordsOf({ limits, cost }: LimitSubject): string {
   if (limits.length === 0) return '-';
-  const { plain, hasCustomers, each } = wordsOf(limits);
-  if (cost === 1 && plain !== undefined) return plain;
+  const { plain, single, hasCustomers, each } = wordsOf(limits);
+  if (cost === 1 && single !== undefined) return single;
+  if (cost > 0 && plain !== undefined) return `=${cost} ${plain}`;
   return `${hasCustomers ? '**' : '*'} ${cost} ${each}`;
 }
 
@@ -39,16 +42,19 @@ export function decisionKeysOf({ keyId, limits, customerId }: LimitSubject): rea
 function wordsOf(limits: readonly Limit[]): LimitWords {
   const known = wordsOfLists.get(limits);
   if (known !== undefined) return known;
-  const [first] = limits;
-  const isPlain =
-    limits.length === 1 && first?.mode === 'enforce' && first.per === 'key' && first.endsAtMs === null;
+  const plain = limits.every(isPlain) ? limits.map(({ limit }) => limit).join(' ') : undefined;
   const words = {
-    plain: isPlain ? `${first.limit} ${first.period.token}` : undefined,
+    plain,
+    single: plain !== undefined && limits.length === 1 ? `${plain} ${limits[0]?.period.token}` : undefined,
     each: JSON.stringify(limits.flatMap((limit) => [kindOf(limit), limitValue(limit), limit.period.token])),
     hasCustomers: limits.some(({ per }) => per === 'customer'),
   };
   wordsOfLists.set(limits, words);
   return words;
+}
+
+function isPlain({ mode, per, endsAtMs }: Limit): boolean {
+  return mode === 'enforce' && per === 'key' && endsAtMs === null;
 }
 
 function kindOf({ mode, per }: Limit): number {
