@@ -16,7 +16,8 @@ const entries = [
 /** Which rooms a room may import from; every room may import from itself. The rooms are described in docs/architecture.md. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
-  cli: ['app', 'config', 'platform', 'keys'],
+  client: [],
+  cli: ['client', 'app', 'config', 'platform', 'keys'],
   app: [
     'config',
     'errors.ts',
@@ -70,6 +71,9 @@ const packageRooms: Readonly<Record<string, readonly string[]>> = {
   express: ['http', 'management'],
   'http-proxy-middleware': ['proxy'],
   undici: ['backend'],
+  'openapi-fetch': ['client'],
+  commander: ['cli'],
+  '@bomb.sh/tab': ['cli'],
   ioredis: ['storage'],
   pg: ['storage'],
   kysely: ['storage'],

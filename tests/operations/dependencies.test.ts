@@ -44,7 +44,9 @@ describe('the lock file', () => {
     const { dependencies, optionalDependencies, devDependencies } = await manifest();
     const named = { ...dependencies, ...optionalDependencies, ...devDependencies };
     expect(
-      Object.entries(named).filter(([, version]) => !/^\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(version)),
+      Object.entries(named).filter(
+        ([, version]) => !/^(npm:[@a-z0-9/-]+@)?\d+\.\d+\.\d+(-[a-z0-9.]+)?$/.test(version),
+      ),
     ).toEqual([]);
   });
 });

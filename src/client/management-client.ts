@@ -1,0 +1,41 @@
+import createClient, { type Client } from 'openapi-fetch';
+import type { paths } from './management-api.ts';
+import { ManagementFault } from './management-fault.ts';
+
+/** The management interface, typed by its OpenAPI document. Everything that speaks to it from outside of the gateway uses this. */
+export type ManagementClient = Client<paths>;
+
+export interface ManagementClientOptions {
+  /** Of the port that management responds on. A path in it is put before those of the interface. */
+  readonly url: string;
+  readonly token: string;
+  /** Sent with each request. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sends a request; `fetch` itself where it is missing. */
+  readonly fetch?: (request: Request) => Promise<Response>;
+}
+
+/** A client that authenticates with a root token or an admin token. */
+export function createManagementClient({
+  url,
+  token,
+  headers,
+  fetch,
+}: ManagementClientOptions): ManagementClient {
+  return createClient<paths>({
+    baseUrl: url.replace(/\/+$/, ''),
+    headers: { ...headers, authorization: `Bearer ${token}` },
+    // A redirect would lead a token, or the body of a change, to another place than the one that was named.
+    redirect: 'error',
+    ...(fetch !== undefined && { fetch }),
+  });
+}
+
+/** The body of a successful response. Throws a `ManagementFault` for any other. */
+export async function bodyOf<T>(
+  call: Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>,
+): Promise<NonNullable<T>> {
+  const { data, error, response } = await call;
+  if (response.ok && data !== undefined && data !== null) return data;
+  throw new ManagementFault(response, error);
+}

@@ -1,0 +1,83 @@
+import { execFile } from 'node:child_process';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { bodyOf, createManagementClient } from '../../src/client/management-client.ts';
+import { ManagementFault } from '../../src/client/management-fault.ts';
+import { ROOT_TOKEN, startManagement, type TestManagement } from '../management/start-management.ts';
+
+const TYPES_COMMAND = resolve(import.meta.dirname, '../../node_modules/openapi-typescript/bin/cli.js');
+
+let management: TestManagement;
+let server: Server;
+
+beforeAll(async () => {
+  management = await startManagement();
+});
+afterAll(() => management?.stop());
+afterEach(() => void server?.close());
+
+async function listen(listener: RequestListener): Promise<string> {
+  server = createServer(listener).listen(0, '127.0.0.1');
+  await new Promise((listening) => server.once('listening', listening));
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+describe('the client of the management interface', () => {
+  it('has types that are current (npm run openapi writes them)', async () => {
+    const check = [TYPES_COMMAND, 'docs/openapi.json', '--output', 'src/client/management-api.ts', '--check'];
+    await expect(promisify(execFile)(process.execPath, check)).resolves.toBeDefined();
+  });
+
+  it('calls endpoints with paths, queries and bodies that they understand', async () => {
+    const client = createManagementClient({ url: await listen(management.app), token: ROOT_TOKEN });
+    const { id } = await bodyOf(
+      client.POST('/consumer-api-key/create', { body: { name: 'typed', tags: ['a'] } }),
+    );
+    const { apiKeys } = await bodyOf(
+      client.GET('/consumer-api-key', { params: { query: { limit: 1, tag: 'a' } } }),
+    );
+    expect(apiKeys).toEqual([expect.objectContaining({ consumerApiKeyId: id, name: 'typed' })]);
+    const path = { params: { path: { consumerApiKeyId: id } } };
+    expect(await bodyOf(client.GET('/consumer-api-key/{consumerApiKeyId}', path))).toMatchObject({
+      name: 'typed',
+    });
+  });
+
+  it('throws what the response says of an error', async () => {
+    const client = createManagementClient({ url: await listen(management.app), token: ROOT_TOKEN });
+    const fault = await bodyOf(
+      client.POST('/consumer-api-key/create', { body: { name: '', enabled: true } }),
+    ).catch((error: unknown) => error);
+    expect(fault).toBeInstanceOf(ManagementFault);
+    expect(fault).toMatchObject({
+      status: 400,
+      code: 'invalid_body',
+      fields: [expect.objectContaining({ field: 'name' })],
+      requestId: expect.stringMatching(/./),
+    });
+  });
+
+  it('follows no redirect, so that no token goes to another place', async () => {
+    const authorizations: (string | undefined)[] = [];
+    const url = await listen((req, res) => {
+      authorizations.push(req.headers.authorization);
+      res.writeHead(307, { location: '/rate-limit?again' }).end();
+    });
+    const client = createManagementClient({ url, token: ROOT_TOKEN });
+    await expect(client.GET('/rate-limit')).rejects.toThrow();
+    expect(authorizations).toEqual([`Bearer ${ROOT_TOKEN}`]);
+  });
+
+  it('says so where something else than the gateway responds', async () => {
+    const url = await listen((_req, res) => res.writeHead(502).end('<h1>Bad Gateway</h1>'));
+    const client = createManagementClient({ url, token: ROOT_TOKEN });
+    await expect(bodyOf(client.GET('/rate-limit'))).rejects.toMatchObject({
+      status: 502,
+      code: '',
+      message: expect.stringContaining("not one of Tollgate's management interface"),
+    });
+  });
+});
