@@ -30,6 +30,8 @@ export const ERROR_CODES = [
   'plan_in_use',
   'plan_is_default',
   'version_mismatch',
+  'rotation_in_progress',
+  'no_rotation',
   'body_too_large',
   'target_too_long',
   'unsupported_media_type',
@@ -125,6 +127,23 @@ export class MissingScope extends TollgateError {
 export class KeyNotFound extends TollgateError {
   constructor() {
     super('key_not_found', 'There is no consumer API key with this id.');
+  }
+}
+
+/** A key that has two secrets already. */
+export class RotationInProgress extends TollgateError {
+  constructor() {
+    super(
+      'rotation_in_progress',
+      'The consumer API key has two secrets already. End its rotation first, or wait until the previous secret has expired.',
+    );
+  }
+}
+
+/** A key that has only one secret. */
+export class NoRotation extends TollgateError {
+  constructor() {
+    super('no_rotation', 'The consumer API key is not being rotated: it has only one secret.');
   }
 }
 

@@ -2,8 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { withRequestId } from '../http/with-request-id.ts';
+import { KeyRotations } from '../keys/key-rotation.ts';
 import { KeyService } from '../keys/key-service.ts';
 import type { SecretVault } from '../keys/secret-vault.ts';
+import { SecretSealer } from '../keys/stored-secret.ts';
 import { createManagementApp } from '../management/management-app.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PostgresSeriesStore } from '../storage/postgres/postgres-series-store.ts';
@@ -40,6 +42,13 @@ export function wireManagement(
     keyPrefix: settings.keyPrefix,
     reveal: settings.secretReveal,
   });
+  const rotations = new KeyRotations({
+    secrets: records.secrets,
+    versions: counting.versions,
+    sealer: new SecretSealer(vault, settings.secretReveal),
+    random,
+    keyPrefix: settings.keyPrefix,
+  });
   const plans = new PlanService({
     repository: records.plans,
     versions: counting.versions,
@@ -47,6 +56,7 @@ export function wireManagement(
   });
   const app = createManagementApp({
     keys,
+    rotations,
     plans,
     counters: counting.counters,
     usage: usage.reader,

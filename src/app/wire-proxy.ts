@@ -3,6 +3,7 @@ import type { RequestIds } from '../http/request-id.ts';
 import type { KeyCache } from '../keys/cache/key-cache.ts';
 import { KeyOrigins } from '../keys/cache/key-origins.ts';
 import { KeyRevalidator } from '../keys/cache/key-revalidator.ts';
+import { PreviousSecretUses } from '../keys/previous-secret-uses.ts';
 import type { SecretRedactor } from '../keys/secret-redactor.ts';
 import { CostSettler } from '../limiter/cost-settler.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
@@ -45,8 +46,11 @@ export async function wireProxy(
   const costSettler = new CostSettler(counting.counters);
   lifecycle.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
   const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
+  const previousSecretUses = new PreviousSecretUses({ secrets: records.secrets, ...platform });
+  lifecycle.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
   const proxy = createProxy({
     ...settings,
+    previousSecretUses,
     costSettler,
     keys,
     keyOrigins,

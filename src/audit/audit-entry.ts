@@ -6,12 +6,14 @@ export const AUDIT_ACTIONS = [
   'key.create',
   'key.update',
   'key.delete',
+  'key.rotate',
+  'key.end-rotation',
   'plan.create',
   'plan.update',
   'plan.delete',
 ] as const;
 
-type AuditAction = (typeof AUDIT_ACTIONS)[number];
+export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** What an action was about. */
 export interface AuditTarget {

@@ -58,6 +58,8 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   plan_in_use: { status: 409 },
   plan_is_default: { status: 409 },
   version_mismatch: { status: 412 },
+  rotation_in_progress: { status: 409 },
+  no_rotation: { status: 409 },
   body_too_large: { status: 413 },
   target_too_long: { status: 414 },
   unsupported_media_type: { status: 415 },

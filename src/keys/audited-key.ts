@@ -4,12 +4,23 @@ import type { ConsumerKey } from './consumer-key.ts';
 
 /** What the audit log shows of a key: all that an administrator decides, by its names in the API. */
 export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> {
-  const { id: _, createdAtMs, updatedAtMs, version, expiresAtMs, planId, overrides, ...fields } = key;
+  const {
+    id: _,
+    createdAtMs,
+    updatedAtMs,
+    version,
+    expiresAtMs,
+    planId,
+    overrides,
+    rotation,
+    ...fields
+  } = key;
   return {
     ...fields,
     expiresAt: instantOf(expiresAtMs),
     rateLimitId: planId,
     overrides: auditedOverrides(overrides),
+    previousSecretValidUntil: rotation && instantOf(rotation.previousValidUntilMs),
   };
 }
 

@@ -31,6 +31,19 @@ export interface ConsumerKey {
   readonly allowedIps: readonly string[] | null;
   /** Origins of the web pages that alone may use the key, 1 … 20; null = any. */
   readonly allowedOrigins: readonly string[] | null;
+  /** Its secret's first and last characters, by which people recognise it; null = not noted, or unknown. */
+  readonly secretHint: string | null;
+  /** Null = the key has one secret. */
+  readonly rotation: KeyRotation | null;
+}
+
+/** A key that has two secrets for a time. Instants are milliseconds since 1970. */
+export interface KeyRotation {
+  readonly startedAtMs: number;
+  /** From then on the previous secret is rejected. */
+  readonly previousValidUntilMs: number;
+  /** The last request with the previous secret; null = none since the rotation. */
+  readonly previousLastUsedAtMs: number | null;
 }
 
 /** What a replica must know about a key to serve a request with it. Immutable; a change makes a new one. */
@@ -45,6 +58,18 @@ export interface KeySnapshot {
   readonly plan: PlanSnapshot | null;
   /** Where alone the key may be used from; null = anywhere. */
   readonly restrictions: KeyRestrictions | null;
+  /** Tells the key's secret from all that it had before. */
+  readonly secretVersion: number;
+  /** The secret that it had before, while that is valid beside the present one, and for a time after; null = none. */
+  readonly previousSecret: PreviousSecret | null;
+}
+
+/** A secret that is valid until an instant. */
+export interface PreviousSecret {
+  /** As `secretVersion`. */
+  readonly version: number;
+  /** Milliseconds since 1970. */
+  readonly validUntilMs: number;
 }
 
 /** The plan of a snapshot. */

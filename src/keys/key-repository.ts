@@ -2,13 +2,11 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
+import type { StoredSecret } from './stored-secret.ts';
 
 /** A key to be stored. */
-export interface NewConsumerKey extends ConsumerKey {
-  /** HMAC of the secret: the only way to find the key by its secret. */
-  readonly lookup: Buffer;
-  /** The secret, encrypted; null when it is never to be shown again. */
-  readonly sealedSecret: Buffer | null;
+export interface NewConsumerKey extends ConsumerKey, StoredSecret {
+  readonly rotation: null;
 }
 
 /** All that the detail response needs of one key. */
@@ -28,6 +26,8 @@ export interface UpdatedKey {
 /** A snapshot that was found by a look-up value. */
 export interface FoundSnapshot {
   readonly lookup: Buffer;
+  /** Of the secret that has this look-up value: the key's present or its previous one. */
+  readonly secretVersion: number;
   /** The error with which `findSnapshotById` would reject for this key: what is wrong with one must not keep the others from being found. */
   readonly snapshot: KeySnapshot | Error;
 }
@@ -84,7 +84,10 @@ export interface KeyRepository {
   list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
   exists(keyId: string): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;
-  /** The snapshots of the keys whose look-up value is one of `lookups`, in any order; none for a value that no key has. */
+  /**
+   * The snapshots of the keys with a secret, present or previous, whose look-up value is one of `lookups`, in any order; none for a value
+   * that no secret has.
+   */
   findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]>;
   /** Those of the copies, at most some thousands, whose version is not the record's. */
   findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]>;

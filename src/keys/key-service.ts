@@ -13,8 +13,10 @@ import {
   MAX_TAGS,
   type UpdateFailure,
 } from './key-repository.ts';
+import { rotationAt } from './key-rotation.ts';
 import { createSecret, maskedSecret } from './secret-format.ts';
 import type { SecretVault } from './secret-vault.ts';
+import { SecretSealer } from './stored-secret.ts';
 
 /** What the service of keys works with. */
 export interface KeyServiceOptions {
@@ -31,7 +33,7 @@ export interface KeyServiceOptions {
 
 /** What a new key is given; what is missing is as in `NO_FIELDS`. */
 export type NewKeyFields = Pick<ConsumerKey, 'name'> &
-  Partial<Omit<ConsumerKey, 'id' | 'createdAtMs' | 'updatedAtMs' | 'version'>>;
+  Partial<Omit<ConsumerKey, 'id' | 'createdAtMs' | 'updatedAtMs' | 'version' | 'secretHint' | 'rotation'>>;
 
 const NO_FIELDS = {
   enabled: true,
@@ -43,6 +45,7 @@ const NO_FIELDS = {
   overrides: NO_OVERRIDES,
   allowedIps: null,
   allowedOrigins: null,
+  rotation: null,
 } as const satisfies Partial<ConsumerKey>;
 
 /** A page of keys, newest first. */
@@ -67,10 +70,12 @@ export interface KeyDetail {
 export class KeyService {
   readonly #options: KeyServiceOptions;
   readonly #makeId: () => string;
+  readonly #sealer: SecretSealer;
 
   constructor(options: KeyServiceOptions) {
     this.#options = options;
     this.#makeId = keyIdMaker(options.clock, options.random);
+    this.#sealer = new SecretSealer(options.vault, options.reveal);
   }
 
   /**
@@ -81,11 +86,12 @@ export class KeyService {
     fields: NewKeyFields,
     change: ChangeContext,
   ): Promise<{ readonly key: ConsumerKey; readonly secret: string }> {
-    const { repository, vault, random, keyPrefix, reveal } = this.#options;
+    const { repository, random, keyPrefix } = this.#options;
     const id = this.#makeId();
     const secret = createSecret(keyPrefix, random);
     const { planId } = fields;
     if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
+    const stored = this.#sealer.seal(id, secret, 'generated');
     const key = {
       ...NO_FIELDS,
       ...fields,
@@ -93,9 +99,9 @@ export class KeyService {
       createdAtMs: change.atMs,
       updatedAtMs: change.atMs,
       version: 1,
+      secretHint: stored.secretHint,
     };
-    const sealedSecret = reveal === 'once' ? null : vault.seal(id, secret);
-    await repository.insert({ ...key, lookup: vault.lookup(secret), sealedSecret }, change);
+    await repository.insert({ ...key, ...stored }, change);
     return { key, secret };
   }
 
@@ -107,7 +113,7 @@ export class KeyService {
     const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
     // One row more than requested shows whether there is a next page.
     const found = await this.#options.repository.list(filter, limit + 1, beforeId);
-    const keys = found.slice(0, limit);
+    const keys = found.slice(0, limit).map((key) => this.#now(key));
     const last = keys.at(-1);
     return found.length > limit && last !== undefined ? { keys, nextCursor: cursorAfter(last.id) } : { keys };
   }
@@ -122,7 +128,11 @@ export class KeyService {
     }
     const { key, sealedSecret, snapshot } = stored;
     const masked = reveal === 'once' || sealedSecret === null;
-    return { key, secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret), snapshot };
+    return {
+      key: this.#now(key),
+      secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret),
+      snapshot,
+    };
   }
 
   /** What a replica knows of the key. Throws `KeyNotFound`. */
@@ -142,7 +152,7 @@ export class KeyService {
     const updated = await repository.update(keyId, changes, change);
     if (typeof updated === 'string') throw updateError(updated);
     await versions.publishVersion([{ keyId, version: updated.version }]);
-    return updated.key;
+    return this.#now(updated.key);
   }
 
   /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
@@ -181,6 +191,10 @@ export class KeyService {
     if (!existed) {
       throw new KeyNotFound();
     }
+  }
+
+  #now(key: ConsumerKey): ConsumerKey {
+    return rotationAt(key, this.#options.clock.nowMs());
   }
 
   /** Of the plan that applies; what other plans left behind ends by itself. */

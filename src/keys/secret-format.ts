@@ -34,6 +34,22 @@ export function isWellFormedSecret(text: string): boolean {
   );
 }
 
+const HINT_START = 7;
+const HINT_END = 4;
+/** Of a secret from outside, whose characters may be few or easy to guess, at most this part is shown. */
+const HINT_SHARE = 1 / 4;
+
+/**
+ * By which people recognise a secret: its first 7 and its last 4 characters, `tg_Ab3d…9xYz`. Of a secret from outside as many of them as
+ * are a quarter of it.
+ */
+export function secretHint(secret: string, origin: 'generated' | 'given'): string {
+  const shown = HINT_START + HINT_END;
+  const most = origin === 'given' ? Math.min(shown, Math.floor(secret.length * HINT_SHARE)) : shown;
+  const atEnd = Math.floor((most * HINT_END) / shown);
+  return `${secret.slice(0, most - atEnd)}…${atEnd === 0 ? '' : secret.slice(-atEnd)}`;
+}
+
 /** What is shown in the place of a secret that is not to be shown again. */
 export function maskedSecret(prefix: string): string {
   return `${prefix}_${'*'.repeat(RANDOM_DIGITS + CHECKSUM_DIGITS)}`;

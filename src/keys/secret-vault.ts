@@ -30,6 +30,7 @@ interface Keys {
   /** Identifies the encryption key that sealed a blob, without revealing it. */
   readonly id: Buffer;
   readonly lookup: KeyObject;
+  readonly digestLookup: KeyObject;
   readonly sealing: KeyObject;
 }
 
@@ -59,12 +60,17 @@ export class SecretVault {
 
   /** HMAC-SHA256 of the secret, 32 bytes: what is stored for a new key. */
   lookup(secret: string): Buffer {
-    return lookupUnder(this.#first, secret);
+    return hmac(this.#first.lookup, secret);
   }
 
   /** The look-up values under each encryption key, the first one's first: what a stored key may be found by. */
   lookups(secret: string): readonly Buffer[] {
-    return this.#all.map((keys) => lookupUnder(keys, secret));
+    return this.#all.map(({ lookup }) => hmac(lookup, secret));
+  }
+
+  /** HMAC-SHA256 of a secret's SHA-256 digest, 32 bytes: what is stored so that a secret can be found by its digest alone. */
+  digestLookup(digest: Buffer): Buffer {
+    return hmac(this.#first.digestLookup, digest);
   }
 
   seal(keyId: string, secret: string): Buffer {
@@ -118,10 +124,11 @@ function deriveKeys(encryptionKey: Buffer): Keys {
   return {
     id: derive('sealing key id', SEALER_ID_BYTES),
     lookup: createSecretKey(derive('look-up', 32)),
+    digestLookup: createSecretKey(derive('look-up by digest', 32)),
     sealing: createSecretKey(derive('sealing', 32)),
   };
 }
 
-function lookupUnder({ lookup }: Keys, secret: string): Buffer {
-  return createHmac('sha256', lookup).update(secret).digest();
+function hmac(key: KeyObject, value: string | Buffer): Buffer {
+  return createHmac('sha256', key).update(value).digest();
 }

@@ -3,6 +3,7 @@ import type { Principal, RequiredScope } from '../admins/principal.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
+import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PlanService } from '../plans/plan-service.ts';
@@ -16,6 +17,7 @@ import { entityTag } from './entity-tag.ts';
 /** What the handlers work with. */
 export interface ManagementServices {
   readonly keys: KeyService;
+  readonly rotations: KeyRotations;
   readonly plans: PlanService;
   readonly counters: WindowCounters;
   readonly usage: UsageReader;

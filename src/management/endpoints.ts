@@ -7,6 +7,7 @@ import {
   updateConsumerKey,
 } from './keys/consumer-keys.ts';
 import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
+import { endConsumerKeyRotation, rotateConsumerKey } from './keys/key-rotation.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
 import {
   createRateLimit,
@@ -25,6 +26,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   showConsumerKey,
   updateConsumerKey,
   deleteConsumerKey,
+  rotateConsumerKey,
+  endConsumerKeyRotation,
   showKeyUsage,
   createRateLimit,
   listRateLimits,

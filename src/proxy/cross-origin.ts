@@ -3,6 +3,7 @@ import { headerLine } from '../http/raw-head-response.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
 import type { OriginList } from '../keys/origin-list.ts';
 import type { Exchange } from './exchange.ts';
+import { KEY_EXPIRY_HEADER } from './headers/key-expiry.ts';
 import { RATE_LIMIT_HEADERS } from './headers/rate-limit-headers.ts';
 
 /** What decides which pages may read responses. */
@@ -18,7 +19,13 @@ export interface CrossOriginOptions {
 /** Any origin is allowed. */
 const ANY = '*';
 const ALLOW_ORIGIN = 'Access-Control-Allow-Origin';
-const EXPOSED = [...RATE_LIMIT_HEADERS, 'retry-after', 'www-authenticate', 'x-request-id'].join(', ');
+const EXPOSED = [
+  ...RATE_LIMIT_HEADERS,
+  KEY_EXPIRY_HEADER,
+  'retry-after',
+  'www-authenticate',
+  'x-request-id',
+].join(', ');
 const EXPOSE = headerLine('Access-Control-Expose-Headers', EXPOSED);
 const VARY = headerLine('Vary', 'Origin');
 

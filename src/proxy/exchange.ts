@@ -6,11 +6,12 @@ import { type ErrorResponse, errorResponse } from '../http/error-responses.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
 import { sendErrorWithLines } from '../http/send-error.ts';
-import type { KeyEntry } from '../keys/cache/key-cache.ts';
+import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
 import { internalError } from './backend-errors.ts';
+import { keyExpiryLine } from './headers/key-expiry.ts';
 import { rateLimitLines } from './headers/rate-limit-headers.ts';
 
 /** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or responds. */
@@ -187,9 +188,15 @@ export class Exchange {
 
   /** Header lines that the gateway adds to every response of this exchange. */
   ownLines(): string {
-    const plan = this.entry?.snapshot.plan;
+    const { entry } = this;
+    const plan = entry?.snapshot.plan;
     const limits = plan && this.decision !== undefined ? rateLimitLines(plan.id, this.decision) : '';
-    return limits + this.corsLines + headerLine('X-Request-Id', this.requestId);
+    return (
+      limits +
+      (entry === undefined ? '' : keyExpiryLine(entry)) +
+      this.corsLines +
+      headerLine('X-Request-Id', this.requestId)
+    );
   }
 }
 

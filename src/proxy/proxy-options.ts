@@ -3,6 +3,7 @@ import type { BackendOptions } from '../backend/connector.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
+import type { PreviousSecretUses } from '../keys/previous-secret-uses.ts';
 import type { CostSettler } from '../limiter/cost-settler.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
@@ -46,6 +47,8 @@ export interface ProxyOptions {
   /** Takes the costs that backends report. */
   readonly costSettler: CostSettler;
   readonly usage: UsageRecorder;
+  /** Where it is noted that the previous secret of a key is still used. */
+  readonly previousSecretUses: Pick<PreviousSecretUses, 'note'>;
   readonly clock: Clock;
   readonly requestIds: Pick<RequestIds, 'idOf'>;
   /** Undefined: requests are not traced, and a client's `traceparent` is passed on as it is. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { KeyEntry } from '../keys/cache/key-cache.ts';
+import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { KeySnapshot } from '../keys/consumer-key.ts';
 import { type RequestSource, restrictionFault } from '../keys/key-restrictions.ts';
 

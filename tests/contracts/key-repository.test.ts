@@ -38,7 +38,8 @@ describe.each([
 
   it('gives back a stored key with every field to the millisecond', async () => {
     const stored = await inserted({ name: 'Ключ 🗝 "\'\\', enabled: false, expiresAtMs: LATER_MS });
-    const { lookup: _lookup, sealedSecret, ...key } = stored;
+    const { lookup, digestLookup, secretOrigin, sealedDigest, sealedSecret, ...key } = stored;
+    expect([lookup, digestLookup, secretOrigin, sealedDigest]).not.toContain(undefined);
     expect(await store.records.keys.find(stored.id)).toEqual({
       key,
       sealedSecret,
@@ -47,6 +48,8 @@ describe.each([
         version: '1.1',
         enabled: false,
         expiresAtMs: LATER_MS,
+        secretVersion: 0,
+        previousSecret: null,
         plan: {
           id: 'default',
           limits: limitsOfPlan({ limit: 1000, period: 'hour', additionalLimits: [], costs: [] }, {}),

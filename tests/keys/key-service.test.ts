@@ -62,6 +62,8 @@ describe('the service of keys', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      secretHint: `${secret.slice(0, 7)}…${secret.slice(-4)}`,
+      rotation: null,
     });
     expect(isWellFormedSecret(secret)).toBe(true);
     const [found] = await store.records.keys.findSnapshotsByLookup(vault.lookups(secret));

@@ -36,6 +36,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      rotation: null,
       usage: {
         totalRequests: 0,
         successfulRequests: 0,

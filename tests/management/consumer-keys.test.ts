@@ -136,6 +136,7 @@ describe('GET /consumer-api-key', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      rotation: null,
     });
   });
 
@@ -231,6 +232,7 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      rotation: null,
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
     const disabled = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(200);

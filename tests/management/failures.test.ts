@@ -39,6 +39,8 @@ describe('while Postgres is down', () => {
     limit: 1,
     period: 'hour',
     requests: 1,
+    graceSeconds: 0,
+    keep: 'new',
   };
   const routes = ENDPOINTS.map(({ method, path, body }) => {
     const id = path.startsWith('/rate-limit') ? values.rateLimitId : values.consumerApiKeyId;

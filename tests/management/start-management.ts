@@ -6,8 +6,10 @@ import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
 import { RequestIds } from '../../src/http/request-id.ts';
 import { withRequestId } from '../../src/http/with-request-id.ts';
+import { KeyRotations } from '../../src/keys/key-rotation.ts';
 import { KeyService } from '../../src/keys/key-service.ts';
 import { SecretVault } from '../../src/keys/secret-vault.ts';
+import { SecretSealer } from '../../src/keys/stored-secret.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
 import { InProcessWindowCounters } from '../../src/limiter/in-process-window-counters.ts';
@@ -72,11 +74,19 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
 
+  const vault = new SecretVault([randomBytes(32)], systemRandom);
   const management = createManagementApp({
+    rotations: new KeyRotations({
+      secrets: records.secrets,
+      versions,
+      sealer: new SecretSealer(vault, reveal),
+      random: systemRandom,
+      keyPrefix: 'tg',
+    }),
     keys: new KeyService({
       repository: records.keys,
       versions,
-      vault: new SecretVault([randomBytes(32)], systemRandom),
+      vault,
       clock,
       random: systemRandom,
       keyPrefix: 'tg',

@@ -26,6 +26,11 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     metadata: null,
     allowedIps: null,
     allowedOrigins: null,
+    secretHint: 'tg_abcd…wxyz',
+    rotation: null,
+    secretOrigin: 'generated',
+    digestLookup: randomBytes(32),
+    sealedDigest: null,
     ...fields,
   };
 }

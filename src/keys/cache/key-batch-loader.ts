@@ -17,7 +17,13 @@ const MAX_WAITING_PER_CLIENT = 4000;
 /** While secrets turn out to name no key, the time from the start of one query to the start of the next. Milliseconds. */
 const PACE_MS = 10;
 
-interface Waiting extends PromiseWithResolvers<KeySnapshot | undefined> {
+/** A key, and which of its secrets was looked up. */
+export interface LoadedKey {
+  readonly snapshot: KeySnapshot;
+  readonly secretVersion: number;
+}
+
+interface Waiting extends PromiseWithResolvers<LoadedKey | undefined> {
   readonly lookups: readonly Buffer[];
 }
 
@@ -42,10 +48,10 @@ export class KeyBatchLoader {
   }
 
   /**
-   * The snapshot of the key that has one of these look-up values, read after this call. `client` names who presents the secret. Rejects
+   * The key that has a secret with one of these look-up values, read after this call. `client` names who presents the secret. Rejects
    * with `StoreUnavailable`, or with `overloaded` when too many secrets of that client wait.
    */
-  find(lookups: readonly Buffer[], client: string): Promise<KeySnapshot | undefined> {
+  find(lookups: readonly Buffer[], client: string): Promise<LoadedKey | undefined> {
     if (this.#waiting.sizeOf(client) >= MAX_WAITING_PER_CLIENT) {
       return Promise.reject(
         new TollgateError(
@@ -54,7 +60,7 @@ export class KeyBatchLoader {
         ),
       );
     }
-    const waiting: Waiting = { lookups, ...Promise.withResolvers<KeySnapshot | undefined>() };
+    const waiting: Waiting = { lookups, ...Promise.withResolvers<LoadedKey | undefined>() };
     this.#waiting.push(client, waiting);
     this.#startNext();
     return waiting.promise;
@@ -79,15 +85,13 @@ export class KeyBatchLoader {
     this.#running += 1;
     try {
       const found = await this.#repository.findSnapshotsByLookup(batch.flatMap(({ lookups }) => lookups));
-      const snapshots = new Map(found.map(({ lookup, snapshot }) => [nameOf(lookup), snapshot]));
+      const keys = new Map(found.map((key) => [nameOf(key.lookup), key]));
       let isGuessing = false;
       for (const { lookups, resolve, reject } of batch) {
-        const snapshot = lookups
-          .map((lookup) => snapshots.get(nameOf(lookup)))
-          .find((one) => one !== undefined);
-        isGuessing ||= snapshot === undefined;
-        if (snapshot instanceof Error) reject(snapshot);
-        else resolve(snapshot);
+        const key = lookups.map((lookup) => keys.get(nameOf(lookup))).find((one) => one !== undefined);
+        isGuessing ||= key === undefined;
+        if (key?.snapshot instanceof Error) reject(key.snapshot);
+        else resolve(key && { snapshot: key.snapshot, secretVersion: key.secretVersion });
       }
       this.#isGuessing = isGuessing;
     } catch (error) {

@@ -1,12 +1,13 @@
 import { hash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../platform/clock.ts';
-import type { KeySnapshot } from '../consumer-key.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secret-format.ts';
 import type { SecretVault } from '../secret-vault.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
-import { KeyBatchLoader } from './key-batch-loader.ts';
+import { DigestsByKey } from './digests-by-key.ts';
+import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';
+import { KeyEntry } from './key-entry.ts';
 import { NegativeCache } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
@@ -21,18 +22,13 @@ const CHECKED_FOR_MS = 8000;
 /** Longest that a request waits for that. Milliseconds. */
 const CONFIRMATION_TIMEOUT_MS = 1000;
 
-/** What a replica remembers of a key. A change makes a new entry; this one stays as it is. */
-export interface KeyEntry {
-  readonly snapshot: KeySnapshot;
-}
-
 /**
  * Responds to a `load`: an error, or the entry, or neither for a secret that names no key. `fresh` is true when the entry was read
  * from the record store for this very call, after it was made.
  */
 export type Loaded = (error: Error | null, entry: KeyEntry | undefined, fresh: boolean) => void;
 
-/** Responds to a `reload`: an error, or the entry as read after the call, or neither for a key that is gone. */
+/** Responds to a `reload`: an error, or the entry as read after the call, or neither where the key is gone or has other secrets. */
 export type Reloaded = (error: Error | null, entry: KeyEntry | undefined) => void;
 
 /** What the key cache works with, and its bounds. */
@@ -70,9 +66,9 @@ export class KeyCache {
   readonly #vault: KeyCacheOptions['vault'];
   readonly #unknown: NegativeCache;
   /** By digest of the secret: the secret itself is never kept. */
-  readonly #entries: LRUCache<string, CachedKey>;
-  /** The digest of each key that has an entry. */
-  readonly #digests = new Map<string, string>();
+  readonly #entries: LRUCache<string, KeyEntry>;
+  /** The digests of each key that has entries. */
+  readonly #digests = new DigestsByKey();
   readonly #lookUps: KeyBatchLoader;
   readonly #loads: SingleFlight<KeyEntry>;
   readonly #reloads: SingleFlight<KeyEntry>;
@@ -89,9 +85,9 @@ export class KeyCache {
     this.#unknown = new NegativeCache(maxUnknown, unknownTtlMs, options.clock);
     this.#entries = new LRUCache({
       max: maxEntries,
-      dispose: ({ snapshot }, _digest, reason) => {
+      dispose: ({ snapshot }, digest, reason) => {
         if (reason !== 'set') {
-          this.#digests.delete(snapshot.keyId);
+          this.#digests.delete(snapshot.keyId, digest);
         }
       },
     });
@@ -136,30 +132,27 @@ export class KeyCache {
       digest,
       async () => {
         const readAtMs = this.#clock.monotonicMs();
-        return this.#remember(
-          digest,
-          await this.#lookUps.find(this.#vault.lookups(secret), client),
-          readAtMs,
-        );
+        const loaded = await this.#lookUps.find(this.#vault.lookups(secret), client);
+        if (loaded === undefined) this.#unknown.add(digest);
+        return this.#remember(loaded, digest, readAtMs);
       },
       loaded,
     );
   }
 
   /**
-   * Reads an entry's key again, with a read that begins after this call. Calls for the same key whose read has not begun share
-   * one. The key is forgotten when it is gone. Gives `StoreUnavailable`, or `overloaded` when too many reads wait; the entry stays
+   * Reads an entry's key again, with a read that begins after this call. Calls for the same secret whose read has not begun share
+   * one. The entry is forgotten, and none is given, when the key is gone or has other secrets now: the secret may be another key's. Gives `StoreUnavailable`, or `overloaded` when too many reads wait; the entry stays
    * remembered then.
    */
   reload(entry: KeyEntry, loaded: Reloaded): void {
-    const { keyId } = entry.snapshot;
-    // The entry's own digest, because the change feed may have removed the key since it was found.
-    const digest = entry instanceof CachedKey ? entry.digest : this.#digests.get(keyId);
+    const { snapshot, secretVersion, digest } = entry;
     this.#reloads.joinNext(
-      keyId,
+      digest,
       async () => {
         const readAtMs = this.#clock.monotonicMs();
-        return this.#remember(digest, await this.#repository.findSnapshotById(keyId), readAtMs);
+        const current = await this.#repository.findSnapshotById(snapshot.keyId);
+        return this.#remember(current && { snapshot: current, secretVersion }, digest, readAtMs);
       },
       loaded,
     );
@@ -167,11 +160,11 @@ export class KeyCache {
 
   /** Whether a copy was not checked for some seconds: then `confirm` it first. `nowMs` is by the monotonic clock. */
   isUnchecked(entry: KeyEntry, nowMs: number): boolean {
-    return entry instanceof CachedKey && nowMs - entry.checkedAtMs >= CHECKED_FOR_MS;
+    return nowMs - entry.checkedAtMs >= CHECKED_FOR_MS;
   }
 
   /**
-   * Gives what a new read gives within a second, and undefined for a key that is gone. Where the record store does not respond, the entry is
+   * Gives what `reload` gives within a second. Where the record store does not respond, the entry is
    * given as it is and counts as checked: a store that is down gets a query for each key once in a while, not with each request. `fresh`
    * is true when it was read.
    */
@@ -184,7 +177,7 @@ export class KeyCache {
       confirmed(given, fresh);
     };
     const keep = () => {
-      if (entry instanceof CachedKey) entry.checkedAtMs = this.#clock.monotonicMs();
+      entry.checkedAtMs = this.#clock.monotonicMs();
       give(entry, false);
     };
     const timer = setTimeout(keep, CONFIRMATION_TIMEOUT_MS);
@@ -210,45 +203,21 @@ export class KeyCache {
 
   /** Forgets a key, so that its next request reads it. */
   drop(keyId: string): void {
-    const digest = this.#digests.get(keyId);
-    if (digest !== undefined) {
-      this.#entries.delete(digest);
-    }
+    for (const digest of this.#digests.of(keyId)) this.#entries.delete(digest);
   }
 
-  #remember(
-    digest: string | undefined,
-    snapshot: KeySnapshot | undefined,
-    readAtMs: number,
-  ): KeyEntry | undefined {
-    if (digest === undefined) {
-      return snapshot && { snapshot };
-    }
-    if (snapshot === undefined) {
+  #remember(loaded: LoadedKey | undefined, digest: string, readAtMs: number): KeyEntry | undefined {
+    const entry =
+      loaded && KeyEntry.of(loaded.snapshot, { secretVersion: loaded.secretVersion, digest }, readAtMs);
+    if (entry === undefined) {
       this.#entries.delete(digest);
-      this.#unknown.add(digest);
       return undefined;
     }
-    const entry = new CachedKey(snapshot, digest, readAtMs);
+    // Two keys may have the same secret one after the other.
+    if (this.#entries.peek(digest)?.snapshot.keyId !== entry.snapshot.keyId) this.#entries.delete(digest);
     this.#entries.set(digest, entry);
-    this.#digests.set(snapshot.keyId, digest);
+    this.#digests.add(entry.snapshot.keyId, digest);
     return entry;
-  }
-}
-
-class CachedKey implements KeyEntry {
-  readonly snapshot: KeySnapshot;
-  readonly digest: string;
-  /** When the read, or the latest check, began. By the monotonic clock, as the other one. */
-  checkedAtMs: number;
-  /** When it was used last, to a few seconds: a look at the clock for each request would cost more than it is worth. */
-  usedAtMs: number;
-
-  constructor(snapshot: KeySnapshot, digest: string, readAtMs: number) {
-    this.snapshot = snapshot;
-    this.digest = digest;
-    this.checkedAtMs = readAtMs;
-    this.usedAtMs = readAtMs;
   }
 }
 

@@ -2,11 +2,10 @@ import type { RecordVersion, RecordVersions } from '../../limiter/record-version
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { KeyRepository, OutdatedKey } from '../key-repository.ts';
-import type { KeyCache } from './key-cache.ts';
 
 /** What the revalidator works with. */
 export interface KeyRevalidatorOptions {
-  readonly cache: Pick<KeyCache, 'takeActive'>;
+  readonly cache: { readonly takeActive: () => readonly { readonly snapshot: RecordVersion }[] };
   readonly repository: Pick<KeyRepository, 'findOutdated'>;
   readonly versions: Pick<RecordVersions, 'withdraw' | 'retire'>;
   readonly clock: Clock;

@@ -2,7 +2,7 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { InvalidBody, TollgateError } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
-import type { ConsumerKey } from '../../keys/consumer-key.ts';
+import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
 import { type KeyFilter, MAX_TAGS } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
@@ -108,6 +108,12 @@ export const SHOWN_KEY_FIELDS = {
   overrides: SHOWN_OVERRIDES,
   allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used from any address.' },
   allowedOrigins: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used by any web page.' },
+  rotation: {
+    ...orNull(
+      objectOf({ startedAt: INSTANT, previousValidUntil: INSTANT, previousLastUsedAt: orNull(INSTANT) }),
+    ),
+    description: 'Null: the key has one secret. previousLastUsedAt is null until the previous one is used.',
+  },
 } as const;
 
 export function presentKeyFields(key: ConsumerKey): object {
@@ -121,6 +127,15 @@ export function presentKeyFields(key: ConsumerKey): object {
     overrides: presentOverrides(key.overrides),
     allowedIps: key.allowedIps,
     allowedOrigins: key.allowedOrigins,
+    rotation: key.rotation && presentRotation(key.rotation),
+  };
+}
+
+function presentRotation({ startedAtMs, previousValidUntilMs, previousLastUsedAtMs }: KeyRotation): object {
+  return {
+    startedAt: isoSeconds(startedAtMs),
+    previousValidUntil: isoSeconds(previousValidUntilMs),
+    previousLastUsedAt: previousLastUsedAtMs === null ? null : isoSeconds(previousLastUsedAtMs),
   };
 }
 

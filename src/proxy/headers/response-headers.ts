@@ -4,6 +4,7 @@ import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
 import { decidesHead } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';
 import { HOP_BY_HOP_HEADERS, headersNamedBy } from './hop-by-hop.ts';
+import { KEY_EXPIRY_HEADER } from './key-expiry.ts';
 import { RATE_LIMIT_HEADERS } from './rate-limit-headers.ts';
 import { COST_HEADER } from './reported-cost.ts';
 
@@ -55,6 +56,7 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
   ...HOP_BY_HOP_HEADERS,
   ...RATE_LIMIT_HEADERS,
   COST_HEADER,
+  KEY_EXPIRY_HEADER.toLowerCase(),
   'x-request-id',
 ]);
 

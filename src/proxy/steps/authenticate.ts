@@ -1,7 +1,7 @@
 import { readBearer } from '../../http/bearer.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
-import type { Exchange, Step } from '../exchange.ts';
-import { CurrentKey, type CurrentKeyOptions, missingKey, unavailable } from './current-key.ts';
+import type { Step } from '../exchange.ts';
+import { CurrentKey, type CurrentKeyOptions, missingKey } from './current-key.ts';
 
 /** The part of the key cache that the pipeline uses. */
 export type KeySource = Pick<KeyCache, 'find' | 'isUnchecked' | 'confirm' | 'load' | 'reload'>;
@@ -17,20 +17,9 @@ export interface AuthenticateOptions extends CurrentKeyOptions {
  * An address that goes on with wrong keys gets 429 instead, but each key is judged first: a valid one is always let through.
  */
 export function authenticate(options: AuthenticateOptions): Step {
-  const { keys, failedCredentials } = options;
+  const { keys } = options;
   const currentKey = new CurrentKey(options);
   const goOn: Step = (exchange) => exchange.next();
-
-  function load(exchange: Exchange, secret: string): void {
-    const client = failedCredentials?.clientOf(exchange.req) ?? '';
-    keys.load(secret, client, (error, entry, fresh) => {
-      exchange.isFresh = fresh;
-      if (error) {
-        options.crossOrigin.followKnownOrigins(exchange);
-        exchange.reject(unavailable(error));
-      } else currentKey.judge(exchange, entry, goOn);
-    });
-  }
 
   return (exchange) => {
     const credential = readBearer(exchange.req.headers.authorization);
@@ -46,11 +35,11 @@ export function authenticate(options: AuthenticateOptions): Step {
     exchange.secret = credential.token;
     const entry = keys.find(credential.token);
     if (entry === undefined) {
-      load(exchange, credential.token);
+      currentKey.load(exchange, goOn);
     } else if (keys.isUnchecked(entry, exchange.startedAtMs)) {
       keys.confirm(entry, (confirmed, fresh) => {
         exchange.isFresh = fresh;
-        currentKey.judge(exchange, confirmed, goOn);
+        currentKey.judgeAgain(exchange, confirmed, goOn);
       });
     } else {
       currentKey.judge(exchange, entry, goOn);

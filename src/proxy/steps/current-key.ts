@@ -3,7 +3,8 @@ import { TollgateError } from '../../errors.ts';
 import { clientAddress } from '../../http/client-address.ts';
 import type { FailedCredentials } from '../../http/failed-credentials.ts';
 import { resembledManagementPath } from '../../http/reserved-paths.ts';
-import type { KeyCache, KeyEntry } from '../../keys/cache/key-cache.ts';
+import type { KeyCache } from '../../keys/cache/key-cache.ts';
+import type { KeyEntry } from '../../keys/cache/key-entry.ts';
 import { type KeyRestrictions, type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';
 import { type RateLimiter, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import type { Clock } from '../../platform/clock.ts';
@@ -12,7 +13,7 @@ import type { Exchange, Step } from '../exchange.ts';
 
 /** What it takes to know whether a copy of a key is current. */
 export interface CurrentKeyOptions {
-  readonly keys: Pick<KeyCache, 'reload'>;
+  readonly keys: Pick<KeyCache, 'load' | 'reload'>;
   /** Compares the copy's version with the shared one. */
   readonly limiter: RateLimiter;
   /** Limits how often an address may fail to authenticate; undefined = no limit. */
@@ -33,6 +34,7 @@ const MAX_RELOADS = 2;
  *        │                                                        │ the limiter calls the copy stale
  *        │ may not be used                                        ▼
  *        ├── the shared version is another one: stale ──► read again: fresh ──► judged once more
+ *        │                                                        └── no secret of that key any more: looked up by the secret
  *        └── it is the same ──► rejected
  *
  * So what memory says against a key is said only when the shared version confirms it, and a change holds with the next request.
@@ -77,6 +79,25 @@ export class CurrentKey {
     this.#ifCurrent(exchange, entry, { usable, confirmed });
   }
 
+  /** Looks up the key of the presented secret in the record store, and judges it. */
+  load(exchange: Exchange, usable: Step): void {
+    const { keys, failedCredentials, crossOrigin } = this.#options;
+    const client = failedCredentials?.clientOf(exchange.req) ?? '';
+    keys.load(exchange.secret, client, (error, entry, fresh) => {
+      exchange.isFresh = fresh;
+      if (error) {
+        crossOrigin.followKnownOrigins(exchange);
+        exchange.reject(unavailable(error));
+      } else this.judge(exchange, entry, usable);
+    });
+  }
+
+  /** Judges what was read again of a key. Where the presented secret is none of that key's any more, it may be another key's. */
+  judgeAgain(exchange: Exchange, entry: KeyEntry | undefined, usable: Step): void {
+    if (entry === undefined) this.load(exchange, usable);
+    else this.judge(exchange, entry, usable);
+  }
+
   /** Reads a stale copy again, and judges what was read. */
   reload(exchange: Exchange, entry: KeyEntry, usable: Step): void {
     // Until the copy was read again the key may be gone: a request that ends meanwhile is recorded without a key.
@@ -89,7 +110,7 @@ export class CurrentKey {
     this.#options.keys.reload(entry, (error, reloaded) => {
       exchange.isFresh = true;
       if (error) exchange.reject(unavailable(error));
-      else this.judge(exchange, reloaded, usable);
+      else this.judgeAgain(exchange, reloaded, usable);
     });
   }
 
@@ -140,8 +161,9 @@ export function sourceOf({ req }: Exchange, trustedProxies: BlockList): RequestS
 }
 
 /** Why a key may not be used now, wherever from; undefined when it may. */
-export function keyFault({ snapshot }: KeyEntry, clock: Clock): TollgateError | undefined {
+export function keyFault({ snapshot, previousUntilMs }: KeyEntry, clock: Clock): TollgateError | undefined {
   const { enabled, expiresAtMs } = snapshot;
+  if (previousUntilMs !== null && previousUntilMs <= clock.nowMs()) return invalidKey();
   if (!enabled) return new TollgateError('key_disabled', 'The consumer API key is disabled.');
   if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) {
     return new TollgateError('key_expired', 'The consumer API key has expired.');

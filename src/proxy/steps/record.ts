@@ -1,3 +1,4 @@
+import type { PreviousSecretUses } from '../../keys/previous-secret-uses.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
 import type { UsageRecorder } from '../../usage/usage.ts';
 import { customerOf } from '../customer-id.ts';
@@ -11,13 +12,16 @@ export interface RecordOptions {
   readonly customerIdHeader: string;
   /** Path patterns under which the paths that match them are counted; of several, the first. Other paths are counted as they are. */
   readonly endpointPatterns: readonly string[];
+  /** Where it is noted that the previous secret of a key is still used. */
+  readonly previousSecretUses: Pick<PreviousSecretUses, 'note'>;
 }
 
 /**
  * Sees to it that an authenticated request is recorded exactly once, when its response is over, however it ended. It subscribes before
  * anything is forwarded; a request whose client has left already is recorded at once.
  */
-export function record({ usage, customerIdHeader, endpointPatterns }: RecordOptions): Step {
+export function record(options: RecordOptions): Step {
+  const { usage, customerIdHeader, endpointPatterns, previousSecretUses } = options;
   const endpoints = new PathMatcher(endpointPatterns.map((path) => ({ pattern: { path }, value: path })));
 
   function take(exchange: Exchange): void {
@@ -39,6 +43,9 @@ export function record({ usage, customerIdHeader, endpointPatterns }: RecordOpti
   }
 
   return (exchange) => {
+    const { entry } = exchange;
+    if (entry !== undefined && entry.previousUntilMs !== null)
+      previousSecretUses.note(entry.snapshot.keyId, entry.secretVersion);
     if (exchange.isClosed) take(exchange);
     else exchange.onClosed = take;
     exchange.next();

@@ -1,5 +1,6 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
-import type { ConsumerKey } from '../../keys/consumer-key.ts';
+import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
+import type { SecretOrigin } from '../../keys/stored-secret.ts';
 import type { LimitOverrides } from '../../limiter/limit-overrides.ts';
 
 /** The table `consumer_keys`. */
@@ -14,6 +15,11 @@ export interface ConsumerKeysTable {
   readonly sealed_secret: Uint8Array | null;
   readonly plan_id: string | null;
   readonly version: Generated<number>;
+  readonly secret_version: Generated<number>;
+  readonly secret_origin: Generated<SecretOrigin>;
+  readonly secret_hint: string | null;
+  readonly digest_lookup: Uint8Array | null;
+  readonly sealed_digest: Uint8Array | null;
   /** `jsonb`: read as what it holds, written as JSON. */
   readonly overrides: ColumnType<LimitOverrides, string | undefined, string>;
   readonly external_id: string | null;
@@ -30,8 +36,44 @@ export interface ConsumerKeysTable {
   readonly allowed_origins: readonly string[] | null;
 }
 
-/** The columns of which a `ConsumerKey` is made. */
-export const KEY_COLUMNS = [
+/** The table `previous_secrets`. */
+export interface PreviousSecretsTable {
+  readonly key_id: string;
+  readonly version: number;
+  readonly origin: SecretOrigin;
+  readonly hint: string | null;
+  readonly lookup: Uint8Array;
+  readonly digest_lookup: Uint8Array | null;
+  readonly sealed_secret: Uint8Array | null;
+  readonly sealed_digest: Uint8Array | null;
+  readonly rotated_at: Date;
+  readonly valid_until: Date;
+  readonly last_used_at: Date | null;
+}
+
+/** What `ROTATION_COLUMNS` selects; all null for a key without a previous secret. */
+export interface RotationColumns {
+  readonly previous_rotated_at: Date | null;
+  readonly previous_valid_until: Date | null;
+  readonly previous_last_used_at: Date | null;
+}
+
+/** The columns of which a `KeyRotation` is made, of `previous_secrets` joined to the key. */
+export const ROTATION_COLUMNS = [
+  'previous_secrets.rotated_at as previous_rotated_at',
+  'previous_secrets.valid_until as previous_valid_until',
+  'previous_secrets.last_used_at as previous_last_used_at',
+] as const;
+
+/** What they are where there is no previous secret. */
+export const NO_ROTATION: RotationColumns = {
+  previous_rotated_at: null,
+  previous_valid_until: null,
+  previous_last_used_at: null,
+};
+
+/** The columns of which a `ConsumerKey` is made, but for its rotation. */
+export const OWN_KEY_COLUMNS = [
   'consumer_keys.id',
   'consumer_keys.name',
   'consumer_keys.created_at',
@@ -46,10 +88,16 @@ export const KEY_COLUMNS = [
   'consumer_keys.metadata',
   'consumer_keys.allowed_ips',
   'consumer_keys.allowed_origins',
+  'consumer_keys.secret_hint',
 ] as const;
 
+/** The columns of which a `ConsumerKey` is made, with the previous secret joined. */
+export const KEY_COLUMNS = [...OWN_KEY_COLUMNS, ...ROTATION_COLUMNS] as const;
+
 /** The key that a row holds. */
-export function keyOfRow(row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'sealed_secret'>): ConsumerKey {
+export function keyOfRow(
+  row: Omit<Selectable<ConsumerKeysTable>, SecretColumn> & RotationColumns,
+): ConsumerKey {
   return {
     id: row.id,
     name: row.name,
@@ -65,5 +113,27 @@ export function keyOfRow(row: Omit<Selectable<ConsumerKeysTable>, 'lookup' | 'se
     overrides: row.overrides,
     allowedIps: row.allowed_ips,
     allowedOrigins: row.allowed_origins,
+    secretHint: row.secret_hint,
+    rotation: rotationOf(row),
+  };
+}
+
+/** What a key's record has no use for. */
+type SecretColumn =
+  | 'lookup'
+  | 'sealed_secret'
+  | 'secret_version'
+  | 'secret_origin'
+  | 'digest_lookup'
+  | 'sealed_digest';
+
+/** The rotation that a row holds; null = none. */
+export function rotationOf(row: RotationColumns): KeyRotation | null {
+  const { previous_rotated_at: startedAt, previous_valid_until: validUntil } = row;
+  if (startedAt === null || validUntil === null) return null;
+  return {
+    startedAtMs: startedAt.getTime(),
+    previousValidUntilMs: validUntil.getTime(),
+    previousLastUsedAtMs: row.previous_last_used_at?.getTime() ?? null,
   };
 }

@@ -1,20 +1,30 @@
 import type { Selectable } from 'kysely';
 import { StoreUnavailable } from '../../errors.ts';
-import type { KeySnapshot, PlanSnapshot } from '../../keys/consumer-key.ts';
+import type { KeySnapshot, PlanSnapshot, PreviousSecret } from '../../keys/consumer-key.ts';
 import type { KeyRestrictions } from '../../keys/key-restrictions.ts';
 import { OriginList } from '../../keys/origin-list.ts';
 import type { AdditionalLimit, PlanCost } from '../../plans/plan.ts';
 import type { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { AddressList } from '../../platform/address-list.ts';
-import type { ConsumerKeysTable } from './consumer-keys-table.ts';
+import type { ConsumerKeysTable, RotationColumns } from './consumer-keys-table.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** The row of a snapshot: a key's columns, joined with the plan that applies (all null when none does). */
 export interface SnapshotRow
   extends Pick<
-    Selectable<ConsumerKeysTable>,
-    'id' | 'enabled' | 'expires_at' | 'plan_id' | 'version' | 'overrides' | 'allowed_ips' | 'allowed_origins'
-  > {
+      Selectable<ConsumerKeysTable>,
+      | 'id'
+      | 'enabled'
+      | 'expires_at'
+      | 'plan_id'
+      | 'version'
+      | 'overrides'
+      | 'allowed_ips'
+      | 'allowed_origins'
+      | 'secret_version'
+    >,
+    Pick<RotationColumns, 'previous_valid_until'> {
+  readonly previous_version: number | null;
   readonly applied_plan_id: string | null;
   readonly applied_limit: number | null;
   readonly applied_period: string | null;
@@ -30,7 +40,7 @@ export interface SnapshotOptions {
   readonly plans: PlanSnapshots;
 }
 
-/** Selects keys with the plan that applies: the key's own, else the one that `defaultPlanId` names. */
+/** Selects keys with their previous secret and with the plan that applies: the key's own, else the one that `defaultPlanId` names. */
 export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | null) {
   return db
     .selectFrom('consumer_keys')
@@ -43,6 +53,7 @@ export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | nul
         ),
       ),
     )
+    .leftJoin('previous_secrets', 'previous_secrets.key_id', 'consumer_keys.id')
     .select([
       'consumer_keys.id',
       'consumer_keys.enabled',
@@ -52,6 +63,9 @@ export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | nul
       'consumer_keys.overrides',
       'consumer_keys.allowed_ips',
       'consumer_keys.allowed_origins',
+      'consumer_keys.secret_version',
+      'previous_secrets.version as previous_version',
+      'previous_secrets.valid_until as previous_valid_until',
       'plans.id as applied_plan_id',
       'plans.limit as applied_limit',
       'plans.period as applied_period',
@@ -81,7 +95,14 @@ export function snapshotOfRow(row: SnapshotRow, { defaultPlanId, plans }: Snapsh
     expiresAtMs: row.expires_at?.getTime() ?? null,
     plan: planOf(row, plans),
     restrictions: restrictionsOf(row),
+    secretVersion: row.secret_version,
+    previousSecret: previousSecretOf(row),
   };
+}
+
+function previousSecretOf(row: SnapshotRow): PreviousSecret | null {
+  const { previous_version: version, previous_valid_until: validUntil } = row;
+  return version === null || validUntil === null ? null : { version, validUntilMs: validUntil.getTime() };
 }
 
 /** `KeySnapshot.version`, from the key's version and that of the plan that applies; null for no plan. */

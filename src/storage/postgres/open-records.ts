@@ -1,11 +1,13 @@
 import { sql } from 'kysely';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/rotate-encryption-key.ts';
+import type { SecretRepository } from '../../keys/secret-repository.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
 import { PostgresKeyRepository } from './postgres-key-repository.ts';
 import { PostgresPlanRepository } from './postgres-plan-repository.ts';
 import { PostgresSealedKeys } from './postgres-sealed-keys.ts';
+import { PostgresSecretRepository } from './postgres-secret-repository.ts';
 import type { RecordsDatabase } from './records-database.ts';
 import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
 
@@ -13,6 +15,7 @@ import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
 export interface Records {
   readonly keys: KeyRepository;
   readonly plans: PlanRepository;
+  readonly secrets: SecretRepository;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   /** For the repositories that are built elsewhere. */
@@ -56,6 +59,7 @@ export function recordsIn(
   return {
     keys: new PostgresKeyRepository(db, options),
     plans: new PostgresPlanRepository(db, options),
+    secrets: new PostgresSecretRepository(db, options),
     sealedKeys: new PostgresSealedKeys(db),
     db,
     migrate,

@@ -20,7 +20,8 @@ import type { RecordVersion } from '../../limiter/record-versions.ts';
 import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { requireState } from '../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from './audited-change.ts';
-import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
+import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
+import { lockedKey, selectKeys } from './key-rows.ts';
 import {
   type SnapshotOptions,
   type SnapshotRow,
@@ -28,6 +29,7 @@ import {
   snapshotOfRow,
   snapshotVersion,
 } from './key-snapshots.ts';
+import { secretColumns } from './postgres-secret-repository.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** Keys in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
@@ -53,8 +55,7 @@ export class PostgresKeyRepository implements KeyRepository {
           updated_at: new Date(key.updatedAtMs),
           enabled: key.enabled,
           expires_at: dateOf(key.expiresAtMs),
-          lookup: key.lookup,
-          sealed_secret: key.sealedSecret,
+          ...secretColumns(key),
           plan_id: key.planId,
           overrides: JSON.stringify(key.overrides),
           external_id: key.externalId,
@@ -63,16 +64,16 @@ export class PostgresKeyRepository implements KeyRepository {
           allowed_ips: key.allowedIps,
           allowed_origins: key.allowedOrigins,
         })
-        .returning(KEY_COLUMNS)
+        .returning(OWN_KEY_COLUMNS)
         .executeTakeFirstOrThrow();
-      const made = keyOfRow(inserted);
+      const made = keyOfRow({ ...inserted, ...NO_ROTATION });
       note({ action: 'key.create', target: keyTarget(made), changes: changedFields(null, auditedKey(made)) });
     });
   }
 
   async list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]> {
     const { planId, tags = [], externalId } = filter;
-    let page = this.#db.selectFrom('consumer_keys').select(KEY_COLUMNS).orderBy('id', 'desc').limit(limit);
+    let page = selectKeys(this.#db).orderBy('id', 'desc').limit(limit);
     if (beforeId !== undefined) page = page.where('id', '<', beforeId);
     if (planId === null) page = page.where('plan_id', 'is', null);
     else if (planId !== undefined) page = page.where('plan_id', '=', planId);
@@ -102,12 +103,22 @@ export class PostgresKeyRepository implements KeyRepository {
 
   async findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]> {
     if (lookups.length === 0) return [];
-    const rows = await selectSnapshots(this.#db, this.#defaultPlanId)
-      .select('consumer_keys.lookup')
+    const snapshots = selectSnapshots(this.#db, this.#defaultPlanId);
+    const rows = await snapshots
+      .select(['consumer_keys.lookup as found_lookup', 'consumer_keys.secret_version as found_version'])
       .where('consumer_keys.lookup', 'in', lookups)
+      .unionAll(
+        snapshots
+          .select((select) => [
+            select.ref('previous_secrets.lookup').$notNull().as('found_lookup'),
+            select.ref('previous_secrets.version').$notNull().as('found_version'),
+          ])
+          .where('previous_secrets.lookup', 'in', lookups),
+      )
       .execute();
     return rows.map((row) => ({
-      lookup: Buffer.from(row.lookup),
+      lookup: Buffer.from(row.found_lookup),
+      secretVersion: row.found_version,
       snapshot: snapshotOrError(row, this.#snapshots),
     }));
   }
@@ -235,17 +246,6 @@ async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<boolean
     .forShare()
     .executeTakeFirst();
   return plan !== undefined;
-}
-
-/** Until the transaction ends, nobody else changes or deletes it. */
-async function lockedKey(trx: RecordsDatabase, keyId: string): Promise<ConsumerKey | undefined> {
-  const row = await trx
-    .selectFrom('consumer_keys')
-    .select(KEY_COLUMNS)
-    .where('id', '=', keyId)
-    .forUpdate()
-    .executeTakeFirst();
-  return row && keyOfRow(row);
 }
 
 function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {

@@ -1,8 +1,13 @@
 import type { Kysely } from 'kysely';
 import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
-import type { ConsumerKeysTable } from './consumer-keys-table.ts';
+import type { ConsumerKeysTable, PreviousSecretsTable } from './consumer-keys-table.ts';
 import type { PlansTable } from './plans-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage-history-tables.ts';
+
+/** The table `secret_imports`. */
+interface SecretImportsTable {
+  readonly version: number;
+}
 
 /** The tables of the record store; `sql/` makes them. */
 export interface RecordsTables {
@@ -10,6 +15,8 @@ export interface RecordsTables {
   readonly consumer_keys: ConsumerKeysTable;
   readonly audit_log: AuditLogTable;
   readonly audit_log_ends: AuditLogEndsTable;
+  readonly previous_secrets: PreviousSecretsTable;
+  readonly secret_imports: SecretImportsTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;
   readonly usage_customer_days: UsageDaysTable;

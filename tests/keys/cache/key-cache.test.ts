@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../../src/errors.ts';
-import { KeyCache, type KeyCacheOptions, type KeyEntry } from '../../../src/keys/cache/key-cache.ts';
+import { KeyCache, type KeyCacheOptions } from '../../../src/keys/cache/key-cache.ts';
+import type { KeyEntry } from '../../../src/keys/cache/key-entry.ts';
 import type { KeySnapshot } from '../../../src/keys/consumer-key.ts';
 import { createSecret } from '../../../src/keys/secret-format.ts';
 import { SecretVault } from '../../../src/keys/secret-vault.ts';
@@ -14,6 +15,7 @@ const vault = new SecretVault([Buffer.alloc(32, 1), Buffer.alloc(32, 2)], system
 class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
   readonly snapshots = new Map<string, KeySnapshot>();
   readonly secrets = new Map<string, string>();
+  readonly versions = new Map<string, number>();
   readonly reads: { respond(): void; reject(error: Error): void; readonly lookups: number }[] = [];
   readonly repository = {
     findSnapshotsByLookup: (lookups: readonly Buffer[]) =>
@@ -21,7 +23,9 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
         () =>
           lookups.flatMap((lookup) => {
             const snapshot = this.snapshots.get(this.secrets.get(lookup.toString('hex')) ?? '');
-            return snapshot === undefined ? [] : [{ lookup, snapshot }];
+            return snapshot === undefined
+              ? []
+              : [{ lookup, snapshot, secretVersion: this.versionOf(lookup) }];
           }),
         lookups.length,
       ),
@@ -36,6 +40,21 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
     return secret;
   }
 
+  /** Gives a key another secret, of the version 2, and keeps the one that it has until an instant. */
+  rotate(keyId: string, previousUntilMs: number): string {
+    const before = this.snapshots.get(keyId);
+    if (before === undefined) throw new Error('no such key');
+    const secret = this.add(keyId);
+    this.versions.set(vault.lookups(secret)[1]?.toString('hex') ?? '', 2);
+    const previousSecret = { version: before.secretVersion, validUntilMs: previousUntilMs };
+    this.snapshots.set(keyId, { ...before, version: '2.1', secretVersion: 2, previousSecret });
+    return secret;
+  }
+
+  versionOf(lookup: Buffer): number {
+    return this.versions.get(lookup.toString('hex')) ?? 0;
+  }
+
   change(keyId: string, version: string): void {
     this.snapshots.set(keyId, {
       keyId,
@@ -44,6 +63,8 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
       expiresAtMs: null,
       plan: null,
       restrictions: null,
+      secretVersion: 0,
+      previousSecret: null,
     });
   }
 
@@ -214,7 +235,7 @@ describe('the key cache', () => {
     expect(entry.snapshot.version).toBe('1.1');
   });
 
-  it('forgets a key that a reload does not find, and queries no more for its secret', async () => {
+  it("forgets a key that a reload does not find, but not that its secret may be another key's", async () => {
     const keys = cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
@@ -224,8 +245,53 @@ describe('the key cache', () => {
     expect(await reloading).toEqual({ error: null, entry: undefined });
     expect(keys.find(secret)).toBeUndefined();
     expect(keys.size).toBe(0);
-    expect(await load(keys, secret)).toMatchObject({ error: null, entry: undefined });
-    expect(store.reads).toHaveLength(0);
+    store.secrets.set(vault.lookups(secret)[0]?.toString('hex') ?? '', 'key_b');
+    store.change('key_b', '1.1');
+    expect((await loaded(keys, secret)).snapshot.keyId).toBe('key_b');
+  });
+
+  it('has an entry for each of the two secrets of a key that is rotated', async () => {
+    const keys = cacheOf();
+    const previous = store.add('key_a');
+    const before = await loaded(keys, previous);
+    const present = store.rotate('key_a', 5000);
+    const [reloading, loading] = [reload(keys, before), load(keys, present)];
+    await until(() => store.reads.length === 2);
+    await store.respond();
+    await store.respond();
+    expect((await reloading).entry).toMatchObject({ secretVersion: 0, previousUntilMs: 5000 });
+    expect((await loading).entry).toMatchObject({ secretVersion: 2, previousUntilMs: null });
+    expect([previous, present].map((secret) => keys.find(secret)?.previousUntilMs)).toEqual([5000, null]);
+    keys.drop('key_a');
+    expect([previous, present].map((secret) => keys.find(secret))).toEqual([undefined, undefined]);
+    expect(keys.size).toBe(0);
+  });
+
+  it('gives no entry to a secret that the key has no more, although it was read before', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    store.rotate('key_a', 5000);
+    const rotated = store.snapshots.get('key_a');
+    if (rotated !== undefined) store.snapshots.set('key_a', { ...rotated, previousSecret: null });
+    const reloading = reload(keys, entry);
+    await store.respond();
+    expect(await reloading).toEqual({ error: null, entry: undefined });
+    expect(keys.find(secret)).toBeUndefined();
+  });
+
+  it('forgets the key that had a secret before another one', async () => {
+    const keys = cacheOf();
+    const secret = store.add('key_a');
+    const entry = await loaded(keys, secret);
+    const [lookup = ''] = store.secrets.keys();
+    store.secrets.set(lookup, 'key_b');
+    store.change('key_b', '1.1');
+    const loading = load(keys, secret);
+    await store.respond();
+    expect((await loading).entry?.snapshot.keyId).toBe('key_b');
+    keys.drop(entry.snapshot.keyId);
+    expect(keys.find(secret)?.snapshot.keyId).toBe('key_b');
   });
 
   it('forgets a dropped key, and takes it back from a reload that was under way', async () => {

@@ -24,10 +24,7 @@ describe('checks of cached keys', () => {
     versions = new RecordingVersions();
     revalidator = new KeyRevalidator({
       cache: {
-        takeActive: () =>
-          active.map((copy) => ({
-            snapshot: { ...copy, enabled: true, expiresAtMs: null, plan: null, restrictions: null },
-          })),
+        takeActive: () => active.map((snapshot) => ({ snapshot })),
       },
       repository: {
         findOutdated: (copies) => {

@@ -50,6 +50,8 @@ export class TestGateway {
   readonly otherSecret = createSecret('tg', systemRandom);
   /** What was recorded for the keys' statistics, in order. */
   readonly recorded: CompletedRequest[] = [];
+  /** Ids of keys whose previous secret was used. */
+  readonly previousUses: string[] = [];
   /** What was observed of all requests, in order. */
   readonly observed: ExchangeSummary[] = [];
   /** Heads that were rejected before anything looked at them. */
@@ -91,7 +93,9 @@ export class TestGateway {
           read(() =>
             lookups.flatMap((lookup) => {
               const snapshot = this.snapshots.get(lookup.toString());
-              return snapshot === undefined ? [] : [{ lookup, snapshot }];
+              return snapshot === undefined
+                ? []
+                : [{ lookup, snapshot, secretVersion: snapshot.secretVersion }];
             }),
           ),
         findSnapshotById: (keyId) =>
@@ -119,6 +123,7 @@ export class TestGateway {
       limiter: new InProcessRateLimiter(table, systemClock),
       costSettler: this.costSettler,
       usage: { record: (request) => this.recorded.push(request) },
+      previousSecretUses: { note: (keyId) => this.previousUses.push(keyId) },
       clock: systemClock,
       requestIds,
       customerIdHeader: 'x-customer-id',
@@ -245,5 +250,7 @@ function snapshot(keyId: string): KeySnapshot {
     expiresAtMs: null,
     plan: plan(1_000_000),
     restrictions: null,
+    secretVersion: 0,
+    previousSecret: null,
   };
 }

@@ -1,0 +1,113 @@
+import type { ChangeContext } from '../audit/change-context.ts';
+import { KeyNotFound, NoRotation, RotationInProgress } from '../errors.ts';
+import type { RecordVersions } from '../limiter/record-versions.ts';
+import type { Random } from '../platform/random.ts';
+import type { ConsumerKey, KeyRotation } from './consumer-key.ts';
+import { isKeyId } from './key-id.ts';
+import type { UpdatedKey } from './key-repository.ts';
+import { createSecret } from './secret-format.ts';
+import type { KeptSecret, SecretRepository } from './secret-repository.ts';
+import type { SecretSealer } from './stored-secret.ts';
+
+/** What the rotation of keys works with. */
+export interface KeyRotationsOptions {
+  readonly secrets: SecretRepository;
+  readonly versions: RecordVersions;
+  readonly sealer: SecretSealer;
+  readonly random: Random;
+  /** As in `KeyServiceOptions`. */
+  readonly keyPrefix: string;
+}
+
+/** How a key is rotated. */
+export interface RotationRequest {
+  /** For how long the secret before stays valid beside the new one. 0 = it is rejected at once. */
+  readonly graceSeconds: number;
+  /** The key's new expiry, in milliseconds since 1970; null = none, undefined = as it was. */
+  readonly expiresAtMs?: number | null | undefined;
+}
+
+/** A key after its rotation. */
+export interface RotatedKey {
+  readonly key: ConsumerKey;
+  /** The new one. */
+  readonly secret: string;
+  /** Milliseconds since 1970, a whole second. */
+  readonly previousValidUntilMs: number;
+}
+
+const SECOND_MS = 1000;
+
+/**
+ * Gives keys new secrets. A key keeps its id, its history and its counters, and has two secrets at most. A change holds on every replica
+ * with the next request once its promise is resolved; when it rejects with `StoreUnavailable` it may or may not have been made.
+ */
+export class KeyRotations {
+  readonly #options: KeyRotationsOptions;
+
+  constructor(options: KeyRotationsOptions) {
+    this.#options = options;
+  }
+
+  /** Throws `KeyNotFound`, or `RotationInProgress` while the key has two secrets. */
+  async rotate(
+    keyId: string,
+    { graceSeconds, expiresAtMs }: RotationRequest,
+    change: ChangeContext,
+  ): Promise<RotatedKey> {
+    const { secrets, sealer, random, keyPrefix } = this.#options;
+    if (await this.#isRotating(keyId, change)) throw new RotationInProgress();
+    const secret = createSecret(keyPrefix, random);
+    const stored = sealer.seal(keyId, secret, 'generated');
+    const previousValidUntilMs = wholeSecond(change.atMs + graceSeconds * SECOND_MS, graceSeconds);
+    const key = await this.#change(keyId, () =>
+      secrets.rotate(keyId, { secret: stored, previousValidUntilMs, expiresAtMs }, change),
+    );
+    return { key, secret, previousValidUntilMs };
+  }
+
+  /** Leaves the key one of its two secrets; the other one is rejected from now on. Throws `KeyNotFound` or `NoRotation`. */
+  async end(keyId: string, keep: KeptSecret, change: ChangeContext): Promise<ConsumerKey> {
+    const { secrets } = this.#options;
+    if (!(await this.#isRotating(keyId, change))) throw new NoRotation();
+    return this.#change(keyId, () => secrets.endRotation(keyId, keep, change));
+  }
+
+  /** Looked at before anything is marked as being changed, because each mark costs the key's requests a read until it lapses. */
+  async #isRotating(keyId: string, { atMs }: ChangeContext): Promise<boolean> {
+    const { secrets } = this.#options;
+    // What has another form is no key, and may hold what a database rejects.
+    const rotation = isKeyId(keyId) ? await secrets.findRotation(keyId) : 'key_not_found';
+    if (rotation === 'key_not_found') throw new KeyNotFound();
+    return rotation !== null && !isOver(rotation, atMs);
+  }
+
+  async #change(
+    keyId: string,
+    write: () => Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'no_rotation'>,
+  ): Promise<ConsumerKey> {
+    const { versions } = this.#options;
+    await versions.markStale([keyId]);
+    const updated = await write();
+    if (updated === 'key_not_found') throw new KeyNotFound();
+    if (updated === 'rotation_in_progress') throw new RotationInProgress();
+    if (updated === 'no_rotation') throw new NoRotation();
+    await versions.publishVersion([{ keyId, version: updated.version }]);
+    return updated.key;
+  }
+}
+
+/** The key without a rotation whose previous secret is not valid any more: that one is over. */
+export function rotationAt(key: ConsumerKey, nowMs: number): ConsumerKey {
+  return key.rotation !== null && isOver(key.rotation, nowMs) ? { ...key, rotation: null } : key;
+}
+
+function isOver({ previousValidUntilMs }: KeyRotation, nowMs: number): boolean {
+  return previousValidUntilMs <= nowMs;
+}
+
+/** Responses show whole seconds: a secret is valid until the instant that they show, and not rejected before. Without grace it is over at once. */
+function wholeSecond(ms: number, graceSeconds: number): number {
+  const round = graceSeconds === 0 ? Math.floor : Math.ceil;
+  return round(ms / SECOND_MS) * SECOND_MS;
+}

@@ -1,0 +1,98 @@
+import type { BodySchema } from '../../http/body-schema.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import type { KeptSecret } from '../../keys/secret-repository.ts';
+import { endpoint, Reply } from '../endpoint.ts';
+import { INSTANT, objectOf, TEXT } from '../response-schemas.ts';
+import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
+
+const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
+
+interface RotateKeyBody {
+  readonly graceSeconds: number;
+  readonly expiresAt?: string | null;
+}
+const ROTATE_KEY_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['graceSeconds'],
+  properties: {
+    graceSeconds: {
+      description: `must be an integer from 0 to ${MAX_GRACE_SECONDS}: for how long the previous secret stays valid`,
+      type: 'integer',
+      minimum: 0,
+      maximum: MAX_GRACE_SECONDS,
+    },
+    expiresAt: KEY_FIELDS.expiresAt,
+  },
+};
+
+/** Gives a key a new secret, beside which the one before stays valid for a time. */
+export const rotateConsumerKey = endpoint<RotateKeyBody>({
+  method: 'post',
+  path: '/consumer-api-key/{consumerApiKeyId}/rotate',
+  operationId: 'rotateConsumerKey',
+  summary: 'Give a consumer API key a new secret; the previous one stays valid for a time',
+  scope: 'keys:write',
+  body: ROTATE_KEY_BODY,
+  status: 200,
+  tagged: true,
+  conditional: true,
+  response: objectOf({
+    consumerApiKeyId: TEXT,
+    secret: { ...TEXT, description: 'The new one.' },
+    previousValidUntil: INSTANT,
+    message: TEXT,
+  }),
+  errors: ['key_not_found', 'rotation_in_progress'],
+  async handle({ id, body, change }, { rotations, clock, log }) {
+    const { graceSeconds } = body;
+    const expiresAtMs = readExpiry(body.expiresAt, clock);
+    const { key, secret, previousValidUntilMs } = await rotations.rotate(
+      id,
+      { graceSeconds, expiresAtMs },
+      change,
+    );
+    log.info({ event: 'key_rotated', keyId: key.id, graceSeconds }, 'a consumer key got a new secret');
+    return Reply.tagged(key, {
+      consumerApiKeyId: key.id,
+      secret,
+      previousValidUntil: isoSeconds(previousValidUntilMs),
+      message:
+        graceSeconds === 0
+          ? 'The consumer API key has a new secret. The previous one is rejected from now on.'
+          : 'The consumer API key has a new secret. The previous one is valid until previousValidUntil.',
+    });
+  },
+});
+
+const END_ROTATION_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['keep'],
+  properties: {
+    keep: { description: 'must be "new" or "previous"', type: 'string', enum: ['new', 'previous'] },
+  },
+};
+
+/** Ends a rotation before its time: the secret that is not kept is rejected from now on. */
+export const endConsumerKeyRotation = endpoint<{ readonly keep: KeptSecret }>({
+  method: 'post',
+  path: '/consumer-api-key/{consumerApiKeyId}/end-rotation',
+  operationId: 'endConsumerKeyRotation',
+  summary: 'Leave a consumer API key one of its two secrets',
+  scope: 'keys:write',
+  body: END_ROTATION_BODY,
+  status: 200,
+  tagged: true,
+  conditional: true,
+  response: KEY_ITEM,
+  errors: ['key_not_found', 'no_rotation'],
+  async handle({ id, body: { keep }, change }, { rotations, log }) {
+    const key = await rotations.end(id, keep, change);
+    log.info(
+      { event: 'key_rotation_ended', keyId: key.id, keep },
+      'the rotation of a consumer key was ended',
+    );
+    return Reply.tagged(key, presentKeyItem(key));
+  },
+});

@@ -1,0 +1,204 @@
+import { type Selectable, sql, type Updateable } from 'kysely';
+import { type AuditAction, changedFields } from '../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../audit/change-context.ts';
+import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
+import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
+import type { UpdatedKey } from '../../keys/key-repository.ts';
+import type {
+  KeptSecret,
+  PreviousSecretUse,
+  SecretReplacement,
+  SecretRepository,
+} from '../../keys/secret-repository.ts';
+import type { StoredSecret } from '../../keys/stored-secret.ts';
+import { requireState } from '../../platform/precondition.ts';
+import { auditedChange, type NoteAction } from './audited-change.ts';
+import {
+  type ConsumerKeysTable,
+  KEY_COLUMNS,
+  keyOfRow,
+  type PreviousSecretsTable,
+  ROTATION_COLUMNS,
+  rotationOf,
+} from './consumer-keys-table.ts';
+import { lockedKey } from './key-rows.ts';
+import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
+import type { RecordsDatabase } from './records-database.ts';
+
+/**
+ * The secrets of keys, in Postgres: the present ones in the rows of the keys, those before them in rows of their own. Whatever changes
+ * a key's secrets locks the key's row first.
+ */
+export class PostgresSecretRepository implements SecretRepository {
+  readonly #db: RecordsDatabase;
+  readonly #defaultPlanId: string | null;
+
+  constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
+    this.#db = db;
+    this.#defaultPlanId = defaultPlanId;
+  }
+
+  async findRotation(keyId: string): Promise<KeyRotation | null | 'key_not_found'> {
+    const row = await this.#db
+      .selectFrom('consumer_keys')
+      .leftJoin('previous_secrets', 'previous_secrets.key_id', 'consumer_keys.id')
+      .select(ROTATION_COLUMNS)
+      .where('consumer_keys.id', '=', keyId)
+      .executeTakeFirst();
+    return row === undefined ? 'key_not_found' : rotationOf(row);
+  }
+
+  rotate(
+    keyId: string,
+    { secret, previousValidUntilMs, expiresAtMs }: SecretReplacement,
+    change: ChangeContext,
+  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress'> {
+    const { atMs } = change;
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const before = await lockedKey(trx, keyId);
+      if (before === undefined) return 'key_not_found';
+      requireState(change.expects, before);
+      if ((await validPreviousSecret(trx, keyId, atMs)) !== undefined) return 'rotation_in_progress';
+      // What is there may be a secret that has ceased to be valid.
+      await trx.deleteFrom('previous_secrets').where('key_id', '=', keyId).execute();
+      if (previousValidUntilMs > atMs)
+        await keepSecret(trx, keyId, { atMs, validUntilMs: previousValidUntilMs });
+      const columns = {
+        ...secretColumns(secret),
+        secret_version: before.version + 1,
+        ...(expiresAtMs !== undefined && { expires_at: expiresAtMs === null ? null : new Date(expiresAtMs) }),
+      };
+      return this.#write(trx, { before, columns, action: 'key.rotate', atMs, note });
+    });
+  }
+
+  endRotation(
+    keyId: string,
+    keep: KeptSecret,
+    change: ChangeContext,
+  ): Promise<UpdatedKey | 'key_not_found' | 'no_rotation'> {
+    const { atMs } = change;
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const before = await lockedKey(trx, keyId);
+      if (before === undefined) return 'key_not_found';
+      requireState(change.expects, before);
+      const previous = await validPreviousSecret(trx, keyId, atMs);
+      if (previous === undefined) return 'no_rotation';
+      await trx.deleteFrom('previous_secrets').where('key_id', '=', keyId).execute();
+      const columns = keep === 'new' ? {} : columnsOfPrevious(previous);
+      return this.#write(trx, { before, columns, action: 'key.end-rotation', atMs, note });
+    });
+  }
+
+  async noteUses(uses: readonly PreviousSecretUse[]): Promise<void> {
+    const keyIds = uses.map(({ keyId }) => keyId);
+    const versions = uses.map(({ secretVersion }) => secretVersion);
+    const instants = uses.map(({ atMs }) => new Date(atMs));
+    await sql`
+      update previous_secrets set last_used_at = greatest(last_used_at, used.at)
+      from unnest(${keyIds}::text[], ${versions}::bigint[], ${instants}::timestamptz[]) as used (key_id, version, at)
+      where previous_secrets.key_id = used.key_id and previous_secrets.version = used.version`.execute(
+      this.#db,
+    );
+  }
+
+  async #write(trx: RecordsDatabase, { before, columns, action, atMs, note }: KeyWrite): Promise<UpdatedKey> {
+    await trx
+      .updateTable('consumer_keys')
+      .set((set) => ({ ...columns, updated_at: new Date(atMs), version: set('version', '+', 1) }))
+      .where('id', '=', before.id)
+      .execute();
+    const row = await selectSnapshots(trx, this.#defaultPlanId)
+      .select(KEY_COLUMNS)
+      .where('consumer_keys.id', '=', before.id)
+      .executeTakeFirstOrThrow();
+    const key = keyOfRow(row);
+    note({ action, target: keyTarget(key), changes: changedFields(auditedKey(before), auditedKey(key)) });
+    return { key, version: snapshotVersion(row.version, row.applied_version) };
+  }
+}
+
+/** A change of a key's secrets within a transaction. */
+interface KeyWrite {
+  readonly before: ConsumerKey;
+  readonly columns: Updateable<ConsumerKeysTable>;
+  readonly action: AuditAction;
+  readonly atMs: number;
+  readonly note: NoteAction;
+}
+
+/** The columns of `consumer_keys` that hold a secret, without its version. */
+export function secretColumns(secret: StoredSecret) {
+  return {
+    secret_origin: secret.secretOrigin,
+    secret_hint: secret.secretHint,
+    lookup: secret.lookup,
+    digest_lookup: secret.digestLookup,
+    sealed_secret: secret.sealedSecret,
+    sealed_digest: secret.sealedDigest,
+  };
+}
+
+/** Makes the key's present secret its previous one. */
+async function keepSecret(
+  trx: RecordsDatabase,
+  keyId: string,
+  { atMs, validUntilMs }: { readonly atMs: number; readonly validUntilMs: number },
+): Promise<void> {
+  await trx
+    .insertInto('previous_secrets')
+    .columns([...PREVIOUS_COLUMNS, 'key_id', 'rotated_at', 'valid_until'])
+    .expression((select) =>
+      select
+        .selectFrom('consumer_keys')
+        .select((key) => [
+          ...PRESENT_COLUMNS,
+          'id',
+          key.cast<Date>(key.val(new Date(atMs)), 'timestamptz').as('rotated_at'),
+          key.cast<Date>(key.val(new Date(validUntilMs)), 'timestamptz').as('valid_until'),
+        ])
+        .where('id', '=', keyId),
+    )
+    .execute();
+}
+
+/** The columns of a secret in `previous_secrets`, and those of `consumer_keys` in the same order. */
+const PREVIOUS_COLUMNS = [
+  'version',
+  'origin',
+  'hint',
+  'lookup',
+  'digest_lookup',
+  'sealed_secret',
+  'sealed_digest',
+] as const;
+const PRESENT_COLUMNS = [
+  'secret_version',
+  'secret_origin',
+  'secret_hint',
+  'lookup',
+  'digest_lookup',
+  'sealed_secret',
+  'sealed_digest',
+] as const;
+
+function validPreviousSecret(trx: RecordsDatabase, keyId: string, atMs: number) {
+  return trx
+    .selectFrom('previous_secrets')
+    .selectAll()
+    .where('key_id', '=', keyId)
+    .where('valid_until', '>', new Date(atMs))
+    .executeTakeFirst();
+}
+
+function columnsOfPrevious(previous: Selectable<PreviousSecretsTable>) {
+  return {
+    secret_version: previous.version,
+    secret_origin: previous.origin,
+    secret_hint: previous.hint,
+    lookup: previous.lookup,
+    digest_lookup: previous.digest_lookup,
+    sealed_secret: previous.sealed_secret,
+    sealed_digest: previous.sealed_digest,
+  };
+}
