@@ -15,6 +15,10 @@ export interface BenchCase {
   readonly closePercent: number;
   /** Every request is over its key's limit. */
   readonly isLimited: boolean;
+  /** Keep-alive connections, each with one request after the other; 64 unless told. */
+  readonly connections?: number;
+  /** Requests a second, whatever the responses do, instead of as many as come through. */
+  readonly ratePerSecond?: number;
 }
 
 const ALLOWED = {
@@ -40,6 +44,11 @@ export const CASES: readonly BenchCase[] = [
   { ...ALLOWED, id: 'post-length', title: 'POST of 10 kB, Content-Length', method: 'POST', body: 'length' },
   { ...ALLOWED, id: 'large-responses', title: 'responses of 64 kB', path: '/large/items' },
   { ...ALLOWED, id: 'closing', title: '2 % of requests with Connection: close', closePercent: 2 },
+  { ...ALLOWED, id: 'one-connection', title: '1 connection', connections: 1 },
+  { ...ALLOWED, id: 'four-connections', title: '4 connections', connections: 4 },
+  { ...ALLOWED, id: 'sixteen-connections', title: '16 connections', connections: 16 },
+  { ...ALLOWED, id: 'rate-200', title: '200 requests a second', ratePerSecond: 200 },
+  { ...ALLOWED, id: 'rate-1000', title: '1000 requests a second', ratePerSecond: 1000 },
   // The last, because the Express build loses backend connections to clients that leave in mid-body, until it responds with no more.
   { ...ALLOWED, id: 'post-chunked', title: 'POST of 10 kB, chunked', method: 'POST', body: 'chunked' },
 ];

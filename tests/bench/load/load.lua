@@ -64,7 +64,7 @@ end
 function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
-    'BENCH {"requests":%d,"durationUs":%d,"limited":%d,"broken":%d,"p50Us":%d,"p99Us":%d}\n',
+    'BENCH {"requests":%d,"durationUs":%d,"limited":%d,"broken":%d,"p50Us":%d,"p99Us":%d,"p999Us":%d}\n',
     summary.requests, summary.duration, errors.status, errors.connect + errors.read + errors.write + errors.timeout,
-    latency:percentile(50), latency:percentile(99)))
+    latency:percentile(50), latency:percentile(99), latency:percentile(99.9)))
 end

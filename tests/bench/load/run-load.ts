@@ -5,6 +5,7 @@ import { join, resolve } from 'node:path';
 import type { BenchCase } from '../cases.ts';
 import { keysFile } from '../setup/candidate.ts';
 import type { World } from '../setup/world.ts';
+import { runFixedRate } from './fixed-rate.ts';
 
 const SCRIPT = resolve(import.meta.dirname, 'load.lua');
 
@@ -18,13 +19,13 @@ export interface Load {
   readonly benchCase: BenchCase;
   readonly port: number;
   readonly seconds: number;
-  /** `CONNECTIONS` unless told. */
+  /** Those of the case unless told. */
   readonly connections?: number;
   /** Mean of the random pause before each request of a connection; none unless told. Milliseconds. */
   readonly pauseMs?: number;
 }
 
-/** What wrk saw of a load. */
+/** What the clients saw of a load. */
 export interface LoadResult {
   readonly requests: number;
   readonly durationUs: number;
@@ -34,11 +35,13 @@ export interface LoadResult {
   readonly broken: number;
   readonly p50Us: number;
   readonly p99Us: number;
+  readonly p999Us: number;
 }
 
 /** Runs a load to its end. Requests in flight at the end are answered, but not in the result. */
 export async function runLoad(world: World, load: Load): Promise<LoadResult> {
-  const { benchCase, connections = CONNECTIONS, pauseMs = 0 } = load;
+  const { benchCase, connections = benchCase.connections ?? CONNECTIONS, pauseMs = 0 } = load;
+  if (benchCase.ratePerSecond !== undefined) return atFixedRate(world, load, benchCase.ratePerSecond);
   const file = join(world.directory, `keys-${benchCase.keys}`);
   await writeFile(file, keysFile(world.keys[benchCase.keys]));
   const child = spawn(
@@ -61,4 +64,17 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
   const line = /^BENCH (.*)$/m.exec(output)?.[1];
   if (line === undefined) throw new Error(`wrk wrote no result:\n${output}`);
   return JSON.parse(line) as LoadResult;
+}
+
+async function atFixedRate(
+  world: World,
+  { benchCase, port, seconds }: Load,
+  ratePerSecond: number,
+): Promise<LoadResult> {
+  const { keys, path } = benchCase;
+  const { latenciesMs, ...counts } = await runFixedRate({
+    ...{ port, keys: world.keys[keys], path, ratePerSecond, seconds },
+  });
+  const atUs = (share: number) => 1000 * (latenciesMs[Math.ceil(share * latenciesMs.length) - 1] ?? 0);
+  return { ...counts, p50Us: atUs(0.5), p99Us: atUs(0.99), p999Us: atUs(0.999) };
 }

@@ -24,6 +24,10 @@ export interface Round {
   /** Connections that the backend accepted, per 10 000 requests. */
   readonly backendConnections: number;
   readonly residentBytes: number;
+  /** From request to response as the clients saw it. Milliseconds. */
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly p999Ms: number;
   /** Why the round does not count; undefined = it does. */
   readonly fault?: string;
 }
@@ -68,6 +72,9 @@ export async function runRound(
     redisCommands: (after.redisCommands - before.redisCommands) / requests,
     backendConnections: ((after.backendConnections - before.backendConnections) / requests) * 10_000,
     residentBytes: after.residentBytes,
+    p50Ms: result.p50Us / 1000,
+    p99Ms: result.p99Us / 1000,
+    p999Ms: result.p999Us / 1000,
     ...(fault !== undefined && { fault }),
   };
 }

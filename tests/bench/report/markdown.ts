@@ -14,11 +14,12 @@ export function markdownOf(result: BenchResult): string {
 function heading({ measuredAt, machine, options, tookSeconds }: BenchResult): string {
   const { cpu, cores, memoryGb, kernel, node, nginx, loadAverage } = machine;
   return `Measured ${measuredAt.slice(0, 16).replace('T', ' ')} UTC in ${Math.round(tookSeconds / 60)} min on ${cores} cores of ${cpu}, ${memoryGb} GB, Linux ${kernel}, Node ${node}, nginx ${nginx}; load average ${loadAverage.toFixed(1)}.
-One core for the gateway, the rest for wrk with ${CONNECTIONS} keep-alive connections, the backend and the stores. ${options.rounds} rounds of ${options.seconds} s for each case, twice as many for the first.`;
+One core for the gateway, the rest for the load, the backend and the stores: wrk with ${CONNECTIONS} keep-alive connections where a case does not say otherwise. ${options.rounds} rounds of ${options.seconds} s for each case, twice as many for the first.`;
 }
 
 const HEADS = ['case', 'gateway', 'CPU µs', '× nginx', '× Express', 'req/s', 'syscalls', '10³ instr.'].concat(
-  ['Redis calls', 'Redis commands', 'Redis CPU µs', 'backend conn. per 10⁴', 'RSS MB', 'void'],
+  ['Redis calls', 'Redis commands', 'Redis CPU µs', 'backend conn. per 10⁴', 'RSS MB'],
+  ['p50 ms', 'p99 ms', 'p99.9 ms', 'void'],
 );
 
 function caseTable({ cases }: BenchResult): string {
@@ -54,6 +55,9 @@ function caseRow(result: CaseResult, name: CandidateName, isFirst: boolean): rea
     decimal(number('redisCpuUs')),
     decimal(number('backendConnections')),
     decimal(number('residentBytes') / 2 ** 20, 0),
+    decimal(number('p50Ms'), 2),
+    decimal(number('p99Ms'), 2),
+    decimal(number('p999Ms'), 2),
     String(faults.length),
   ];
 }
