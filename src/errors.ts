@@ -23,14 +23,15 @@ export const ERROR_CODES = [
   'key_not_found',
   'plan_not_found',
   'limit_not_found',
+  'admin_token_not_found',
   'not_found',
   'method_not_allowed',
   'request_timeout',
   'plan_exists',
   'plan_in_use',
   'plan_is_default',
-  'version_mismatch',
   'rotation_in_progress',
+  'version_mismatch',
   'no_rotation',
   'body_too_large',
   'target_too_long',
@@ -154,6 +155,13 @@ export class PlanNotFound extends TollgateError {
   }
 }
 
+/** An id that names no admin token. */
+export class AdminTokenNotFound extends TollgateError {
+  constructor() {
+    super('admin_token_not_found', 'There is no admin token with this id.');
+  }
+}
+
 /** A limit that the plan of a key does not have. */
 export class LimitNotFound extends TollgateError {
   constructor() {
@@ -187,6 +195,7 @@ export class PlanIsDefault extends TollgateError {
   constructor() {
     super(
       'plan_is_default',
+      'rotation_in_progress',
       'The default rate limit plan can not be deleted: it applies to keys without a plan of their own. Change it with PATCH instead.',
     );
   }

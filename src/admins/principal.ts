@@ -9,6 +9,10 @@ export interface Principal {
   readonly scopes: ReadonlySet<Scope>;
   /** For the principal, only the keys with all of these tags exist; empty: all keys do. */
   readonly onlyTags: readonly string[];
+  /** Where their requests may come from; null = from anywhere. */
+  readonly allowedIps: readonly string[] | null;
+  /** Milliseconds since 1970; null = never. */
+  readonly expiresAtMs: number | null;
 }
 
 /** Whoever has a root token. */
@@ -18,6 +22,8 @@ export const ROOT: Principal = {
   name: 'root',
   scopes: new Set(SCOPES),
   onlyTags: [],
+  allowedIps: null,
+  expiresAtMs: null,
 };
 
 /** What an endpoint needs: a scope, all of several, or null: any valid credential is enough. */

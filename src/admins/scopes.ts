@@ -14,3 +14,23 @@ export const SCOPES = [
 ] as const;
 
 export type Scope = (typeof SCOPES)[number];
+
+/** Names for scopes that are often granted together. */
+export const PRESETS = {
+  'read-only': ['keys:read', 'plans:read', 'usage:read', 'audit:read'],
+  support: ['keys:read', 'plans:read', 'usage:read', 'audit:read', 'limits:write'],
+  provisioning: ['keys:read', 'keys:write', 'keys:delete', 'plans:read'],
+  ci: ['config:write'],
+} as const satisfies Readonly<Record<string, readonly Scope[]>>;
+
+export type Preset = keyof typeof PRESETS;
+
+/** The scopes that a list of scopes and presets stands for, each once and in the order of `SCOPES`. */
+export function expandScopes(granted: readonly (Scope | Preset)[]): readonly Scope[] {
+  const all = new Set(granted.flatMap((name): readonly Scope[] => (isPreset(name) ? PRESETS[name] : [name])));
+  return SCOPES.filter((scope) => all.has(scope));
+}
+
+function isPreset(name: Scope | Preset): name is Preset {
+  return Object.hasOwn(PRESETS, name);
+}

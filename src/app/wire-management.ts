@@ -1,4 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { AdminTokenService } from '../admins/admin-token-service.ts';
+import { TokenAuthenticator } from '../admins/token-authenticator.ts';
+import type { Settings } from '../config/settings.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { withRequestId } from '../http/with-request-id.ts';
@@ -6,12 +9,14 @@ import { KeyRotations } from '../keys/key-rotation.ts';
 import { KeyService } from '../keys/key-service.ts';
 import type { SecretVault } from '../keys/secret-vault.ts';
 import { SecretSealer } from '../keys/stored-secret.ts';
+import type { GatewayFacts } from '../management/endpoint.ts';
 import { createManagementApp } from '../management/management-app.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PostgresSeriesStore } from '../storage/postgres/postgres-series-store.ts';
 import type { Usage } from '../usage/create-usage.ts';
 import { UsageSeries } from '../usage/series/usage-series.ts';
 import type { ReplicaContext } from './context.ts';
+import { gatewayVersion } from './gateway-metrics.ts';
 import type { RequestObservers } from './request-observers.ts';
 import type { Stores } from './wire-stores.ts';
 
@@ -66,11 +71,31 @@ export function wireManagement(
       retentionDays: settings.usageRetentionDays,
       pending: usage.pending,
     }),
-    rootTokens,
-    failedCredentials,
+    tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
+    audit: records.audit,
+    gateway: { ...gatewayFacts(settings), version: gatewayVersion() },
+    credentials: {
+      rootTokens,
+      adminTokens: new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log }),
+      failedCredentials,
+    },
     trustedProxies: settings.trustedProxies,
     clock,
     log,
   });
   return withRequestId(app, { requestIds, clock, onServed: observers.managed });
+}
+
+function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
+  const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader } = settings;
+  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays } = settings;
+  return {
+    keyPrefix,
+    secretReveal,
+    defaultPlanId,
+    customerIdHeader,
+    usageRetentionDays,
+    usageDailyRetentionDays,
+    auditRetentionDays,
+  };
 }

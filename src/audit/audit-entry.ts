@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { ErrorCode } from '../errors.ts';
 import type { Actor } from './change-context.ts';
 
 /** Everything that the audit log tells apart. */
@@ -11,17 +12,22 @@ export const AUDIT_ACTIONS = [
   'plan.create',
   'plan.update',
   'plan.delete',
+  'token.create',
+  'token.update',
+  'token.delete',
+  'token.rotate',
+  'request.deny',
 ] as const;
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
 /** What an action was about. */
 export interface AuditTarget {
-  readonly type: 'key' | 'plan';
+  readonly type: 'key' | 'plan' | 'token' | 'operation';
   readonly id: string;
   /** As it was after the action; before it where it was deleted. Null: it has none. */
   readonly name: string | null;
-  /** Of a key: who may see only keys with certain tags sees only their entries. Empty for all others. */
+  /** Of a key, or to which a token is limited: who may see only keys with certain tags sees only entries with them. Empty for all others. */
   readonly tags: readonly string[];
 }
 
@@ -33,10 +39,12 @@ export interface AuditedAction {
   readonly action: AuditAction;
   readonly target: AuditTarget;
   readonly changes: FieldChanges;
+  /** Missing: `success`. Else the code of the error with which the action was rejected. */
+  readonly outcome?: ErrorCode;
 }
 
 /** An entry of the audit log. */
-export interface AuditEntry extends AuditedAction {
+export interface AuditEntry extends Omit<AuditedAction, 'outcome'> {
   /** From 1 on, without gaps, in the order of the chain. */
   readonly sequence: number;
   /** Milliseconds since 1970. Replicas have clocks of their own: it may go back a little from entry to entry. */

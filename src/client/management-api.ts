@@ -57,6 +57,40 @@ export interface paths {
         patch: operations["updateConsumerKey"];
         trace?: never;
     };
+    "/consumer-api-key/{consumerApiKeyId}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give a consumer API key a new secret; the previous one stays valid for a time */
+        post: operations["rotateConsumerKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/consumer-api-key/{consumerApiKeyId}/end-rotation": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Leave a consumer API key one of its two secrets */
+        post: operations["endConsumerKeyRotation"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/consumer-api-key/{consumerApiKeyId}/usage": {
         parameters: {
             query?: never;
@@ -205,6 +239,93 @@ export interface paths {
         };
         /** Show the usage of all consumer API keys over time */
         get: operations["showUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/admin-token/create": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Create an admin token */
+        post: operations["createAdminToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/admin-token": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List admin tokens, newest first */
+        get: operations["listAdminTokens"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/admin-token/{adminTokenId}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show an admin token */
+        get: operations["showAdminToken"];
+        put?: never;
+        post?: never;
+        /** Delete an admin token */
+        delete: operations["deleteAdminToken"];
+        options?: never;
+        head?: never;
+        /** Change an admin token: everything but its secret */
+        patch: operations["updateAdminToken"];
+        trace?: never;
+    };
+    "/tollgate/admin-token/{adminTokenId}/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give an admin token another secret */
+        post: operations["rotateAdminToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/whoami": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show whose credential this is, and what it may do */
+        get: operations["whoami"];
         put?: never;
         post?: never;
         delete?: never;
@@ -453,6 +574,20 @@ export interface operations {
                             allowedIps: string[] | null;
                             /** @description Null: the key may be used by any web page. */
                             allowedOrigins: string[] | null;
+                            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+                            rotation: {
+                                /**
+                                 * Format: date-time
+                                 * @example 2026-02-03T04:05:06Z
+                                 */
+                                startedAt: string;
+                                /**
+                                 * Format: date-time
+                                 * @example 2026-02-03T04:05:06Z
+                                 */
+                                previousValidUntil: string;
+                                previousLastUsedAt: string | null;
+                            } | null;
                         }[];
                         /** @description Present only when there are more keys. */
                         nextCursor?: string;
@@ -569,6 +704,20 @@ export interface operations {
                         allowedIps: string[] | null;
                         /** @description Null: the key may be used by any web page. */
                         allowedOrigins: string[] | null;
+                        /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+                        rotation: {
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            startedAt: string;
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            previousValidUntil: string;
+                            previousLastUsedAt: string | null;
+                        } | null;
                         usage: {
                             totalRequests: number;
                             successfulRequests: number;
@@ -862,6 +1011,20 @@ export interface operations {
                         allowedIps: string[] | null;
                         /** @description Null: the key may be used by any web page. */
                         allowedOrigins: string[] | null;
+                        /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+                        rotation: {
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            startedAt: string;
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            previousValidUntil: string;
+                            previousLastUsedAt: string | null;
+                        } | null;
                     };
                 };
             };
@@ -894,6 +1057,329 @@ export interface operations {
             };
             /** @description key_not_found, plan_not_found */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description version_mismatch */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description body_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rotateConsumerKey: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                consumerApiKeyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description must be an integer from 0 to 2592000: for how long the previous secret stays valid */
+                    graceSeconds: number;
+                    /**
+                     * Format: utc-instant
+                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
+                     */
+                    expiresAt?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        consumerApiKeyId: string;
+                        /** @description The new one. */
+                        secret: string;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        previousValidUntil: string;
+                        message: string;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description key_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description rotation_in_progress */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description version_mismatch */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description body_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    endConsumerKeyRotation: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                consumerApiKeyId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * @description must be "new" or "previous"
+                     * @enum {string}
+                     */
+                    keep: "new" | "previous";
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        consumerApiKeyId: string;
+                        name: string;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        lastUpdated: string;
+                        enabled: boolean;
+                        expiresAt: string | null;
+                        /** @description Null: the default plan applies. */
+                        rateLimitId: string | null;
+                        externalId: string | null;
+                        tags: string[];
+                        metadata: Record<string, never> | null;
+                        /** @description Limits of this key that differ from those of its plan, by limitId. */
+                        overrides: {
+                            [key: string]: {
+                                limit: number;
+                                /**
+                                 * Format: date-time
+                                 * @example 2026-02-03T04:05:06Z
+                                 */
+                                until?: string;
+                            };
+                        };
+                        /** @description Null: the key may be used from any address. */
+                        allowedIps: string[] | null;
+                        /** @description Null: the key may be used by any web page. */
+                        allowedOrigins: string[] | null;
+                        /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+                        rotation: {
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            startedAt: string;
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            previousValidUntil: string;
+                            previousLastUsedAt: string | null;
+                        } | null;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description key_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description no_rotation */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -2735,6 +3221,871 @@ export interface operations {
                 };
             };
             /** @description bad_request, invalid_parameter, invalid_cursor, unsupported_grouping, range_too_large */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    createAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: key-name
+                     * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+                     */
+                    name: string;
+                    /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
+                    scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
+                    /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
+                    onlyTags?: string[];
+                    /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+                    allowedIps?: string[] | null;
+                    /**
+                     * Format: utc-instant
+                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a token that never expires
+                     */
+                    expiresAt?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        adminTokenId: string;
+                        name: string;
+                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+                        /** @description Empty: all keys exist for the token. */
+                        onlyTags: string[];
+                        /** @description Null: the token may be used from any address. */
+                        allowedIps: string[] | null;
+                        expiresAt: string | null;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        lastUpdated: string;
+                        /** @description To the minute. */
+                        lastUsedAt: string | null;
+                        /** @example tga_Ab3d…9xYz */
+                        secretHint: string;
+                        /** @description While the secret before this one is valid as well. */
+                        rotation: {
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            previousValidUntil: string;
+                        } | null;
+                    } & {
+                        /**
+                         * @description Shown here and never again.
+                         * @example tga_…
+                         */
+                        secret: string;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description body_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAdminTokens: {
+        parameters: {
+            query?: {
+                /** @description must be an integer from 1 to 1000 */
+                limit?: number;
+                /** @description must be the nextCursor of an earlier response */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        adminTokens: {
+                            adminTokenId: string;
+                            name: string;
+                            scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+                            /** @description Empty: all keys exist for the token. */
+                            onlyTags: string[];
+                            /** @description Null: the token may be used from any address. */
+                            allowedIps: string[] | null;
+                            expiresAt: string | null;
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            createdAt: string;
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            lastUpdated: string;
+                            /** @description To the minute. */
+                            lastUsedAt: string | null;
+                            /** @example tga_Ab3d…9xYz */
+                            secretHint: string;
+                            /** @description While the secret before this one is valid as well. */
+                            rotation: {
+                                /**
+                                 * Format: date-time
+                                 * @example 2026-02-03T04:05:06Z
+                                 */
+                                previousValidUntil: string;
+                            } | null;
+                        }[];
+                        /** @description Present only when there are more tokens. */
+                        nextCursor?: string;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter, invalid_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    showAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adminTokenId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        adminTokenId: string;
+                        name: string;
+                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+                        /** @description Empty: all keys exist for the token. */
+                        onlyTags: string[];
+                        /** @description Null: the token may be used from any address. */
+                        allowedIps: string[] | null;
+                        expiresAt: string | null;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        lastUpdated: string;
+                        /** @description To the minute. */
+                        lastUsedAt: string | null;
+                        /** @example tga_Ab3d…9xYz */
+                        secretHint: string;
+                        /** @description While the secret before this one is valid as well. */
+                        rotation: {
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            previousValidUntil: string;
+                        } | null;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description admin_token_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    deleteAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adminTokenId: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        adminTokenId: string;
+                        message: string;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description admin_token_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description version_mismatch */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    updateAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adminTokenId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /**
+                     * Format: key-name
+                     * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+                     */
+                    name?: string;
+                    /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
+                    scopes?: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
+                    /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
+                    onlyTags?: string[];
+                    /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+                    allowedIps?: string[] | null;
+                    /**
+                     * Format: utc-instant
+                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a token that never expires
+                     */
+                    expiresAt?: string | null;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        adminTokenId: string;
+                        name: string;
+                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+                        /** @description Empty: all keys exist for the token. */
+                        onlyTags: string[];
+                        /** @description Null: the token may be used from any address. */
+                        allowedIps: string[] | null;
+                        expiresAt: string | null;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        createdAt: string;
+                        /**
+                         * Format: date-time
+                         * @example 2026-02-03T04:05:06Z
+                         */
+                        lastUpdated: string;
+                        /** @description To the minute. */
+                        lastUsedAt: string | null;
+                        /** @example tga_Ab3d…9xYz */
+                        secretHint: string;
+                        /** @description While the secret before this one is valid as well. */
+                        rotation: {
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            previousValidUntil: string;
+                        } | null;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description admin_token_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description version_mismatch */
+            412: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description body_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    rotateAdminToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                adminTokenId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description must be an integer from 0 to 2592000: how long the present secret stays valid */
+                    graceSeconds: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        adminTokenId: string;
+                        /**
+                         * @description Shown here and never again.
+                         * @example tga_…
+                         */
+                        secret: string;
+                        /** @description Null: the secret before is rejected from now on. */
+                        previousValidUntil: string | null;
+                        message: string;
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description admin_token_not_found */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description rotation_in_progress */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description body_too_large */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description unsupported_media_type */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    whoami: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        type: "root" | "token";
+                        adminTokenId: string | null;
+                        name: string;
+                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+                        onlyTags: string[];
+                        expiresAt: string | null;
+                        /** @description Of the gateway. */
+                        version: string;
+                        settings: {
+                            keyPrefix: string;
+                            /** @enum {string} */
+                            secretReveal: "always" | "once";
+                            /** @description Null: keys without a plan are unlimited. */
+                            defaultPlanId: string | null;
+                            customerIdHeader: string;
+                            usageRetentionDays: number;
+                            usageDailyRetentionDays: number;
+                            auditRetentionDays: number;
+                        };
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter */
             400: {
                 headers: {
                     [name: string]: unknown;

@@ -99,6 +99,7 @@ export const SETTINGS = {
   usageFlushMs: setting('USAGE_FLUSH_MS', '10000', milliseconds(100, 50_000)),
   usageRetentionDays: setting('USAGE_RETENTION_DAYS', '90', count(1, 3650)),
   usageDailyRetentionDays: setting('USAGE_DAILY_RETENTION_DAYS', '400', count(1, 3650)),
+  auditRetentionDays: setting('AUDIT_RETENTION_DAYS', '365', count(1, 36_500)),
   shutdownDelayMs: setting('SHUTDOWN_DELAY_MS', '', optional(milliseconds(0, 600_000))),
   shutdownDrainMs: setting('SHUTDOWN_DRAIN_MS', '25000', milliseconds(0, 3_600_000)),
   workers: setting('WORKERS', '1', count(1, 256)),

@@ -1,19 +1,19 @@
 import { isUtf8 } from 'node:buffer';
 import type { BlockList } from 'node:net';
 import type { Request, Response } from 'express';
-import type { Principal } from '../admins/principal.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { Clock } from '../platform/clock.ts';
-import type { Precondition } from '../platform/precondition.ts';
+import { principalOf } from './principal-of.ts';
+
+/** Reads the context of a change from an authenticated request. */
+export type ChangeOf = (req: Request, res: Response) => ChangeContext;
 
 const LONGEST_REASON = 256;
 
 interface ChangeOptions {
-  readonly principal: Principal;
-  readonly expects: Precondition | undefined;
   readonly clock: Clock;
   readonly trustedProxies: BlockList;
 }
@@ -22,9 +22,9 @@ interface ChangeOptions {
 export function changeOfRequest(
   req: Request,
   res: Response,
-  { principal, expects, clock, trustedProxies }: ChangeOptions,
+  { clock, trustedProxies }: ChangeOptions,
 ): ChangeContext {
-  const { type, adminTokenId, name, onlyTags } = principal;
+  const { type, adminTokenId, name, onlyTags } = principalOf(res);
   return {
     actor: { type, id: adminTokenId, name },
     atMs: clock.nowMs(),
@@ -32,7 +32,7 @@ export function changeOfRequest(
     requestId: (res.locals as RequestNotes).requestId,
     address: clientAddress(req, trustedProxies),
     onlyTags,
-    expects,
+    expects: undefined,
   };
 }
 

@@ -1,5 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
+import type { AdminTokenService } from '../admins/admin-token-service.ts';
 import type { Principal, RequiredScope } from '../admins/principal.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
@@ -22,8 +24,25 @@ export interface ManagementServices {
   readonly counters: WindowCounters;
   readonly usage: UsageReader;
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
+  readonly tokens: AdminTokenService;
+  readonly audit: AuditLog;
+  /** What a console needs to know of this gateway. */
+  readonly gateway: GatewayFacts;
   readonly clock: Clock;
   readonly log: Logger;
+}
+
+/** What the gateway says of itself. */
+export interface GatewayFacts {
+  readonly version: string;
+  readonly keyPrefix: string;
+  readonly secretReveal: 'always' | 'once';
+  /** Null: keys without a plan are unlimited. */
+  readonly defaultPlanId: string | null;
+  readonly customerIdHeader: string;
+  readonly usageRetentionDays: number;
+  readonly usageDailyRetentionDays: number;
+  readonly auditRetentionDays: number;
 }
 
 /** One request, already authenticated and allowed by its scopes; its body has passed the endpoint's schema. */

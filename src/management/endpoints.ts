@@ -17,6 +17,15 @@ import {
   showRateLimit,
   updateRateLimit,
 } from './plans/rate-limits.ts';
+import {
+  createAdminToken,
+  deleteAdminToken,
+  listAdminTokens,
+  rotateAdminToken,
+  showAdminToken,
+  updateAdminToken,
+} from './tokens/admin-tokens.ts';
+import { showWhoami } from './tokens/whoami.ts';
 import { showKeyUsage, showUsage } from './usage/usage.ts';
 
 /** All endpoints of the management interface. Fixed paths stand before those with a parameter that would match them too. */
@@ -40,4 +49,11 @@ export const ENDPOINTS: readonly Endpoint[] = [
   resetKeyLimits,
   grantKeyLimits,
   showUsage,
+  createAdminToken,
+  listAdminTokens,
+  showAdminToken,
+  updateAdminToken,
+  deleteAdminToken,
+  rotateAdminToken,
+  showWhoami,
 ];

@@ -3,29 +3,25 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { missingScope, type Principal, ROOT } from '../admins/principal.ts';
-import { MissingScope, TollgateError } from '../errors.ts';
+import { TollgateError } from '../errors.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
-import type { FailedCredentials } from '../http/failed-credentials.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import { resembledManagementPath } from '../http/reserved-paths.ts';
-import { RootTokens } from '../http/root-token.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
-import { changeOfRequest } from './change-of-request.ts';
+import { authenticate, authorize, type Credentials, recordDenials } from './authentication.ts';
+import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
+import { principalOf } from './principal-of.ts';
 import { rejectUnknownParameters } from './unknown-parameters.ts';
 
 /** What the management interface works with, and the tokens that open it. */
 export interface ManagementOptions extends ManagementServices {
-  /** All are valid. Each at least 32 characters of token68. */
-  readonly rootTokens: readonly string[];
-  /** Limits how often an address may fail to authenticate; undefined = no limit. */
-  readonly failedCredentials?: FailedCredentials;
+  readonly credentials: Credentials;
   /** Proxies whose word on a client's address counts. */
   readonly trustedProxies: BlockList;
 }
@@ -35,8 +31,7 @@ export interface ManagementOptions extends ManagementServices {
  * then wrong credentials, then a wrong body, and only then the endpoint.
  */
 export function createManagementApp({
-  rootTokens,
-  failedCredentials,
+  credentials,
   trustedProxies,
   ...services
 }: ManagementOptions): Express {
@@ -49,19 +44,22 @@ export function createManagementApp({
   app.enable('strict routing');
 
   app.use(setSafetyHeaders);
-  const authenticate = requireRootToken(new RootTokens(rootTokens), failedCredentials);
+  const authenticated = authenticate(credentials);
+  const changeOf = (req: Request, res: Response) =>
+    changeOfRequest(req, res, { clock: services.clock, trustedProxies });
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
   for (const [path, endpoints] of Map.groupBy(ENDPOINTS, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
-    route.all(rejectOtherMethods(endpoints), authenticate);
+    route.all(rejectOtherMethods(endpoints), authenticated);
     for (const endpoint of endpoints) {
       const readBody = endpoint.body === undefined ? [] : [...jsonBody(), checkBody(compile(endpoint.body))];
       route[endpoint.method](
         noteOperation(endpoint),
-        requireScope(endpoint),
+        authorize(endpoint, trustedProxies),
         checkQuery(endpoint),
         ...readBody,
-        respond(endpoint, { services, trustedProxies }),
+        respond(endpoint, { services, changeOf }),
+        recordDenials(endpoint, { audit: services.audit, changeOf }),
       );
     }
   }
@@ -91,48 +89,6 @@ function rejectOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
   };
 }
 
-function requireRootToken(
-  rootTokens: RootTokens,
-  failedCredentials: FailedCredentials | undefined,
-): RequestHandler {
-  return (req, res, next) => {
-    try {
-      rootTokens.authenticate(req.headersDistinct.authorization ?? []);
-    } catch (error) {
-      const isGuess = error instanceof TollgateError && error.code === 'invalid_root_token';
-      throw isGuess ? (failedCredentials?.errorFor(req, error) ?? error) : error;
-    }
-    authenticated(res, ROOT);
-    next();
-  };
-}
-
-/** What is known of a request after its authentication, beside the notes for the log. */
-interface AuthenticatedLocals extends RequestNotes {
-  principal?: Principal;
-}
-
-function authenticated(res: Response, principal: Principal): void {
-  const locals = res.locals as AuthenticatedLocals;
-  locals.principal = principal;
-  locals.actor = principal.name;
-}
-
-/** Throws for a request that passed no authentication: a fault of ours must not open an endpoint. */
-function principalOf(res: Response): Principal {
-  const { principal } = res.locals as AuthenticatedLocals;
-  if (principal === undefined) throw new Error('The request was not authenticated.');
-  return principal;
-}
-
-function requireScope({ scope }: Endpoint): RequestHandler {
-  return (_req, res, next) => {
-    const missing = missingScope(principalOf(res), scope);
-    if (missing !== undefined) throw new MissingScope(missing);
-    next();
-  };
-}
-
 function noteOperation({ operationId }: Endpoint): RequestHandler {
   return (_req, res, next) => {
     (res.locals as RequestNotes).operation = operationId;
@@ -157,17 +113,16 @@ function checkBody(check: CheckBody): RequestHandler {
 
 function respond(
   endpoint: Endpoint,
-  { services, trustedProxies }: { readonly services: ManagementServices; readonly trustedProxies: BlockList },
+  { services, changeOf }: { readonly services: ManagementServices; readonly changeOf: ChangeOf },
 ): RequestHandler {
   return async (req, res) => {
     const [id = ''] = Object.values(req.params).flat();
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
     const log = services.log.child({ requestId, actor });
-    const principal = principalOf(res);
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
-    const change = changeOfRequest(req, res, { principal, expects, clock: services.clock, trustedProxies });
-    const call = { id, query: queryOf(req), body: req.body, prefers, principal, change };
+    const change = { ...changeOf(req, res), expects };
+    const call = { id, query: queryOf(req), body: req.body, prefers, principal: principalOf(res), change };
     const result = await endpoint.handle(call, { ...services, log });
     res.status(endpoint.status);
     if (endpoint.csv) res.vary('Accept');

@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { StoreUnavailable } from '../../src/errors.ts';
+import { createSecret } from '../../src/keys/secret-format.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { systemRandom } from '../../src/platform/random.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { freePort } from '../support/free-port.ts';
 import { MIGRATIONS } from '../support/records.ts';
@@ -41,9 +43,15 @@ describe('while Postgres is down', () => {
     requests: 1,
     graceSeconds: 0,
     keep: 'new',
+    adminTokenId: 'adm_01ARZ3NDEKTSV4RRFFQ69G5FAV',
+    scopes: ['keys:read'],
   };
-  const routes = ENDPOINTS.map(({ method, path, body }) => {
-    const id = path.startsWith('/rate-limit') ? values.rateLimitId : values.consumerApiKeyId;
+  /** What responds from memory. */
+  const storeless = ['whoami'];
+  const stored = ENDPOINTS.filter(({ operationId }) => !storeless.includes(operationId));
+  const routes = stored.map(({ method, path, body }) => {
+    const [, parameter = ''] = /\{(\w+)\}/.exec(path) ?? [];
+    const id = values[parameter];
     const fields = Object.keys(body?.properties ?? {}).filter((field) => field in values);
     const sent = body && Object.fromEntries(fields.map((field) => [field, values[field]]));
     return [method, path.replace(/\{\w+\}/, String(id)), sent] as const;
@@ -56,6 +64,14 @@ describe('while Postgres is down', () => {
       code: 'store_unavailable',
     });
     expect(headers['retry-after']).toBe('1');
+  });
+
+  it('lets the root token in, and responds 503 to what may be an admin token', async () => {
+    await management.send('get', '/tollgate/whoami').expect(200);
+    const { body } = await management
+      .sendAs(createSecret('tga', systemRandom), 'get', '/tollgate/whoami')
+      .expect(503);
+    expect(body.code).toBe('store_unavailable');
   });
 
   it('still tells wrong credentials from right ones', async () => {

@@ -4,6 +4,9 @@ import { BlockList } from 'node:net';
 import { expect } from '@jest/globals';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
+import { AdminTokenService } from '../../src/admins/admin-token-service.ts';
+import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
+import { FailedCredentials } from '../../src/http/failed-credentials.ts';
 import { RequestIds } from '../../src/http/request-id.ts';
 import { withRequestId } from '../../src/http/with-request-id.ts';
 import { KeyRotations } from '../../src/keys/key-rotation.ts';
@@ -16,6 +19,7 @@ import { InProcessWindowCounters } from '../../src/limiter/in-process-window-cou
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { WindowTable } from '../../src/limiter/window-table.ts';
+import type { GatewayFacts } from '../../src/management/endpoint.ts';
 import { createManagementApp } from '../../src/management/management-app.ts';
 import { PlanService } from '../../src/plans/plan-service.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -28,6 +32,16 @@ import { createPostgresRecords } from '../support/records.ts';
 
 export const ROOT_TOKEN = 'the-root-token-of-the-management-tests';
 export const OTHER_ROOT_TOKEN = 'a-second-root-token-that-is-valid-too';
+const GATEWAY: GatewayFacts = {
+  version: '1.2.3',
+  keyPrefix: 'tg',
+  secretReveal: 'always',
+  defaultPlanId: 'default',
+  customerIdHeader: 'x-customer-id',
+  usageRetentionDays: 90,
+  usageDailyRetentionDays: 400,
+  auditRetentionDays: 365,
+};
 export const START_MS = Date.UTC(2026, 1, 3, 4, 5, 6, 789);
 export const UNUSED: KeyUsage = { requests: 0, successful: 0, failed: 0, endpoints: [], customers: [] };
 
@@ -40,6 +54,9 @@ export interface TestManagement {
   send(method: Method, path: string, body?: object): Test;
   /** A request with nothing added. */
   bare(method: Method, path: string): Test;
+  /** A request with the secret of an admin token. */
+  sendAs(secret: string, method: Method, path: string, body?: object): Test;
+  createToken(fields?: object): Promise<{ readonly adminTokenId: string; readonly secret: string }>;
   createKey(name?: string): Promise<{ readonly id: string; readonly secret: string }>;
   createPlan(fields?: object): Promise<{ readonly rateLimitId: string }>;
   readonly clock: ManualClock;
@@ -74,7 +91,9 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
 
+  const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
   const vault = new SecretVault([randomBytes(32)], systemRandom);
+  const trustedProxies = new BlockList();
   const management = createManagementApp({
     rotations: new KeyRotations({
       secrets: records.secrets,
@@ -101,10 +120,17 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       retentionDays: 90,
       pending: { read: async () => [], oldestAtMs: async () => undefined },
     }),
-    rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
-    trustedProxies: new BlockList(),
+    tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random: systemRandom }),
+    audit: records.audit,
+    gateway: GATEWAY,
+    credentials: {
+      rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
+      adminTokens: new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log }),
+      failedCredentials: new FailedCredentials({ clock, trustedProxies, burst: 100_000 }),
+    },
+    trustedProxies,
     clock,
-    log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
+    log,
   });
 
   const app = withRequestId(management, {
@@ -114,15 +140,23 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   });
 
   const bare = (method: Method, path: string) => supertest(app)[method](path);
-  const send = (method: Method, path: string, body?: object) => {
-    const request = bare(method, path).set('Authorization', `Bearer ${ROOT_TOKEN}`);
+  const sendAs = (secret: string, method: Method, path: string, body?: object) => {
+    const request = bare(method, path).set('Authorization', `Bearer ${secret}`);
     return body === undefined ? request : request.send(body);
   };
+  const send = (method: Method, path: string, body?: object) => sendAs(ROOT_TOKEN, method, path, body);
   let plansMade = 0;
   return {
     app,
     bare,
     send,
+    sendAs,
+    async createToken(fields = {}) {
+      const token = { name: 'a token', scopes: ['keys:read'], ...fields };
+      const { body } = await send('post', '/tollgate/admin-token/create', token).expect(201);
+      secrets.push(body.secret);
+      return body;
+    },
     async createKey(name = 'a key') {
       const { body } = await send('post', '/consumer-api-key/create', { name }).expect(201);
       secrets.push(body.secret);

@@ -58,7 +58,7 @@ async function appendEntries(
 function rowOf({
   sequence,
   change,
-  action: { action, target, changes },
+  action: { action, target, changes, outcome: rejection },
   previousHash,
 }: {
   readonly sequence: number;
@@ -68,6 +68,7 @@ function rowOf({
 }): Insertable<AuditLogTable> {
   const { actor, atMs, reason, requestId, address } = change;
   const at = new Date(atMs);
+  const outcome = rejection ?? 'success';
   const changesText = JSON.stringify(changes);
   const entry: ChainedEntry = {
     sequence,
@@ -80,7 +81,7 @@ function rowOf({
     reason,
     requestId,
     address,
-    outcome: 'success',
+    outcome,
   };
   return {
     sequence,
@@ -97,7 +98,7 @@ function rowOf({
     reason,
     request_id: requestId,
     address,
-    outcome: entry.outcome,
+    outcome,
     previous_hash: previousHash,
     hash: entryHash(previousHash, entry),
   };

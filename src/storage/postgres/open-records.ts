@@ -1,8 +1,12 @@
 import { sql } from 'kysely';
+import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
+import type { AuditLog } from '../../audit/audit-log.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/rotate-encryption-key.ts';
 import type { SecretRepository } from '../../keys/secret-repository.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
+import { PostgresAdminTokenRepository } from './postgres-admin-token-repository.ts';
+import { PostgresAuditLog } from './postgres-audit-log.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
 import { PostgresKeyRepository } from './postgres-key-repository.ts';
 import { PostgresPlanRepository } from './postgres-plan-repository.ts';
@@ -16,6 +20,8 @@ export interface Records {
   readonly keys: KeyRepository;
   readonly plans: PlanRepository;
   readonly secrets: SecretRepository;
+  readonly adminTokens: AdminTokenRepository;
+  readonly audit: AuditLog;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   /** For the repositories that are built elsewhere. */
@@ -60,6 +66,8 @@ export function recordsIn(
     keys: new PostgresKeyRepository(db, options),
     plans: new PostgresPlanRepository(db, options),
     secrets: new PostgresSecretRepository(db, options),
+    adminTokens: new PostgresAdminTokenRepository(db),
+    audit: new PostgresAuditLog(db),
     sealedKeys: new PostgresSealedKeys(db),
     db,
     migrate,

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { AdminTokensTable } from './admin-tokens-table.ts';
 import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './consumer-keys-table.ts';
 import type { PlansTable } from './plans-table.ts';
@@ -13,6 +14,7 @@ interface SecretImportsTable {
 export interface RecordsTables {
   readonly plans: PlansTable;
   readonly consumer_keys: ConsumerKeysTable;
+  readonly admin_tokens: AdminTokensTable;
   readonly audit_log: AuditLogTable;
   readonly audit_log_ends: AuditLogEndsTable;
   readonly previous_secrets: PreviousSecretsTable;

@@ -1,0 +1,48 @@
+import type { AuditAction } from '../audit/audit-entry.ts';
+import type { ChangeContext } from '../audit/change-context.ts';
+import type { AdminToken } from './admin-token.ts';
+
+/** A token with what its secrets are found by. */
+export interface StoredAdminToken {
+  readonly token: AdminToken;
+  /** HMAC of the secret. */
+  readonly lookup: Buffer;
+  /** Of the secret before; null = there is none. */
+  readonly previousLookup: Buffer | null;
+}
+
+/** A change to a token that exists. */
+export interface AdminTokenEdit {
+  readonly action: Extract<AuditAction, 'token.update' | 'token.rotate'>;
+  /** Gives the token as it is to be, but for `updatedAtMs` and `version`. What it throws undoes everything. */
+  readonly edit: (present: StoredAdminToken) => StoredAdminToken;
+}
+
+/** Which tokens are listed. */
+export interface AdminTokenPage {
+  /** Only tokens that are limited to all of these tags; empty: all tokens. */
+  readonly onlyTags: readonly string[];
+  readonly limit: number;
+  /** Only tokens older than this one. */
+  readonly beforeId?: string;
+}
+
+/**
+ * Where admin tokens are kept. For a change by someone who is limited to tags, only tokens exist that are limited to these as well. Each
+ * change is in the audit log, in one transaction with its entry. Every method rejects with `StoreUnavailable` when the store does not
+ * respond.
+ */
+export interface AdminTokenRepository {
+  insert(token: StoredAdminToken, change: ChangeContext): Promise<void>;
+  /** Newest first. */
+  list(page: AdminTokenPage): Promise<readonly AdminToken[]>;
+  find(tokenId: string): Promise<AdminToken | undefined>;
+  /** The token whose secret has one of the look-up values, or whose previous one has and is valid at `nowMs`. */
+  findByLookup(lookups: readonly Buffer[], nowMs: number): Promise<StoredAdminToken | undefined>;
+  /** Undefined when there is no such token. Rejects with `VersionMismatch` for one that is in another state than expected. */
+  update(tokenId: string, edit: AdminTokenEdit, change: ChangeContext): Promise<AdminToken | undefined>;
+  /** False when there was no such token. Rejects with `VersionMismatch` as well. */
+  delete(tokenId: string, change: ChangeContext): Promise<boolean>;
+  /** Notes that a token is used. No change in the sense of the audit log. */
+  noteUse(tokenId: string, atMs: number): Promise<void>;
+}

@@ -1,0 +1,186 @@
+import type { ChangeContext } from '../audit/change-context.ts';
+import { AdminTokenNotFound, InvalidCursor, MissingScope, TollgateError } from '../errors.ts';
+import { createSecret } from '../keys/secret-format.ts';
+import type { SecretVault } from '../keys/secret-vault.ts';
+import type { Clock } from '../platform/clock.ts';
+import { idMaker } from '../platform/id-maker.ts';
+import type { Random } from '../platform/random.ts';
+import { type AdminToken, isAdminTokenId } from './admin-token.ts';
+import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
+import { missingScope, type Principal } from './principal.ts';
+
+/** What the service of admin tokens works with. */
+export interface AdminTokenServiceOptions {
+  readonly repository: AdminTokenRepository;
+  readonly vault: Pick<SecretVault, 'lookup'>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** What an administrator decides of a token. */
+export type AdminTokenFields = Pick<
+  AdminToken,
+  'name' | 'scopes' | 'onlyTags' | 'allowedIps' | 'expiresAtMs'
+>;
+
+/** A token whose secret was just made, which is never shown again. */
+export interface RevealedToken {
+  readonly token: AdminToken;
+  readonly secret: string;
+}
+
+/** A page of tokens, newest first. */
+export interface AdminTokenList {
+  readonly tokens: readonly AdminToken[];
+  /** Asks for the next page; missing on the last one. */
+  readonly nextCursor?: string;
+}
+
+/** In front of the secrets of admin tokens. */
+const PREFIX = 'tga';
+const HINT_START = 'tga_1234'.length;
+const HINT_END = 4;
+
+/**
+ * Makes, shows, changes and deletes admin tokens. Nobody can grant what they lack: a token with a scope that the principal has not, or
+ * for keys that the principal does not see, is neither made nor changed nor rotated by them; deleting takes no more than the permission to
+ * write tokens. A change holds with the next request, on every replica.
+ */
+export class AdminTokenService {
+  readonly #options: AdminTokenServiceOptions;
+  readonly #makeId: () => string;
+
+  constructor(options: AdminTokenServiceOptions) {
+    this.#options = options;
+    this.#makeId = idMaker('adm_', options.clock, options.random);
+  }
+
+  /** The token is limited to the principal's tags as well. Throws `MissingScope`. */
+  async create(
+    fields: AdminTokenFields,
+    principal: Principal,
+    change: ChangeContext,
+  ): Promise<RevealedToken> {
+    requireGrantable(fields, principal);
+    const { secret, lookup, secretHint } = this.#newSecret();
+    const token: AdminToken = {
+      ...fields,
+      onlyTags: withTagsOf(fields.onlyTags, principal),
+      id: this.#makeId(),
+      createdAtMs: change.atMs,
+      updatedAtMs: change.atMs,
+      version: 1,
+      lastUsedAtMs: null,
+      secretHint,
+      previousValidUntilMs: null,
+    };
+    await this.#options.repository.insert({ token, lookup, previousLookup: null }, change);
+    return { token, secret };
+  }
+
+  /** Those that are limited to all of the tags. Throws `InvalidCursor`. */
+  async list(
+    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
+    { onlyTags }: Pick<Principal, 'onlyTags'>,
+  ): Promise<AdminTokenList> {
+    const before = cursor === undefined ? {} : { beforeId: idOfCursor(cursor) };
+    // One row more than requested shows whether there is a next page.
+    const found = await this.#options.repository.list({ onlyTags, limit: limit + 1, ...before });
+    const tokens = found.slice(0, limit);
+    const last = tokens.at(-1);
+    return found.length > limit && last !== undefined
+      ? { tokens, nextCursor: Buffer.from(last.id).toString('base64url') }
+      : { tokens };
+  }
+
+  /** Throws `AdminTokenNotFound`. */
+  async get(tokenId: string, { onlyTags }: Pick<Principal, 'onlyTags'>): Promise<AdminToken> {
+    // What has another form is no token, and may hold what a database rejects.
+    const token = isAdminTokenId(tokenId) ? await this.#options.repository.find(tokenId) : undefined;
+    if (token === undefined || !onlyTags.every((tag) => token.onlyTags.includes(tag)))
+      throw new AdminTokenNotFound();
+    return token;
+  }
+
+  /** Throws `AdminTokenNotFound`, `MissingScope` or `VersionMismatch`. */
+  async update(
+    tokenId: string,
+    { changes, principal }: { readonly changes: Partial<AdminTokenFields>; readonly principal: Principal },
+    change: ChangeContext,
+  ): Promise<AdminToken> {
+    const edit = (present: StoredAdminToken): StoredAdminToken => {
+      const token = { ...present.token, ...changes };
+      requireGrantable(present.token, principal);
+      requireGrantable(token, principal);
+      return { ...present, token: { ...token, onlyTags: withTagsOf(token.onlyTags, principal) } };
+    };
+    return this.#edit(tokenId, { action: 'token.update', edit }, change);
+  }
+
+  /**
+   * Gives the token another secret; the present one is valid for the grace as well. A token that has two valid secrets can be rotated only
+   * without grace, which ends both. Throws `AdminTokenNotFound`, `MissingScope` or `rotation_in_progress`.
+   */
+  async rotate(
+    tokenId: string,
+    { graceMs, principal }: { readonly graceMs: number; readonly principal: Principal },
+    change: ChangeContext,
+  ): Promise<RevealedToken> {
+    const { secret, lookup, secretHint } = this.#newSecret();
+    const edit = ({ token, lookup: present }: StoredAdminToken): StoredAdminToken => {
+      requireGrantable(token, principal);
+      if (graceMs === 0) {
+        return { token: { ...token, secretHint, previousValidUntilMs: null }, lookup, previousLookup: null };
+      }
+      if (token.previousValidUntilMs !== null && token.previousValidUntilMs > change.atMs) {
+        throw new TollgateError(
+          'rotation_in_progress',
+          'The admin token has two secrets already. Wait until the previous one has expired, or rotate with "graceSeconds" 0, which ends both.',
+        );
+      }
+      const previousValidUntilMs = change.atMs + graceMs;
+      return { token: { ...token, secretHint, previousValidUntilMs }, lookup, previousLookup: present };
+    };
+    return { token: await this.#edit(tokenId, { action: 'token.rotate', edit }, change), secret };
+  }
+
+  /** Throws `AdminTokenNotFound` or `VersionMismatch`. */
+  async remove(tokenId: string, change: ChangeContext): Promise<void> {
+    const existed = isAdminTokenId(tokenId) && (await this.#options.repository.delete(tokenId, change));
+    if (!existed) throw new AdminTokenNotFound();
+  }
+
+  async #edit(
+    tokenId: string,
+    edit: Parameters<AdminTokenRepository['update']>[1],
+    change: ChangeContext,
+  ): Promise<AdminToken> {
+    const token = isAdminTokenId(tokenId)
+      ? await this.#options.repository.update(tokenId, edit, change)
+      : undefined;
+    if (token === undefined) throw new AdminTokenNotFound();
+    return token;
+  }
+
+  #newSecret(): { readonly secret: string; readonly lookup: Buffer; readonly secretHint: string } {
+    const { vault, random } = this.#options;
+    const secret = createSecret(PREFIX, random);
+    const secretHint = `${secret.slice(0, HINT_START)}…${secret.slice(-HINT_END)}`;
+    return { secret, lookup: vault.lookup(secret), secretHint };
+  }
+}
+
+function requireGrantable({ scopes }: Pick<AdminToken, 'scopes'>, principal: Principal): void {
+  const missing = missingScope(principal, scopes);
+  if (missing !== undefined) throw new MissingScope(missing);
+}
+
+function withTagsOf(tags: readonly string[], { onlyTags }: Principal): readonly string[] {
+  return [...new Set([...onlyTags, ...tags])];
+}
+
+function idOfCursor(cursor: string): string {
+  const id = Buffer.from(cursor, 'base64url').toString();
+  if (!isAdminTokenId(id) || Buffer.from(id).toString('base64url') !== cursor) throw new InvalidCursor();
+  return id;
+}

@@ -1,0 +1,56 @@
+import type { AuditTarget } from '../audit/audit-entry.ts';
+import type { Scope } from './scopes.ts';
+
+/** An admin token's record. The secret is never part of it. */
+export interface AdminToken {
+  /** `adm_` and a ULID; newer tokens sort after older ones. */
+  readonly id: string;
+  /** 1 … 255 characters, trimmed, no control characters. Need not be unique. */
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** Only keys with all of these tags exist for it; empty: all keys do. */
+  readonly onlyTags: readonly string[];
+  /** Addresses and networks that it may be used from; null = any. */
+  readonly allowedIps: readonly string[] | null;
+  /** From this instant on the token is rejected; null = never. Milliseconds since 1970. */
+  readonly expiresAtMs: number | null;
+  /** Milliseconds since 1970. */
+  readonly createdAtMs: number;
+  readonly updatedAtMs: number;
+  /** Grows by one with every change. */
+  readonly version: number;
+  /** To the minute; null = never used. Milliseconds since 1970. */
+  readonly lastUsedAtMs: number | null;
+  /** `tga_Ab3d…9xYz`. */
+  readonly secretHint: string;
+  /** Until when the secret before this one is valid as well; null = it has only one. Milliseconds since 1970. */
+  readonly previousValidUntilMs: number | null;
+}
+
+const SHAPE = /^adm_[0-9A-HJKMNP-TV-Z]{26}$/;
+
+/** Whether a text has the form of an admin token's id. */
+export function isAdminTokenId(text: string): boolean {
+  return SHAPE.test(text);
+}
+
+/** What the audit log shows of a token: all that an administrator decides, by its names in the API. */
+export function auditedToken(token: AdminToken): Readonly<Record<string, unknown>> {
+  const { name, scopes, onlyTags, allowedIps, expiresAtMs, previousValidUntilMs } = token;
+  return {
+    name,
+    scopes,
+    onlyTags,
+    allowedIps,
+    expiresAt: instantOf(expiresAtMs),
+    previousValidUntil: instantOf(previousValidUntilMs),
+  };
+}
+
+export function tokenTarget({ id, name, onlyTags }: AdminToken): AuditTarget {
+  return { type: 'token', id, name, tags: onlyTags };
+}
+
+function instantOf(ms: number | null): string | null {
+  return ms === null ? null : new Date(ms).toISOString().replace('.000Z', 'Z');
+}

@@ -1,0 +1,92 @@
+import { StoreUnavailable, TollgateError } from '../errors.ts';
+import { ConcurrencyLimit } from '../keys/cache/concurrency-limit.ts';
+import { isWellFormedSecret } from '../keys/secret-format.ts';
+import type { SecretVault } from '../keys/secret-vault.ts';
+import { AddressList } from '../platform/address-list.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Logger } from '../platform/logger.ts';
+import type { AdminToken } from './admin-token.ts';
+import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
+import type { Principal } from './principal.ts';
+
+/** What tokens are found with. */
+export interface TokenAuthenticatorOptions {
+  readonly repository: Pick<AdminTokenRepository, 'findByLookup' | 'noteUse'>;
+  readonly vault: Pick<SecretVault, 'lookups'>;
+  readonly clock: Clock;
+  readonly log: Logger;
+}
+
+/** Look-ups that run together, and that wait: a flood of guesses must not take all connections to the store. */
+const MAX_RUNNING = 4;
+const MAX_WAITING = 256;
+/** How exact `lastUsedAt` is. Milliseconds. */
+const USE_NOTED_EVERY_MS = 60_000;
+
+/**
+ * Finds who presents the secret of an admin token. Nothing is cached: a token that was deleted, changed or rotated is what it is with the
+ * next request, on every replica.
+ */
+export class TokenAuthenticator {
+  readonly #options: TokenAuthenticatorOptions;
+  readonly #lookUps = new ConcurrencyLimit(MAX_RUNNING, MAX_WAITING);
+
+  constructor(options: TokenAuthenticatorOptions) {
+    this.#options = options;
+  }
+
+  /** Undefined for a secret that no valid token has. Rejects with `StoreUnavailable`, or `overloaded` while too many look-ups wait. */
+  async authenticate(secret: string): Promise<Principal | undefined> {
+    // Garbage costs no look-up.
+    if (!isWellFormedSecret(secret)) return undefined;
+    const { repository, vault, clock } = this.#options;
+    const nowMs = clock.nowMs();
+    const found = await this.#lookUp(() => repository.findByLookup(vault.lookups(secret), nowMs));
+    if (found === undefined) return undefined;
+    const { token } = found;
+    if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs) return undefined;
+    await this.#noteUse(token, nowMs);
+    return principalOf(token);
+  }
+
+  #lookUp(find: () => Promise<StoredAdminToken | undefined>): Promise<StoredAdminToken | undefined> {
+    const result = Promise.withResolvers<StoredAdminToken | undefined>();
+    const rejection = this.#lookUps.enter((done) => {
+      find().then(result.resolve, result.reject).finally(done);
+    });
+    if (rejection !== undefined) result.reject(rejection);
+    return result.promise;
+  }
+
+  /** A store that only reads for a while must not reject who is authenticated already. */
+  async #noteUse({ id, lastUsedAtMs }: AdminToken, nowMs: number): Promise<void> {
+    if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < USE_NOTED_EVERY_MS) return;
+    try {
+      await this.#options.repository.noteUse(id, nowMs);
+    } catch (error) {
+      if (!(error instanceof StoreUnavailable)) throw error;
+      this.#options.log.warn(
+        { err: error, adminTokenId: id },
+        'the use of an admin token could not be noted',
+      );
+    }
+  }
+}
+
+/** Why a principal may not make requests from an address; undefined when they may. */
+export function addressFault({ allowedIps }: Principal, address: string): TollgateError | undefined {
+  if (allowedIps === null || new AddressList(allowedIps).includes(address)) return undefined;
+  return new TollgateError('address_not_allowed', 'The admin token may not be used from this address.');
+}
+
+function principalOf({ id, name, scopes, onlyTags, allowedIps, expiresAtMs }: AdminToken): Principal {
+  return {
+    type: 'token',
+    adminTokenId: id,
+    name,
+    scopes: new Set(scopes),
+    onlyTags,
+    allowedIps,
+    expiresAtMs,
+  };
+}

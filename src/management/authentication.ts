@@ -1,0 +1,94 @@
+import type { BlockList } from 'node:net';
+import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
+import { missingScope, ROOT } from '../admins/principal.ts';
+import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
+import { MissingScope, TollgateError } from '../errors.ts';
+import { readBearer } from '../http/bearer.ts';
+import { clientAddress } from '../http/client-address.ts';
+import { errorResponse } from '../http/error-responses.ts';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
+import { RootTokens } from '../http/root-token.ts';
+import type { ChangeOf } from './change-of-request.ts';
+import type { Endpoint } from './endpoint.ts';
+import { notePrincipal, principalOf } from './principal-of.ts';
+
+/** What requests are authenticated with. */
+export interface Credentials {
+  /** All are valid. Each at least 32 characters of token68. */
+  readonly rootTokens: readonly string[];
+  readonly adminTokens: Pick<TokenAuthenticator, 'authenticate'>;
+  /** Limits how often an address may fail to authenticate; undefined = no limit. */
+  readonly failedCredentials?: FailedCredentials;
+}
+
+/**
+ * Finds out who makes the request. The root token needs no store. Throws `bad_request` for several `Authorization` lines (which of them
+ * counts would depend on who reads them), `missing_root_token`, or `invalid_root_token`.
+ */
+export function authenticate({ rootTokens, adminTokens, failedCredentials }: Credentials): RequestHandler {
+  const roots = new RootTokens(rootTokens);
+  return async (req, res, next) => {
+    const token = readToken(req);
+    const principal =
+      token === undefined ? undefined : roots.includes(token) ? ROOT : await adminTokens.authenticate(token);
+    if (principal === undefined) {
+      const error = new TollgateError(
+        'invalid_root_token',
+        'This is neither a root token nor a valid admin token.',
+      );
+      throw failedCredentials?.errorFor(req, error) ?? error;
+    }
+    notePrincipal(res, principal);
+    next();
+  };
+}
+
+/** Undefined for what can be no token. */
+function readToken(req: Request): string | undefined {
+  const authorizations = req.headersDistinct.authorization ?? [];
+  if (authorizations.length > 1) {
+    throw new TollgateError('bad_request', 'The request has more than one Authorization header.');
+  }
+  const credential = readBearer(authorizations[0]);
+  if (credential.kind === 'missing') {
+    throw new TollgateError(
+      'missing_root_token',
+      'This endpoint needs the root token or an admin token: send the header "Authorization: Bearer <token>".',
+    );
+  }
+  return credential.kind === 'token' ? credential.token : undefined;
+}
+
+/** Rejects who is authenticated but may not do this, or not from there. */
+export function authorize({ scope }: Endpoint, trustedProxies: BlockList): RequestHandler {
+  return (req, res, next) => {
+    const principal = principalOf(res);
+    const fault = addressFault(principal, clientAddress(req, trustedProxies));
+    if (fault !== undefined) throw fault;
+    const missing = missingScope(principal, scope);
+    if (missing !== undefined) throw new MissingScope(missing);
+    next();
+  };
+}
+
+/** Writes an entry into the audit log for each request of a principal that is rejected with 403, and passes the error on. */
+export function recordDenials(
+  { operationId }: Endpoint,
+  { audit, changeOf }: { readonly audit: AuditLog; readonly changeOf: ChangeOf },
+): ErrorRequestHandler {
+  return async (error: unknown, req, res, _next) => {
+    if (error instanceof TollgateError && errorResponse(error).status === 403) {
+      const target = { type: 'operation', id: operationId, name: pathParameter(req), tags: [] } as const;
+      const action = { action: 'request.deny', target, changes: {}, outcome: error.code } as const;
+      await audit.record(action, changeOf(req, res));
+    }
+    throw error;
+  };
+}
+
+/** What the request was about, where it is an id: anything else is the client's own text. */
+function pathParameter({ params }: Request): string | null {
+  const [text = ''] = Object.values(params).flat();
+  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text) ? text : null;
+}

@@ -1,0 +1,198 @@
+import type { Preset, Scope } from '../../admins/scopes.ts';
+import { InvalidBody } from '../../errors.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import { endpoint, Reply } from '../endpoint.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import {
+  presentToken,
+  readTokenFields,
+  TOKEN_FIELDS,
+  TOKEN_ITEM,
+  type WrittenTokenFields,
+} from './admin-token-fields.ts';
+
+const SECRET = { ...TEXT, description: 'Shown here and never again.', examples: ['tga_…'] };
+
+interface CreateTokenBody extends WrittenTokenFields {
+  readonly name: string;
+  readonly scopes: readonly (Scope | Preset)[];
+}
+const CREATE_TOKEN_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'scopes'],
+  properties: TOKEN_FIELDS,
+};
+
+/** Makes an admin token. Its secret is in the response, and nowhere else. */
+export const createAdminToken = endpoint<CreateTokenBody>({
+  method: 'post',
+  path: '/tollgate/admin-token/create',
+  operationId: 'createAdminToken',
+  summary: 'Create an admin token',
+  scope: 'tokens:write',
+  body: CREATE_TOKEN_BODY,
+  status: 201,
+  tagged: true,
+  response: { allOf: [TOKEN_ITEM, objectOf({ secret: SECRET })] },
+  errors: [],
+  async handle({ body, principal, change }, { tokens, clock, log }) {
+    const fields = {
+      name: body.name,
+      scopes: [],
+      onlyTags: [],
+      allowedIps: null,
+      expiresAtMs: null,
+      ...readTokenFields(body, clock),
+    };
+    const { token, secret } = await tokens.create(fields, principal, change);
+    log.info({ event: 'admin_token_created', adminTokenId: token.id }, 'an admin token was created');
+    const shown = { ...presentToken(token, clock.nowMs()), secret };
+    return Reply.created(`/tollgate/admin-token/${token.id}`, token, shown);
+  },
+});
+
+/** Lists the admin tokens, newest first, without their secrets. */
+export const listAdminTokens = endpoint({
+  method: 'get',
+  path: '/tollgate/admin-token',
+  operationId: 'listAdminTokens',
+  summary: 'List admin tokens, newest first',
+  scope: 'tokens:write',
+  query: PAGE_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['adminTokens'],
+    properties: {
+      adminTokens: listOf(TOKEN_ITEM),
+      nextCursor: { type: 'string', description: 'Present only when there are more tokens.' },
+    },
+  },
+  errors: ['invalid_cursor'],
+  async handle({ query, principal }, { tokens, clock }) {
+    const { tokens: found, nextCursor } = await tokens.list(readPage(query), principal);
+    const adminTokens = found.map((token) => presentToken(token, clock.nowMs()));
+    return { adminTokens, ...(nextCursor !== undefined && { nextCursor }) };
+  },
+});
+
+/** Shows one admin token, without its secret. */
+export const showAdminToken = endpoint({
+  method: 'get',
+  path: '/tollgate/admin-token/{adminTokenId}',
+  operationId: 'showAdminToken',
+  summary: 'Show an admin token',
+  scope: 'tokens:write',
+  status: 200,
+  tagged: true,
+  response: TOKEN_ITEM,
+  errors: ['admin_token_not_found'],
+  async handle({ id, principal }, { tokens, clock }) {
+    const token = await tokens.get(id, principal);
+    return Reply.tagged(token, presentToken(token, clock.nowMs()));
+  },
+});
+
+const UPDATE_TOKEN_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: [],
+  properties: TOKEN_FIELDS,
+};
+
+/** Changes the fields of an admin token that the body names; null removes. */
+export const updateAdminToken = endpoint<WrittenTokenFields>({
+  method: 'patch',
+  path: '/tollgate/admin-token/{adminTokenId}',
+  operationId: 'updateAdminToken',
+  summary: 'Change an admin token: everything but its secret',
+  scope: 'tokens:write',
+  body: UPDATE_TOKEN_BODY,
+  status: 200,
+  tagged: true,
+  conditional: true,
+  response: TOKEN_ITEM,
+  errors: ['admin_token_not_found'],
+  async handle({ id, body, principal, change }, { tokens, clock, log }) {
+    const changes = readTokenFields(body, clock);
+    if (Object.keys(changes).length === 0) {
+      const fields = Object.keys(TOKEN_FIELDS).join(', ');
+      throw new InvalidBody([{ field: 'body', message: `must have at least one of ${fields}` }]);
+    }
+    const token = await tokens.update(id, { changes, principal }, change);
+    log.info({ event: 'admin_token_updated', adminTokenId: id }, 'an admin token was changed');
+    return Reply.tagged(token, presentToken(token, clock.nowMs()));
+  },
+});
+
+/** Deletes an admin token: its next request is rejected. */
+export const deleteAdminToken = endpoint({
+  method: 'delete',
+  path: '/tollgate/admin-token/{adminTokenId}',
+  operationId: 'deleteAdminToken',
+  summary: 'Delete an admin token',
+  scope: 'tokens:write',
+  status: 200,
+  conditional: true,
+  response: objectOf({ adminTokenId: TEXT, message: TEXT }),
+  errors: ['admin_token_not_found'],
+  async handle({ id, change }, { tokens, log }) {
+    await tokens.remove(id, change);
+    log.info({ event: 'admin_token_deleted', adminTokenId: id }, 'an admin token was deleted');
+    return { adminTokenId: id, message: 'The admin token was deleted.' };
+  },
+});
+
+interface RotateTokenBody {
+  readonly graceSeconds: number;
+}
+const ROTATE_TOKEN_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['graceSeconds'],
+  properties: {
+    graceSeconds: {
+      description: 'must be an integer from 0 to 2592000: how long the present secret stays valid',
+      type: 'integer',
+      minimum: 0,
+      maximum: 2_592_000,
+    },
+  },
+};
+
+/** Gives an admin token another secret, beside the present one for a while. */
+export const rotateAdminToken = endpoint<RotateTokenBody>({
+  method: 'post',
+  path: '/tollgate/admin-token/{adminTokenId}/rotate',
+  operationId: 'rotateAdminToken',
+  summary: 'Give an admin token another secret',
+  scope: 'tokens:write',
+  body: ROTATE_TOKEN_BODY,
+  status: 200,
+  tagged: true,
+  response: objectOf({
+    adminTokenId: TEXT,
+    secret: SECRET,
+    previousValidUntil: {
+      ...orNull(INSTANT),
+      description: 'Null: the secret before is rejected from now on.',
+    },
+    message: TEXT,
+  }),
+  errors: ['admin_token_not_found', 'rotation_in_progress'],
+  async handle({ id, body, principal, change }, { tokens, log }) {
+    const graceMs = body.graceSeconds * 1000;
+    const { token, secret } = await tokens.rotate(id, { graceMs, principal }, change);
+    log.info({ event: 'admin_token_rotated', adminTokenId: id }, 'an admin token was given another secret');
+    const { previousValidUntilMs: untilMs } = token;
+    return Reply.tagged(token, {
+      adminTokenId: id,
+      secret,
+      previousValidUntil: untilMs === null ? null : isoSeconds(untilMs),
+      message: 'The admin token has another secret.',
+    });
+  },
+});

@@ -1,0 +1,47 @@
+import { SCOPES } from '../../admins/scopes.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import { endpoint } from '../endpoint.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+
+/** Shows who the credential belongs to and what it may do, and what a console needs to know of the gateway. */
+export const showWhoami = endpoint({
+  method: 'get',
+  path: '/tollgate/whoami',
+  operationId: 'whoami',
+  summary: 'Show whose credential this is, and what it may do',
+  scope: null,
+  status: 200,
+  response: objectOf({
+    type: { type: 'string', enum: ['root', 'token'] },
+    adminTokenId: orNull(TEXT),
+    name: TEXT,
+    scopes: listOf({ type: 'string', enum: SCOPES }),
+    onlyTags: listOf(TEXT),
+    expiresAt: orNull(INSTANT),
+    version: { ...TEXT, description: 'Of the gateway.' },
+    settings: objectOf({
+      keyPrefix: TEXT,
+      secretReveal: { type: 'string', enum: ['always', 'once'] },
+      defaultPlanId: { ...orNull(TEXT), description: 'Null: keys without a plan are unlimited.' },
+      customerIdHeader: TEXT,
+      usageRetentionDays: COUNT,
+      usageDailyRetentionDays: COUNT,
+      auditRetentionDays: COUNT,
+    }),
+  }),
+  errors: [],
+  async handle({ principal }, { gateway }) {
+    const { version, ...settings } = gateway;
+    const { type, adminTokenId, name, scopes, onlyTags, expiresAtMs } = principal;
+    return {
+      type,
+      adminTokenId,
+      name,
+      scopes: [...scopes],
+      onlyTags,
+      expiresAt: expiresAtMs === null ? null : isoSeconds(expiresAtMs),
+      version,
+      settings,
+    };
+  },
+});

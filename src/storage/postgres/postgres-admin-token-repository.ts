@@ -1,0 +1,125 @@
+import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
+import { type AdminToken, auditedToken, tokenTarget } from '../../admins/admin-token.ts';
+import type {
+  AdminTokenEdit,
+  AdminTokenPage,
+  AdminTokenRepository,
+  StoredAdminToken,
+} from '../../admins/admin-token-repository.ts';
+import { changedFields } from '../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../audit/change-context.ts';
+import { requireState } from '../../platform/precondition.ts';
+import { changedColumns, tokenOfRow } from './admin-tokens-table.ts';
+import { auditedChange } from './audited-change.ts';
+import type { RecordsDatabase } from './records-database.ts';
+
+/** Admin tokens in Postgres. */
+export class PostgresAdminTokenRepository implements AdminTokenRepository {
+  readonly #db: RecordsDatabase;
+
+  constructor(db: RecordsDatabase) {
+    this.#db = db;
+  }
+
+  async insert(stored: StoredAdminToken, change: ChangeContext): Promise<void> {
+    await auditedChange(this.#db, change, async (trx, note) => {
+      const { token } = stored;
+      await trx
+        .insertInto('admin_tokens')
+        .values({ id: token.id, created_at: new Date(token.createdAtMs), ...changedColumns(stored) })
+        .execute();
+      const changes = changedFields(null, auditedToken(token));
+      note({ action: 'token.create', target: tokenTarget(token), changes });
+    });
+  }
+
+  async list({ onlyTags, limit, beforeId }: AdminTokenPage): Promise<readonly AdminToken[]> {
+    let page = this.#db.selectFrom('admin_tokens').selectAll().orderBy('id', 'desc').limit(limit);
+    if (beforeId !== undefined) page = page.where('id', '<', beforeId);
+    if (onlyTags.length > 0) page = page.where(sql<boolean>`only_tags @> ${onlyTags}::text[]`);
+    return (await page.execute()).map((row) => tokenOfRow(row).token);
+  }
+
+  async find(tokenId: string): Promise<AdminToken | undefined> {
+    const row = await this.#db
+      .selectFrom('admin_tokens')
+      .selectAll()
+      .where('id', '=', tokenId)
+      .executeTakeFirst();
+    return row && tokenOfRow(row).token;
+  }
+
+  async findByLookup(lookups: readonly Buffer[], nowMs: number): Promise<StoredAdminToken | undefined> {
+    const row = await this.#db
+      .selectFrom('admin_tokens')
+      .selectAll()
+      .where(({ or, and, eb }) =>
+        or([
+          eb('lookup', 'in', lookups),
+          and([eb('previous_lookup', 'in', lookups), eb('previous_valid_until', '>', new Date(nowMs))]),
+        ]),
+      )
+      .executeTakeFirst();
+    return row && tokenOfRow(row);
+  }
+
+  update(
+    tokenId: string,
+    { action, edit }: AdminTokenEdit,
+    change: ChangeContext,
+  ): Promise<AdminToken | undefined> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const present = await lockedToken(trx, tokenId, change);
+      if (present === undefined) return undefined;
+      const wanted = edit(present);
+      if (isDeepStrictEqual(wanted, present)) return present.token;
+      const token = { ...wanted.token, updatedAtMs: change.atMs, version: present.token.version + 1 };
+      await trx
+        .updateTable('admin_tokens')
+        .set(changedColumns({ ...wanted, token }))
+        .where('id', '=', tokenId)
+        .execute();
+      const changes = changedFields(auditedToken(present.token), auditedToken(token));
+      note({ action, target: tokenTarget(token), changes });
+      return token;
+    });
+  }
+
+  delete(tokenId: string, change: ChangeContext): Promise<boolean> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const present = await lockedToken(trx, tokenId, change);
+      if (present === undefined) return false;
+      await trx.deleteFrom('admin_tokens').where('id', '=', tokenId).execute();
+      const changes = changedFields(auditedToken(present.token), null);
+      note({ action: 'token.delete', target: tokenTarget(present.token), changes });
+      return true;
+    });
+  }
+
+  async noteUse(tokenId: string, atMs: number): Promise<void> {
+    await this.#db
+      .updateTable('admin_tokens')
+      .set({ last_used_at: new Date(atMs) })
+      .where('id', '=', tokenId)
+      .execute();
+  }
+}
+
+/** Until the transaction ends, nobody else changes or deletes it. Undefined where it does not exist for the change. */
+async function lockedToken(
+  trx: RecordsDatabase,
+  tokenId: string,
+  { onlyTags, expects }: ChangeContext,
+): Promise<StoredAdminToken | undefined> {
+  const row = await trx
+    .selectFrom('admin_tokens')
+    .selectAll()
+    .where('id', '=', tokenId)
+    .forUpdate()
+    .executeTakeFirst();
+  if (row === undefined || !onlyTags.every((tag) => row.only_tags.includes(tag))) return undefined;
+  const stored = tokenOfRow(row);
+  requireState(expects, stored.token);
+  return stored;
+}
