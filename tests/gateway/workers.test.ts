@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
@@ -14,16 +14,18 @@ let gateway: GatewayProcess;
 /** Requests for `/held` wait here. */
 const held = new Set<ServerResponse>();
 
-beforeEach(async () => {
+beforeAll(async () => {
   fleet = await startFleet(1, {}, (req, res) => {
     if (req.url === '/held') held.add(res);
     else res.end('ok');
   });
+});
+afterAll(() => fleet?.stop());
+beforeEach(async () => {
   gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: String(await freePort()) });
 });
 afterEach(async () => {
   await gateway?.stop();
-  await fleet?.stop();
 });
 
 /** The processes that the primary process has started so far, whether they listen already or not. */
@@ -82,8 +84,8 @@ describe('two workers', () => {
 
   it('are ready while one of them is stuck, and keep what that one had counted', async () => {
     const admin = new Admin(gateway.url);
-    await admin.makePlan('counting', 1000, 'hour');
-    const { secret } = await admin.makeKey('counting', 'counting');
+    await admin.makePlan('stuck', 1000, 'hour');
+    const { secret } = await admin.makeKey('stuck', 'stuck');
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
     expect(await metric(ALLOWED)).toBe(100);
     const stuck = gateway.workerPids()[0] ?? Number.NaN;

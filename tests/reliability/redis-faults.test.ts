@@ -8,7 +8,7 @@ import { type Asked, ask, type RedisFleet, startRedisFleet, untilDegraded } from
 
 const MODES = ['local', 'open', 'closed'] as const;
 /** Longer than the usual one, so that only what a test does makes Redis late on a busy machine. */
-const TIMEOUT_MS = 1200;
+const TIMEOUT_MS = 2000;
 
 let server: RedisServer;
 let relay: TcpRelay;
@@ -169,8 +169,10 @@ describe.each(FAULTS)('replicas whose Redis $name', ({ inflict, heal, keepsCount
     const after = await ask(fleet.replicas[1]?.url ?? '', secret);
     expect(after.status).toBe(left > 0 ? 200 : 429);
     expect(after.headers.get('x-ratelimit-remaining')).toBe(String(Math.max(left - 1, 0)));
-    // What was recorded meanwhile waited in the replicas' memory: 3 before, 15 meanwhile, 1 after.
-    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 19);
+    // What was recorded meanwhile waited in the replicas' memory: 15 meanwhile, and 1 after. The 3 before may have been written already.
+    const recorded = async () => (await fleet.admin.detail(id)).usage.totalRequests;
+    await until(async () => (await recorded()) >= (keepsCounts ? 19 : 16));
+    expect(await recorded()).toBeLessThanOrEqual(19);
   });
 });
 
@@ -200,7 +202,9 @@ describe('replicas whose Redis', () => {
       const lines = replica.output();
       const given = lines.match(/Redis does not decide: the failure mode does/g)?.length ?? 0;
       const back = lines.match(/Redis decides again/g)?.length ?? 0;
-      expect([given, back]).toEqual([FAULTS.length, FAULTS.length]);
+      // More where the machine itself kept Redis from responding in time.
+      expect(given).toBeGreaterThanOrEqual(FAULTS.length);
+      expect(back).toBe(given);
       expect(lines).toContain('Redis connection lost');
       expect(lines).toContain('Redis connection is back');
       const kind = ['allowed', 'unlimited', 'unavailable'][index] ?? '';

@@ -7,6 +7,9 @@ import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts'
 /** More than the clients send, however long the failover takes. */
 const LIMIT = 1_000_000_000;
 
+/** More than the requests that can be without a response at one moment, of all clients, a few times over. */
+const UNDER_WAY = 100;
+
 let redis: WatchedRedis;
 let standbyDirect: Redis;
 let fleet: RedisFleet;
@@ -14,7 +17,7 @@ let fleet: RedisFleet;
 beforeAll(async () => {
   redis = await startWatchedRedis('mymaster');
   standbyDirect = new Redis(redis.standby.url);
-  const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel' };
+  const settings = { REDIS_URL: redis.url, REDIS_MODE: 'sentinel', REDIS_TIMEOUT_MS: '2000' };
   fleet = await startRedisFleet([settings, settings]);
 });
 afterAll(async () => {
@@ -39,10 +42,13 @@ describe('replicas whose Redis fails over to its standby under load', () => {
     const counted = async (): Promise<number> =>
       Number((await standbyDirect.get(`tg:{${id}}:window:main:3600000`)) ?? 0);
     let awayMs = 0;
+    /** Counted by the master alone when it died. */
+    let lost = 0;
     try {
       await until(async () => (await counted()) > 300);
       const killedAt = performance.now();
       redis.master.kill('SIGKILL');
+      lost = (statuses[200] ?? 0) - (await counted());
       await until(async () => {
         const responses = await Promise.all(fleet.replicas.map(({ url }) => ask(url, secret)));
         for (const { status } of responses) statuses[status] = (statuses[status] ?? 0) + 1;
@@ -62,6 +68,9 @@ describe('replicas whose Redis fails over to its standby under load', () => {
     await until(async () => (await recorded().catch(() => -1)) === allowed, { timeoutMs: 8000 }).catch(
       () => {},
     );
+    // What was allowed without Redis is given back; what was on its way to or from the master when it died is not.
+    const most = Math.max(0, lost) + UNDER_WAY;
+    await until(async () => allowed - (await counted()) <= most);
     const missing = allowed - (await counted());
     const unrecorded = allowed - (await recorded());
     process.stderr.write(
@@ -69,9 +78,7 @@ describe('replicas whose Redis fails over to its standby under load', () => {
     );
     expect(unrecorded).toBeGreaterThanOrEqual(0);
     expect(unrecorded).toBeLessThan(1000);
-    // What was allowed without Redis is given back; what was on its way to the standby when the master died is not.
     expect(missing).toBeGreaterThanOrEqual(0);
-    expect(missing).toBeLessThan(1000);
     for (const replica of fleet.replicas) {
       expect(replica.output()).toContain('Redis does not decide: the failure mode does');
       expect(replica.output()).toContain('Redis decides again');
