@@ -1,6 +1,6 @@
 /**
- * The cause of an `unavailable` of which it is certain that the store did not count the request, now or later: it was not asked, or it
- * rejected. Any other cause leaves that open.
+ * A failure of which it is certain that the store counted nothing, now or later: it was not asked, or it rejected. As the cause of an
+ * `unavailable` or of a failed restore; any other leaves that open.
  */
 export class NotCounted extends Error {
   constructor(message: string) {

@@ -1,5 +1,6 @@
 import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
 import type { DecidedWindow } from './decided-window.ts';
+import { NotCounted } from './not-counted.ts';
 import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 
 /** Windows remembered at most. */
@@ -22,8 +23,8 @@ export interface UncountedLedgerOptions {
 
 /**
  * Remembers what a replica allowed on its own during an outage, and gives it back to the shared count once that responds again. Best
- * effort: of a key whose local window has ended nothing is given back, and a failed call is not retried, because the
- * count may have been added.
+ * effort: of a key whose local window has ended nothing is given back, and a failed call is retried only where it is certain that
+ * nothing was added.
  */
 export class UncountedLedger {
   readonly #options: Required<UncountedLedgerOptions>;
@@ -52,12 +53,17 @@ export class UncountedLedger {
 
   #noteOne({ keyId, customerId: whose, cost }: LimitSubject, { limit, resetAtMs }: DecidedWindow): void {
     const customerId = limit.per === 'customer' ? whose : '';
+    this.#add({ keyId, limit, customerId, resetAtMs, units: cost });
+  }
+
+  #add(added: Uncounted): void {
+    const { keyId, limit, customerId, resetAtMs, units } = added;
     const name = `${keyId} ${limit.windowName} ${customerId}`;
     const noted = this.#uncounted.get(name);
     if (noted?.resetAtMs === resetAtMs) {
-      noted.units += cost;
+      noted.units += units;
     } else if (noted !== undefined || this.#uncounted.size < this.#options.capacity) {
-      this.#uncounted.set(name, { keyId, limit, customerId, resetAtMs, units: cost });
+      this.#uncounted.set(name, added);
     }
   }
 
@@ -71,12 +77,14 @@ export class UncountedLedger {
     }
   }
 
-  async #restore({ keyId, limit, customerId, units }: Uncounted): Promise<void> {
+  async #restore(entry: Uncounted): Promise<void> {
+    const { keyId, limit, customerId, units } = entry;
     try {
       await this.#options.restorer.restore({ keyId, limit, customerId, units });
       this.#givenBack += units;
-    } catch {
-      // It is unknown whether it was added: adding it twice could limit requests that should be allowed.
+    } catch (error) {
+      // Otherwise it may have been added: adding it twice could limit requests that should be allowed.
+      if (error instanceof NotCounted) this.#add(entry);
     }
   }
 }

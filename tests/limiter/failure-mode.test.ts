@@ -3,6 +3,7 @@ import { CircuitOpen } from '../../src/limiter/circuit-breaker.ts';
 import type { UncountedUnits } from '../../src/limiter/count-restorer.ts';
 import { DegradedWindows } from '../../src/limiter/degraded-windows.ts';
 import { type FailureMode, FailureModeLimiter } from '../../src/limiter/failure-mode.ts';
+import { NotCounted } from '../../src/limiter/not-counted.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import { UncountedLedger } from '../../src/limiter/uncounted-ledger.ts';
 import {
@@ -244,13 +245,28 @@ describe('the ledger of uncounted requests', () => {
     expect(uncounted.size).toBe(0);
   });
 
-  it('does not try again what failed, and never rejects', async () => {
+  it('does not try again what may have been added, and never rejects', async () => {
     const { restored, ledger: uncounted } = ledger(10, () => Promise.reject(new Error('away')));
     uncounted.note(subject('key'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
     await uncounted.giveBack(1600);
     await uncounted.giveBack(1600);
     expect(restored).toHaveLength(1);
     expect(uncounted.givenBack).toBe(0);
+  });
+
+  it('keeps what certainly was not added, together with what came since', async () => {
+    let isReadOnly = true;
+    const { restored, ledger: uncounted } = ledger(10, async () => {
+      if (isReadOnly) throw new NotCounted('read-only');
+    });
+    uncounted.note(subject('key'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    const giving = uncounted.giveBack(1600);
+    uncounted.note(subject('key'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    await giving;
+    isReadOnly = false;
+    await uncounted.giveBack(1600);
+    expect(restored.map(({ units }) => units)).toEqual([1, 2]);
+    expect([uncounted.givenBack, uncounted.size]).toEqual([2, 0]);
   });
 
   it('is bounded', () => {

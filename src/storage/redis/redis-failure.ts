@@ -16,3 +16,10 @@ export function safeRedisError(error: unknown): Error {
 export function redisUnavailable(error: unknown): StoreUnavailable {
   return error instanceof StoreUnavailable ? error : new StoreUnavailable('redis', safeRedisError(error));
 }
+
+/** Whether a port's promise rejected because the server said no, rather than nothing. */
+export function isRejected(error: unknown): boolean {
+  return (
+    error instanceof StoreUnavailable && error.cause instanceof Error && error.cause.name === 'ReplyError'
+  );
+}

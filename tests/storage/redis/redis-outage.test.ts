@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { FailureMode } from '../../../src/limiter/failure-mode.ts';
 import { type GuardedRateLimiter, guardRateLimiter } from '../../../src/limiter/guarded-rate-limiter.ts';
+import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
 import { decide, newKeyId, openReplica, peek, quota, subject } from '../../support/limiter-stores.ts';
@@ -158,6 +159,10 @@ describe('a replica whose Redis', () => {
       kind: 'unavailable',
       cause: { message: expect.stringContaining('OOM') },
     });
+    const units = { keyId: newKeyId(), limit: quota(5, 'hour'), customerId: '', units: 2 };
+    await expect(replica.counters.restore(units)).rejects.toBeInstanceOf(NotCounted);
+    await replica.usageConnection.config('SET', 'maxmemory', '0');
+    expect((await peek(replica.counters, units.keyId, units.limit)).used).toBe(0);
   });
 
   it('was never there starts all the same, and uses it when it comes', async () => {

@@ -1,6 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { CountRestorer, UncountedUnits } from '../../../limiter/count-restorer.ts';
 import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
+import { NotCounted } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
 import type {
   CostDifference,
@@ -14,7 +15,7 @@ import type {
 import type { RedisConnection } from '../connection.ts';
 import { CHANGES_CHANNEL, customersKey, grantedKey, versionKey, windowKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
-import { redisUnavailable } from '../redis-failure.ts';
+import { isRejected, redisUnavailable } from '../redis-failure.ts';
 
 /** Windows of customers that one call closes: it blocks every decision while it runs. */
 const CLOSED_AT_ONCE = 500;
@@ -44,7 +45,10 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
   }
 
   async restore({ keyId, limit, customerId, units }: UncountedUnits): Promise<void> {
-    await this.#add({ keyId, limit, customerId, units, granted: 0 });
+    await this.#add({ keyId, limit, customerId, units, granted: 0 }).catch((error: unknown) => {
+      // Redis rejects a script before its first write: read-only, out of memory.
+      throw isRejected(error) ? new NotCounted('Redis rejected to add units') : error;
+    });
   }
 
   async grant({ keyId, limits, customerId, units }: GrantedUnits): Promise<void> {
