@@ -33,6 +33,8 @@ export const ERROR_CODES = [
   'rotation_in_progress',
   'version_mismatch',
   'no_rotation',
+  'idempotency_key_reused',
+  'idempotency_in_progress',
   'body_too_large',
   'target_too_long',
   'unsupported_media_type',

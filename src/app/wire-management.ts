@@ -5,19 +5,22 @@ import type { Settings } from '../config/settings.ts';
 import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { withRequestId } from '../http/with-request-id.ts';
+import { IdempotentRequests } from '../idempotency/idempotent-requests.ts';
 import { KeyRotations } from '../keys/key-rotation.ts';
 import { KeyService } from '../keys/key-service.ts';
 import type { SecretVault } from '../keys/secret-vault.ts';
 import { SecretSealer } from '../keys/stored-secret.ts';
+import { VersionsAfterCommit } from '../limiter/versions-after-commit.ts';
 import type { GatewayFacts } from '../management/endpoint.ts';
 import { createManagementApp } from '../management/management-app.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PostgresSeriesStore } from '../storage/postgres/postgres-series-store.ts';
 import type { Usage } from '../usage/create-usage.ts';
 import { UsageSeries } from '../usage/series/usage-series.ts';
-import type { ReplicaContext } from './context.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { gatewayVersion } from './gateway-metrics.ts';
 import type { RequestObservers } from './request-observers.ts';
+import { responsePruning } from './response-pruning.ts';
 import type { Stores } from './wire-stores.ts';
 
 /** What the management interface works with. */
@@ -33,14 +36,19 @@ export interface ManagementParts {
 
 /** Builds the management interface, as a listener of requests. */
 export function wireManagement(
-  { settings, platform }: ReplicaContext,
+  { settings, platform, lifecycle }: ReplicaContext,
   { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers }: ManagementParts,
 ): (req: IncomingMessage, res: ServerResponse) => void {
   const { clock, random, log } = platform;
   const { records, counting } = stores;
+  const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
+  const idempotency = new IdempotentRequests({ store: records.responses, vault, clock });
+  const pruning = responsePruning(idempotency, platform);
+  lifecycle.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
+  pruning.start();
   const keys = new KeyService({
     repository: records.keys,
-    versions: counting.versions,
+    versions,
     vault,
     clock,
     random,
@@ -49,14 +57,14 @@ export function wireManagement(
   });
   const rotations = new KeyRotations({
     secrets: records.secrets,
-    versions: counting.versions,
+    versions,
     sealer: new SecretSealer(vault, settings.secretReveal),
     random,
     keyPrefix: settings.keyPrefix,
   });
   const plans = new PlanService({
     repository: records.plans,
-    versions: counting.versions,
+    versions,
     defaultPlanId: settings.defaultPlanId,
   });
   const app = createManagementApp({
@@ -80,6 +88,7 @@ export function wireManagement(
       failedCredentials,
     },
     trustedProxies: settings.trustedProxies,
+    idempotency,
     clock,
     log,
   });

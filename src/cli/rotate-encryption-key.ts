@@ -1,5 +1,6 @@
 import { openRecordStore } from '../app/open-stores.ts';
 import { InvalidSettings, readRotationSettings } from '../config/settings.ts';
+import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
 import { rotateEncryptionKey } from '../keys/rotate-encryption-key.ts';
 import { SecretVault } from '../keys/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
@@ -16,11 +17,10 @@ async function rotate(): Promise<number> {
   const platform = { clock: systemClock, random: systemRandom, log };
   const records = await openRecordStore(settings, platform);
   try {
-    const report = await rotateEncryptionKey(
-      records.sealedKeys,
-      new SecretVault(settings.encryptionKeys, systemRandom),
-    );
-    log.info({ ...report }, 'rotated');
+    const vault = new SecretVault(settings.encryptionKeys, systemRandom);
+    const report = await rotateEncryptionKey(records.sealedKeys, vault);
+    const responses = await rotateSealedResponses(records.responses, vault);
+    log.info({ ...report, responses }, 'rotated');
     if (report.unkept === 0) return 0;
     log.warn(
       { keys: report.unkept },

@@ -61,6 +61,8 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   rotation_in_progress: { status: 409 },
   version_mismatch: { status: 412 },
   no_rotation: { status: 409 },
+  idempotency_key_reused: { status: 422 },
+  idempotency_in_progress: { status: 409, headers: { 'Retry-After': '1' } },
   body_too_large: { status: 413 },
   target_too_long: { status: 414 },
   unsupported_media_type: { status: 415 },

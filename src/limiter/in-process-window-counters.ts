@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../platform/clock.ts';
 import {
   customerWindowName,
@@ -20,11 +21,14 @@ import { TOMBSTONE, type WindowKind, type WindowTable } from './window-table.ts'
 
 /** Room that one window can be given, in all. */
 const MOST = 999_999_999_999_999;
+/** Grants to windows that are remembered. */
+const MAX_OPERATIONS = 10_000;
 
 /** The windows of one process, for all that is no decision. */
 export class InProcessWindowCounters implements WindowCounters {
   readonly #table: WindowTable;
   readonly #clock: Clock;
+  readonly #operations = new LRUCache<string, true>({ max: MAX_OPERATIONS });
 
   constructor(table: WindowTable, clock: Clock) {
     this.#table = table;
@@ -55,10 +59,11 @@ export class InProcessWindowCounters implements WindowCounters {
     }
   }
 
-  async grant({ keyId, limits, customerId, units }: GrantedUnits): Promise<void> {
+  async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
     const nowMs = this.#clock.nowMs();
     if (this.#table.version(keyId, nowMs) === TOMBSTONE) return;
     for (const limit of limits) {
+      if (!this.#isNew(operationId, keyId, windowNameOf(limit, customerId, false))) continue;
       const [kind, name] = this.#place(keyId, limit, customerId, nowMs);
       const resetAtMs = windowEndMs(nowMs, limit.period);
       const open = this.#table.window(keyId, kind, name, nowMs) ?? { resetAtMs, used: 0, granted: 0 };
@@ -76,6 +81,15 @@ export class InProcessWindowCounters implements WindowCounters {
       const open = this.#table.window(keyId, kind, windowNameOf(limit, customerId, isShared), nowMs);
       if (open?.resetAtMs === resetAtMs) open.used += units;
     }
+  }
+
+  /** Whether an operation has not added to a window before. Remembers that it has. */
+  #isNew(operationId: string | undefined, keyId: string, windowName: string): boolean {
+    if (operationId === undefined) return true;
+    const operation = JSON.stringify([operationId, keyId, windowName]);
+    const isKnown = this.#operations.has(operation);
+    this.#operations.set(operation, true);
+    return !isKnown;
   }
 
   /** Where the window of a limit is: a customer beyond the bound has the one that those share. */

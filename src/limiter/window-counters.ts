@@ -35,6 +35,8 @@ export interface ResetWindows extends Omit<CounterSubject, 'customerId'> {
 /** Room to give: units beyond the limit, at least 1. */
 export interface GrantedUnits extends CounterSubject {
   readonly units: number;
+  /** Names the grant: given again within a day, it adds nothing to the windows that it has added to. Undefined: each is another one. */
+  readonly operationId?: string | undefined;
 }
 
 /** What a request did cost besides what it was decided with. */

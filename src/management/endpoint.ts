@@ -54,6 +54,8 @@ export interface Call<Body> {
   /** The one of these types that the Accept header prefers, the first where it has no preference; undefined when it wants none of them. */
   readonly prefers: (types: readonly string[]) => string | undefined;
   readonly principal: Principal;
+  /** The same for all sendings of a request with an `Idempotency-Key`; undefined for one without. */
+  readonly operationId: string | undefined;
   /** For every change that the request makes; holds what it demands of the record, too. */
   readonly change: ChangeContext;
 }
@@ -72,7 +74,7 @@ export class StreamedText {
 /** A JSON response with headers of its own. */
 export class Reply {
   readonly body: object;
-  readonly headers: Readonly<Partial<Record<'Location' | 'ETag', string>>>;
+  readonly headers: Readonly<Record<string, string>>;
   readonly isCreated: boolean;
 
   private constructor(body: object, headers: Reply['headers'], isCreated: boolean) {

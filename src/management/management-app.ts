@@ -10,12 +10,14 @@ import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import { resembledManagementPath } from '../http/reserved-paths.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
+import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
 import { authenticate, authorize, type Credentials, recordDenials } from './authentication.ts';
 import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
+import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
 import { rejectUnknownParameters } from './unknown-parameters.ts';
 
@@ -24,6 +26,8 @@ export interface ManagementOptions extends ManagementServices {
   readonly credentials: Credentials;
   /** Proxies whose word on a client's address counts. */
   readonly trustedProxies: BlockList;
+  /** Of requests with an `Idempotency-Key`. */
+  readonly idempotency: IdempotentRequests;
 }
 
 /**
@@ -33,6 +37,7 @@ export interface ManagementOptions extends ManagementServices {
 export function createManagementApp({
   credentials,
   trustedProxies,
+  idempotency,
   ...services
 }: ManagementOptions): Express {
   const app = express();
@@ -58,7 +63,7 @@ export function createManagementApp({
         authorize(endpoint, trustedProxies),
         checkQuery(endpoint),
         ...readBody,
-        respond(endpoint, { services, changeOf }),
+        respond(endpoint, { services, changeOf, idempotency }),
         recordDenials(endpoint, { audit: services.audit, changeOf }),
       );
     }
@@ -111,30 +116,39 @@ function checkBody(check: CheckBody): RequestHandler {
   };
 }
 
-function respond(
-  endpoint: Endpoint,
-  { services, changeOf }: { readonly services: ManagementServices; readonly changeOf: ChangeOf },
-): RequestHandler {
+interface RespondOptions extends Pick<ManagementOptions, 'idempotency'> {
+  readonly services: ManagementServices;
+  readonly changeOf: ChangeOf;
+}
+
+function respond(endpoint: Endpoint, { services, changeOf, idempotency }: RespondOptions): RequestHandler {
   return async (req, res) => {
     const [id = ''] = Object.values(req.params).flat();
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;
     const log = services.log.child({ requestId, actor });
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
+    const principal = principalOf(res);
     const change = { ...changeOf(req, res), expects };
-    const call = { id, query: queryOf(req), body: req.body, prefers, principal: principalOf(res), change };
-    const result = await endpoint.handle(call, { ...services, log });
-    res.status(endpoint.status);
+    const call = { id, query: queryOf(req), body: req.body, prefers, principal, change };
+    const handle = (operationId?: string) => endpoint.handle({ ...call, operationId }, { ...services, log });
+    const key = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
+    if (key !== undefined) {
+      const perform = async (operationId: string) => completed(endpoint, await handle(operationId));
+      return respondOnce(req, res, { requests: idempotency, principal, key, perform });
+    }
+    const result = await handle();
     if (endpoint.csv) res.vary('Accept');
-    if (result instanceof StreamedText) await stream(result, res);
-    else if (result instanceof Reply) sendReply(res, result);
-    else res.json(result);
+    if (result instanceof StreamedText) return stream(result, res.status(endpoint.status));
+    const { status, headers, body } = completed(endpoint, result);
+    res.status(status).set(headers).json(body);
   };
 }
 
-function sendReply(res: Response, { isCreated, headers, body }: Reply): void {
-  if (isCreated) res.status(201);
-  res.set(headers).json(body);
+/** What a handler of JSON gives, as a whole. */
+function completed({ status }: Endpoint, result: object): KeptResponse {
+  if (!(result instanceof Reply)) return { status, headers: {}, body: result };
+  return { status: result.isCreated ? 201 : status, headers: result.headers, body: result.body };
 }
 
 /** The simple query parser gives texts, and lists of them for what is repeated. */

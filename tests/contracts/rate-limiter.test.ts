@@ -194,6 +194,22 @@ describe.each(Object.entries(LIMITER_STORES))('a rate limiter that counts %s', (
     expect(allowed(await decide(limiter, subject(keyId, { quota: limit }))).remaining).toBe(0);
   });
 
+  it('gives the room of one operation once, and that of another again', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(1, 'hour'), quota(1, 'day', { id: 'day' })];
+    const grant = (operationId: string, some = limits) =>
+      store.counters.grant({ keyId, limits: some, customerId: '', units: 2, operationId });
+    await grant('first', limits.slice(0, 1));
+    await Promise.all([grant('first'), grant('first')]);
+    await grant('second');
+    const { counters } = await store.counters.read({ keyId, limits, customerId: '' });
+    expect(counters.map(({ granted }) => granted)).toEqual([4, 4]);
+    const other = newKeyId();
+    await store.counters.grant({ keyId: other, limits, customerId: '', units: 2, operationId: 'first' });
+    const { counters: others } = await store.counters.read({ keyId: other, limits, customerId: '' });
+    expect(others.map(({ granted }) => granted)).toEqual([2, 2]);
+  });
+
   it('holds an override until its end, and the limit of the plan from then on', async () => {
     const keyId = newKeyId();
     const { nowMs } = await peek(store.counters, keyId, quota(1, 'hour'));

@@ -55,6 +55,27 @@ describe('rotating the encryption key', () => {
     }
   });
 
+  it('keeps the responses that are to be repeated', async () => {
+    const create = async (url: string) => {
+      const response = await fetch(`${url}/consumer-api-key/create`, {
+        method: 'POST',
+        headers: {
+          authorization: `Bearer ${ROOT_TOKEN}`,
+          'content-type': 'application/json',
+          'idempotency-key': 'across-the-rotation',
+        },
+        body: JSON.stringify({ name: 'made once' }),
+      });
+      return { status: response.status, body: await response.json() };
+    };
+    const first = await create(fleet.replicas[0]?.url ?? '');
+    expect(first.status).toBe(201);
+    expect((await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`)).output).toContain('"responses":1');
+    const rotated = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
+    expect(await create(rotated.url)).toEqual(first);
+    await rotated.stop();
+  });
+
   it('says which keys hold it up, and what it needs', async () => {
     const once = await startGateway({ ...fleet.environment, SECRET_REVEAL: 'once', ENCRYPTION_KEY: NEW_KEY });
     const { secret } = await new Admin(once.url).makeKey('shown once');

@@ -9,6 +9,7 @@ import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
 import { FailedCredentials } from '../../src/http/failed-credentials.ts';
 import { RequestIds } from '../../src/http/request-id.ts';
 import { withRequestId } from '../../src/http/with-request-id.ts';
+import { IdempotentRequests } from '../../src/idempotency/idempotent-requests.ts';
 import { KeyRotations } from '../../src/keys/key-rotation.ts';
 import { KeyService } from '../../src/keys/key-service.ts';
 import { SecretVault } from '../../src/keys/secret-vault.ts';
@@ -17,6 +18,7 @@ import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.
 import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
 import { InProcessWindowCounters } from '../../src/limiter/in-process-window-counters.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import { VersionsAfterCommit } from '../../src/limiter/versions-after-commit.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { WindowTable } from '../../src/limiter/window-table.ts';
 import type { GatewayFacts } from '../../src/management/endpoint.ts';
@@ -86,13 +88,13 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   const clock = new ManualClock(START_MS);
   const table = new WindowTable();
   const limiter = new InProcessRateLimiter(table, clock);
-  const versions = new InProcessRecordVersions(table, clock);
+  const versions = new VersionsAfterCommit(new InProcessRecordVersions(table, clock), records.unitOfWork);
+  const vault = new SecretVault([randomBytes(32)], systemRandom);
   const usages = new Map<string, KeyUsage>();
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
 
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-  const vault = new SecretVault([randomBytes(32)], systemRandom);
   const trustedProxies = new BlockList();
   const management = createManagementApp({
     rotations: new KeyRotations({
@@ -129,6 +131,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       failedCredentials: new FailedCredentials({ clock, trustedProxies, burst: 100_000 }),
     },
     trustedProxies,
+    idempotency: new IdempotentRequests({ store: records.responses, vault, clock }),
     clock,
     log,
   });

@@ -128,11 +128,11 @@ export const grantKeyLimits = endpoint<GrantBody>({
   status: 200,
   response: KEY_LIMITS,
   errors: ['key_not_found', 'limit_not_found'],
-  async handle({ id, body: { requests, limitId, customerId, reason } }, services) {
+  async handle({ id, operationId, body: { requests, limitId, customerId, reason } }, services) {
     const snapshot = await services.keys.snapshot(id);
     const limits = chosenLimits(snapshot, { limitId, customerId });
     const whose = customerId ?? ANONYMOUS_CUSTOMER;
-    await services.counters.grant({ keyId: id, limits, customerId: whose, units: requests });
+    await services.counters.grant({ keyId: id, limits, customerId: whose, units: requests, operationId });
     services.log.info(
       { event: 'limits_granted', keyId: id, limitId, requests, reason },
       'a key was given more room',

@@ -1,18 +1,22 @@
 import { sql } from 'kysely';
 import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
+import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/rotate-encryption-key.ts';
 import type { SecretRepository } from '../../keys/secret-repository.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
+import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './postgres-admin-token-repository.ts';
 import { PostgresAuditLog } from './postgres-audit-log.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
 import { PostgresKeyRepository } from './postgres-key-repository.ts';
 import { PostgresPlanRepository } from './postgres-plan-repository.ts';
+import { PostgresResponseStore } from './postgres-response-store.ts';
 import { PostgresSealedKeys } from './postgres-sealed-keys.ts';
 import { PostgresSecretRepository } from './postgres-secret-repository.ts';
 import type { RecordsDatabase } from './records-database.ts';
+import { RecordsUnitOfWork } from './records-unit-of-work.ts';
 import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
 
 /** The record store, opened: its repositories, and what starting, probing and stopping it take. */
@@ -24,6 +28,10 @@ export interface Records {
   readonly audit: AuditLog;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
+  /** Of requests with an `Idempotency-Key`. */
+  readonly responses: ResponseStore;
+  /** Writes of the repositories that are made together or not at all. */
+  readonly unitOfWork: UnitOfWork;
   /** For the repositories that are built elsewhere. */
   readonly db: RecordsDatabase;
   /** Applies what `pendingMigrations` names, as `applyMigrations` does. */
@@ -58,10 +66,12 @@ export function openRecords(options: PostgresOptions & RecordsOptions): Records 
 
 /** The record store in an open database, with `migrate` as given. */
 export function recordsIn(
-  db: RecordsDatabase,
+  database: RecordsDatabase,
   options: RecordsOptions,
   migrate: () => Promise<readonly string[]>,
 ): Records {
+  const unitOfWork = new RecordsUnitOfWork(database);
+  const { db } = unitOfWork;
   return {
     keys: new PostgresKeyRepository(db, options),
     plans: new PostgresPlanRepository(db, options),
@@ -69,10 +79,12 @@ export function recordsIn(
     adminTokens: new PostgresAdminTokenRepository(db),
     audit: new PostgresAuditLog(db),
     sealedKeys: new PostgresSealedKeys(db),
+    responses: new PostgresResponseStore(unitOfWork),
+    unitOfWork,
     db,
     migrate,
     pendingMigrations: () => pendingMigrations(db, options.migrationsDirectory),
     ping: async () => void (await sql`select 1`.execute(db)),
-    close: () => db.destroy(),
+    close: () => database.destroy(),
   };
 }

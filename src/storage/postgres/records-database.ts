@@ -2,6 +2,7 @@ import type { Kysely } from 'kysely';
 import type { AdminTokensTable } from './admin-tokens-table.ts';
 import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './consumer-keys-table.ts';
+import type { IdempotentResponsesTable } from './idempotent-responses-table.ts';
 import type { PlansTable } from './plans-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage-history-tables.ts';
 
@@ -19,6 +20,7 @@ export interface RecordsTables {
   readonly audit_log_ends: AuditLogEndsTable;
   readonly previous_secrets: PreviousSecretsTable;
   readonly secret_imports: SecretImportsTable;
+  readonly idempotent_responses: IdempotentResponsesTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;
   readonly usage_customer_days: UsageDaysTable;

@@ -19,6 +19,11 @@ export function grantedKey(keyId: string, windowName: string): string {
   return `tg:{${keyId}}:granted:${windowName}`;
 }
 
+/** Set of the windows that an operation, by its id, has changed already. */
+export function operationKey(keyId: string, operationId: string): string {
+  return `tg:{${keyId}}:operation:${operationId}`;
+}
+
 /** Sorted set of the names of the open windows of a key's customers, by their end. */
 export function customersKey(keyId: string): string {
   return `tg:{${keyId}}:customers`;

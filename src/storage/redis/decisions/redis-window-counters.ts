@@ -13,18 +13,27 @@ import type {
   WindowCounts,
 } from '../../../limiter/window-counters.ts';
 import type { RedisConnection } from '../connection.ts';
-import { CHANGES_CHANNEL, customersKey, grantedKey, versionKey, windowKey } from '../key-names.ts';
+import {
+  CHANGES_CHANNEL,
+  customersKey,
+  grantedKey,
+  operationKey,
+  versionKey,
+  windowKey,
+} from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
 import { isRejected, redisUnavailable } from '../redis-failure.ts';
 
 /** Windows of customers that one call closes: it blocks every decision while it runs. */
 const CLOSED_AT_ONCE = 500;
 const WINDOW_WITHOUT_EXPIRY = -2;
+/** Milliseconds; as long as the response to a request with an idempotency key. */
+const OPERATION_KEPT_MS = '86400000';
 
 /** The windows in Redis, for all that is no decision. A customer beyond the bound has the window that those share. */
 export class RedisWindowCounters implements WindowCounters, CountRestorer {
   readonly #redis: RedisConnection;
-  readonly #addUnits = new LuaScript(new URL('./addUnits-6.lua', import.meta.url));
+  readonly #addUnits = new LuaScript(new URL('./addUnits-7.lua', import.meta.url));
   readonly #clearWindows = new LuaScript(new URL('./clearWindows-n.lua', import.meta.url));
   readonly #settleCost = new LuaScript(new URL('./settleCost-n.lua', import.meta.url));
   readonly #readWindows = new LuaScript(new URL('./readWindows-n.lua', import.meta.url));
@@ -51,9 +60,11 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     });
   }
 
-  async grant({ keyId, limits, customerId, units }: GrantedUnits): Promise<void> {
+  async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
     const repliesMs = await Promise.all(
-      limits.map((limit) => this.#add({ keyId, limit, customerId, units: -units, granted: units })),
+      limits.map((limit) =>
+        this.#add({ keyId, limit, customerId, units: -units, granted: units, operationId }),
+      ),
     );
     await outlive(repliesMs);
   }
@@ -88,13 +99,20 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     customerId,
     units,
     granted,
-  }: UncountedUnits & { readonly granted: number }): Promise<number> {
+    operationId,
+  }: UncountedUnits & {
+    readonly granted: number;
+    readonly operationId?: string | undefined;
+  }): Promise<number> {
     const isChange = granted > 0;
-    const keys = [versionKey(keyId), ...windowKeysOf(keyId, limit, customerId), customersKey(keyId)];
+    const windows = windowKeysOf(keyId, limit, customerId);
+    const operation = operationKey(keyId, operationId ?? '');
+    const keys = [versionKey(keyId), ...windows, customersKey(keyId), operation];
     const endsAtMs = windowEndMs(await this.#nowMs(), limit.period);
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
-    return Number(await this.#addUnits.run(this.#redis, [...keys, ...args, ...change]));
+    const rememberedMs = operationId === undefined ? '0' : OPERATION_KEPT_MS;
+    return Number(await this.#addUnits.run(this.#redis, [...keys, ...args, ...change, rememberedMs]));
   }
 
   async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {

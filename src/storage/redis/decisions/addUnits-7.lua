@@ -8,12 +8,14 @@
   KEYS[4]  window that all customers beyond the bound share; KEYS[2] again for a limit of the key
   KEYS[5]  granted of that window
   KEYS[6]  index: sorted set of the open windows of customers by their end
+  KEYS[7]  operation: set of the windows that the operation has added to
 
   ARGV[1]  units to add, -999999999999999 to 999999999999999
   ARGV[2]  room given by this, 0 for none
   ARGV[3]  when a window that opens now ends, in milliseconds since 1970
   ARGV[4]  channel on which the change is published and
   ARGV[5]  the message; both empty for none
+  ARGV[6]  milliseconds for which the operation is remembered: called again, it adds nothing. 0: it is not remembered
 
   Reply: milliseconds until no replica repeats a rejection from before
 ]]
@@ -23,6 +25,10 @@ local function decimal(number) return string.format('%.0f', number) end
 
 local shared = call('GET', KEYS[1]) or ''
 if string.match(shared, '^%S*') == '-' then return 0 end
+if ARGV[6] ~= '0' then
+  if call('SADD', KEYS[7], KEYS[2]) == 0 then return 0 end
+  call('PEXPIRE', KEYS[7], ARGV[6])
+end
 local time = call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 

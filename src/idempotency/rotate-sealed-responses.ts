@@ -1,0 +1,27 @@
+import type { SecretVault } from '../keys/secret-vault.ts';
+import { sealedFor } from './idempotent-requests.ts';
+import type { ResponseStore, StoredResponse } from './response-store.ts';
+
+const RESPONSES_AT_ONCE = 500;
+
+/**
+ * Seals every kept response with the first encryption key, while replicas work. Resolves with how many were not yet. Rejects with
+ * `UnreadableSecret` when one was sealed with an encryption key that is not in the list.
+ */
+export async function rotateSealedResponses(store: ResponseStore, vault: SecretVault): Promise<number> {
+  let rotated = 0;
+  let last: Buffer | undefined;
+  while (true) {
+    const page = await store.after(last, RESPONSES_AT_ONCE);
+    const outdated = page.filter(({ sealed }) => !vault.isCurrent(sealed));
+    for (const response of outdated) await store.replace(response, resealed(response, vault));
+    rotated += outdated.length;
+    last = page.at(-1)?.id;
+    if (page.length < RESPONSES_AT_ONCE) return rotated;
+  }
+}
+
+function resealed({ id, sealed }: StoredResponse, vault: SecretVault): Buffer {
+  const name = sealedFor(id);
+  return vault.seal(name, vault.open(name, sealed));
+}

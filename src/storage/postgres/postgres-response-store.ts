@@ -1,0 +1,88 @@
+import { sql } from 'kysely';
+import type {
+  OnceOnly,
+  PerformedOnce,
+  ResponseStore,
+  StoredResponse,
+} from '../../idempotency/response-store.ts';
+import type { RecordsUnitOfWork } from './records-unit-of-work.ts';
+
+/** Responses in Postgres. */
+export class PostgresResponseStore implements ResponseStore {
+  readonly #unitOfWork: RecordsUnitOfWork;
+
+  constructor(unitOfWork: RecordsUnitOfWork) {
+    this.#unitOfWork = unitOfWork;
+  }
+
+  performOnce(
+    { id, atMs, validSinceMs }: OnceOnly,
+    work: () => Promise<Buffer>,
+    responseTo: (failure: unknown) => Buffer,
+  ): Promise<PerformedOnce> {
+    return this.#unitOfWork.run(async () => {
+      if (!(await this.#lock(id))) return { kind: 'under_way' };
+      const stored = await this.#find(id, validSinceMs);
+      if (stored !== undefined) return { kind: 'stored', sealed: stored };
+      const sealed = await this.#unitOfWork.attempt(work).catch(responseTo);
+      await this.#store(id, atMs, sealed);
+      return { kind: 'performed', sealed };
+    });
+  }
+
+  async prune(beforeMs: number): Promise<void> {
+    await this.#db.deleteFrom('idempotent_responses').where('created_at', '<', new Date(beforeMs)).execute();
+  }
+
+  async after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]> {
+    const first = this.#db
+      .selectFrom('idempotent_responses')
+      .select(['id', 'sealed'])
+      .orderBy('id')
+      .limit(limit);
+    const rows = await (id === undefined ? first : first.where('id', '>', id)).execute();
+    return rows.map((row) => ({ id: Buffer.from(row.id), sealed: Buffer.from(row.sealed) }));
+  }
+
+  async replace({ id, sealed }: StoredResponse, resealed: Buffer): Promise<void> {
+    await this.#db
+      .updateTable('idempotent_responses')
+      .set({ sealed: resealed })
+      .where('id', '=', id)
+      .where('sealed', '=', sealed)
+      .execute();
+  }
+
+  get #db() {
+    return this.#unitOfWork.db;
+  }
+
+  /** Postgres releases it with the transaction, also when that of a crashed replica ends. False: another transaction has it. */
+  async #lock(id: Buffer): Promise<boolean> {
+    const { rows } = await sql<{ is_locked: boolean }>`
+      SELECT pg_try_advisory_xact_lock(${id.readBigInt64BE().toString()}::bigint) AS is_locked`.execute(
+      this.#db,
+    );
+    return rows[0]?.is_locked === true;
+  }
+
+  async #find(id: Buffer, validSinceMs: number): Promise<Buffer | undefined> {
+    const row = await this.#db
+      .selectFrom('idempotent_responses')
+      .select('sealed')
+      .where('id', '=', id)
+      .where('created_at', '>=', new Date(validSinceMs))
+      .executeTakeFirst();
+    return row && Buffer.from(row.sealed);
+  }
+
+  async #store(id: Buffer, atMs: number, sealed: Buffer): Promise<void> {
+    const response = { created_at: new Date(atMs), sealed };
+    await this.#db
+      .insertInto('idempotent_responses')
+      .values({ id, ...response })
+      // One that has lapsed and is still there.
+      .onConflict((conflict) => conflict.column('id').doUpdateSet(response))
+      .execute();
+  }
+}

@@ -1,0 +1,254 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import type { OnceOnly } from '../../src/idempotency/response-store.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
+import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleChange, samplePlan } from '../support/sample-records.ts';
+
+const AT_MS = Date.UTC(2025, 5, 1);
+const DAY_MS = 86_400_000;
+
+function onceAt(atMs: number, id: Buffer = randomBytes(32)): OnceOnly {
+  return { id, atMs, validSinceMs: atMs - DAY_MS };
+}
+
+function rethrow(failure: unknown): never {
+  throw failure;
+}
+
+/** A promise that the test settles. */
+function gate() {
+  return Promise.withResolvers<void>();
+}
+
+describe.each([
+  ['Postgres', createPostgresRecords],
+  ['PGlite', createEmbeddedRecords],
+])('the store of responses in %s', (_name, create) => {
+  let store: TestRecords;
+  beforeAll(async () => {
+    store = await create();
+  });
+  afterAll(() => store.remove());
+
+  /** Work that makes a plan, and its response. */
+  function makesPlan(planId: string, response = 'made'): () => Promise<Buffer> {
+    return async () => {
+      await store.records.plans.insert(samplePlan({ id: planId }), sampleChange());
+      return Buffer.from(response);
+    };
+  }
+
+  async function exists(planId: string): Promise<boolean> {
+    return (await store.records.plans.find(planId)) !== undefined;
+  }
+
+  it('performs once, and gives the response of the first time afterwards', async () => {
+    const once = onceAt(AT_MS);
+    const { responses } = store.records;
+    const first = await responses.performOnce(once, makesPlan('once'), rethrow);
+    const second = await responses.performOnce(once, makesPlan('twice', 'again'), rethrow);
+    expect([first.kind, second.kind]).toEqual(['performed', 'stored']);
+    expect(second).toMatchObject({ sealed: Buffer.from('made') });
+    expect([await exists('once'), await exists('twice')]).toEqual([true, false]);
+  });
+
+  it('stores nothing, and undoes the changes, when the work fails in a way that is not kept', async () => {
+    const once = onceAt(AT_MS);
+    const { responses } = store.records;
+    const fails = async () => {
+      await makesPlan('undone')();
+      throw new Error('the work failed');
+    };
+    await expect(responses.performOnce(once, fails, rethrow)).rejects.toThrow('the work failed');
+    expect(await exists('undone')).toBe(false);
+    expect(await responses.performOnce(once, makesPlan('done'), rethrow)).toMatchObject({
+      kind: 'performed',
+    });
+  });
+
+  it('undoes the changes of a failure that is kept, also after a statement has failed', async () => {
+    const once = onceAt(AT_MS);
+    const { responses } = store.records;
+    const fails = async () => {
+      await makesPlan('half-done')();
+      await sql`SELECT 1 / 0`.execute(store.records.db);
+      return Buffer.from('never');
+    };
+    const kept = () => Buffer.from('kept');
+    expect(await responses.performOnce(once, fails, kept)).toMatchObject({ kind: 'performed' });
+    expect(await exists('half-done')).toBe(false);
+    expect(await responses.performOnce(once, fails, rethrow)).toEqual({
+      kind: 'stored',
+      sealed: Buffer.from('kept'),
+    });
+  });
+
+  it('makes the transactions of the work part of its own', async () => {
+    const once = onceAt(AT_MS);
+    const { responses, plans } = store.records;
+    await plans.insert(samplePlan({ id: 'edited', limit: 1 }), sampleChange());
+    const fails = async () => {
+      await plans.update('edited', { limit: 2 }, sampleChange());
+      expect(await plans.find('edited')).toMatchObject({ limit: 2 });
+      throw new Error('after the inner transaction');
+    };
+    await expect(responses.performOnce(once, fails, rethrow)).rejects.toThrow('after the inner transaction');
+    expect(await plans.find('edited')).toMatchObject({ limit: 1 });
+  });
+
+  it('lets an effect wait for the commit, and drops it when the work fails', async () => {
+    const { responses, unitOfWork } = store.records;
+    const effects: string[] = [];
+    const note = (effect: string) => unitOfWork.afterCommit(async () => void effects.push(effect));
+    await responses.performOnce(
+      onceAt(AT_MS),
+      async () => {
+        await note('done');
+        effects.push('work is over');
+        return Buffer.from('');
+      },
+      rethrow,
+    );
+    await responses.performOnce(
+      onceAt(AT_MS),
+      async () => {
+        await note('dropped');
+        throw new Error('failed');
+      },
+      () => Buffer.from('kept'),
+    );
+    await note('at once');
+    expect(effects).toEqual(['work is over', 'done', 'at once']);
+  });
+
+  it('performs again when the response has lapsed, whether it was pruned or not', async () => {
+    const once = onceAt(AT_MS);
+    const { responses } = store.records;
+    await responses.performOnce(once, makesPlan('old'), rethrow);
+    const later = onceAt(AT_MS + DAY_MS + 1, once.id);
+    expect(await responses.performOnce(later, makesPlan('new', 'new'), rethrow)).toMatchObject({
+      kind: 'performed',
+    });
+    await responses.prune(later.atMs);
+    expect(await responses.performOnce(later, makesPlan('x'), rethrow)).toMatchObject({
+      sealed: Buffer.from('new'),
+    });
+    await responses.prune(later.atMs + 1);
+    expect(await responses.performOnce(later, makesPlan('y', 'last'), rethrow)).toMatchObject({
+      sealed: Buffer.from('last'),
+    });
+  });
+
+  it('lists all responses in pages, and replaces one that has not changed', async () => {
+    const { responses } = store.records;
+    for (let i = 0; i < 3; i += 1) {
+      await responses.performOnce(onceAt(AT_MS), async () => Buffer.from(`listed ${i}`), rethrow);
+    }
+    const listed = [];
+    let page = await responses.after(undefined, 2);
+    while (page.length > 0) {
+      listed.push(...page);
+      page = await responses.after(page.at(-1)?.id, 2);
+    }
+    const ids = listed.map(({ id }) => id.toString('hex'));
+    expect(ids).toEqual([...new Set(ids)].toSorted());
+    const one = listed.find(({ sealed }) => sealed.toString() === 'listed 1') ?? rethrow('not listed');
+    await responses.replace(one, Buffer.from('replaced'));
+    await responses.replace(one, Buffer.from('replaced again'));
+    expect(await responses.performOnce(onceAt(AT_MS, one.id), makesPlan('z'), rethrow)).toMatchObject({
+      sealed: Buffer.from('replaced'),
+    });
+  });
+
+  it('performs one of two requests with the same id that come at once', async () => {
+    const once = onceAt(AT_MS);
+    const { responses } = store.records;
+    const outcomes = await Promise.all([
+      responses.performOnce(once, makesPlan('first-of-two'), rethrow),
+      responses.performOnce(once, makesPlan('second-of-two'), rethrow),
+    ]);
+    expect(outcomes.filter(({ kind }) => kind === 'performed')).toHaveLength(1);
+    expect([await exists('first-of-two'), await exists('second-of-two')].toSorted()).toEqual([false, true]);
+  });
+});
+
+describe('two replicas with one Postgres', () => {
+  let store: TestRecords;
+  let other: Records;
+  beforeAll(async () => {
+    store = await createPostgresRecords();
+    other = await store.reopen('default');
+  });
+  afterAll(async () => {
+    await other.close();
+    await store.remove();
+  });
+
+  it('do not wait for each other: what is under way on one is under way', async () => {
+    const once = onceAt(AT_MS);
+    const [begun, mayEnd] = [gate(), gate()];
+    const first = store.records.responses.performOnce(
+      once,
+      async () => {
+        begun.resolve();
+        await mayEnd.promise;
+        return Buffer.from('by the first');
+      },
+      rethrow,
+    );
+    await begun.promise;
+    expect(await other.responses.performOnce(once, async () => Buffer.from('x'), rethrow)).toEqual({
+      kind: 'under_way',
+    });
+    mayEnd.resolve();
+    await first;
+    expect(await other.responses.performOnce(once, async () => Buffer.from('x'), rethrow)).toEqual({
+      kind: 'stored',
+      sealed: Buffer.from('by the first'),
+    });
+  });
+
+  it('one performs what the other has begun when its session ends before the commit', async () => {
+    const once = onceAt(AT_MS);
+    const cut = store.records.responses.performOnce(
+      once,
+      async () => {
+        await store.records.plans.insert(samplePlan({ id: 'cut-off' }), sampleChange());
+        const { rows } = await sql<{ pid: number }>`SELECT pg_backend_pid() AS pid`.execute(store.records.db);
+        await sql`SELECT pg_terminate_backend(${rows[0]?.pid})`.execute(other.db);
+        return Buffer.from('never stored');
+      },
+      rethrow,
+    );
+    await expect(cut).rejects.toMatchObject({ code: 'store_unavailable' });
+    const performed = await other.responses.performOnce(
+      once,
+      async () => {
+        await other.plans.insert(samplePlan({ id: 'cut-off' }), sampleChange());
+        return Buffer.from('by the other');
+      },
+      rethrow,
+    );
+    expect(performed.kind).toBe('performed');
+    expect(await store.records.plans.find('cut-off')).toBeDefined();
+  });
+
+  it('use no connection beyond the one of the unit', async () => {
+    const narrow = await store.reopen('default');
+    const works = Array.from({ length: 12 }, (_, index) =>
+      narrow.responses.performOnce(
+        onceAt(AT_MS),
+        async () => {
+          const ids = [`a-${index}`, `b-${index}`];
+          for (const id of ids) await narrow.plans.insert(samplePlan({ id }), sampleChange());
+          return Buffer.from('done');
+        },
+        rethrow,
+      ),
+    );
+    expect((await Promise.all(works)).every(({ kind }) => kind === 'performed')).toBe(true);
+    await narrow.close();
+  });
+});

@@ -1,0 +1,218 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { type Replacements, startManagement, type TestManagement, UNUSED } from './start-management.ts';
+
+const CREATE = '/consumer-api-key/create';
+const DAY_MS = 86_400_000;
+
+let management: TestManagement;
+beforeAll(async () => {
+  management = await startManagement();
+});
+afterAll(() => management.stop());
+
+let keysMade = 0;
+function newKey(): string {
+  keysMade += 1;
+  return `idempotency-key-${keysMade}`;
+}
+
+function post(path: string, key: string, body: object = {}) {
+  return management.send('post', path, body).set('Idempotency-Key', key);
+}
+
+async function keysNamed(name: string): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*) AS count FROM consumer_keys WHERE name = ${name}`.execute(management.records.db);
+  return Number(rows[0]?.count);
+}
+
+describe('a POST with an Idempotency-Key', () => {
+  it('is performed once: sent again, it has the response of the first time', async () => {
+    const key = newKey();
+    const first = await post(CREATE, key, { name: 'once' }).expect(201);
+    const second = await post(CREATE, key, { name: 'once' }).expect(201);
+    expect(first.headers).not.toHaveProperty('idempotency-replayed');
+    expect(second.headers['idempotency-replayed']).toBe('true');
+    expect(second.text).toBe(first.text);
+    for (const header of ['location', 'etag', 'content-type', 'cache-control', 'content-length']) {
+      expect(second.headers[header]).toBe(first.headers[header]);
+    }
+    expect(second.headers['x-request-id']).not.toBe(first.headers['x-request-id']);
+    expect(await keysNamed('once')).toBe(1);
+  });
+
+  it('makes one key when it comes five times at once', async () => {
+    const key = newKey();
+    const responses = await Promise.all(
+      Array.from({ length: 5 }, () => post(CREATE, key, { name: 'at once' })),
+    );
+    const made = responses.filter(({ status }) => status === 201);
+    const rejected = responses.filter(({ status }) => status !== 201);
+    expect(new Set(made.map(({ body }) => body.secret)).size).toBe(1);
+    for (const { status, body, headers } of rejected) {
+      expect([status, body.code, headers['retry-after']]).toEqual([409, 'idempotency_in_progress', '1']);
+    }
+    expect(await keysNamed('at once')).toBe(1);
+    expect((await post(CREATE, key, { name: 'at once' }).expect(201)).body).toEqual(made[0]?.body);
+  });
+
+  it.each([
+    ['another body', CREATE, { name: 'another' }],
+    ['another path', '/rate-limit/create', { rateLimitId: 'r', description: '', limit: 1, period: 'day' }],
+  ])('is 422 with %s', async (_what, path, body) => {
+    const key = newKey();
+    await post(CREATE, key, { name: 'reused' }).expect(201);
+    const response = await post(path, key, body).expect(422);
+    expect(response.body.code).toBe('idempotency_key_reused');
+    expect(response.headers).not.toHaveProperty('idempotency-replayed');
+    await post(CREATE, key, { name: 'reused' }).expect(201);
+  });
+
+  it('is performed again after 24 hours', async () => {
+    const key = newKey();
+    const first = await post(CREATE, key, { name: 'daily' }).expect(201);
+    management.clock.advance(DAY_MS);
+    expect((await post(CREATE, key, { name: 'daily' }).expect(201)).body).toEqual(first.body);
+    management.clock.advance(1);
+    expect((await post(CREATE, key, { name: 'daily' }).expect(201)).body.id).not.toBe(first.body.id);
+  });
+
+  it('keeps a rejection that depends on the request alone, in the format that each sending asks for', async () => {
+    const key = newKey();
+    const body = { consumerApiKeyId: 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV', rateLimitId: 'none' };
+    const first = await post('/api-keys/apply-rate-limit', key, body).expect(404);
+    const second = await post('/api-keys/apply-rate-limit', key, body).expect(404);
+    expect([second.body, second.headers['idempotency-replayed']]).toEqual([first.body, 'true']);
+    const third = await post('/api-keys/apply-rate-limit', key, body)
+      .set('Accept', 'application/problem+json')
+      .expect(404);
+    expect(third.body).toMatchObject({ status: 404, detail: first.body.error, code: 'key_not_found' });
+  });
+
+  it('keeps the list of faults of a rejected body', async () => {
+    const key = newKey();
+    const plan = { rateLimitId: 'x', description: '', limit: 1, period: 'day' };
+    const limits = [1, 2].map((limit) => ({ limitId: 'same', limit, period: 'hour' }));
+    const body = { ...plan, additionalLimits: limits };
+    const first = await post('/rate-limit/create', key, body).expect(400);
+    const second = await post('/rate-limit/create', key, body).expect(400);
+    expect(first.body.errors).toHaveLength(1);
+    expect([second.body, second.headers['idempotency-replayed']]).toEqual([first.body, 'true']);
+  });
+
+  it('may be sent again with the same key after its body was mended', async () => {
+    const key = newKey();
+    await post(CREATE, key, { name: '' }).expect(400);
+    await post(CREATE, key, { name: 'mended' }).expect(201);
+  });
+
+  it('needs valid credentials each time', async () => {
+    const key = newKey();
+    await management.bare('post', CREATE).set('Idempotency-Key', key).send({ name: 'n' }).expect(401);
+    await post(CREATE, key, { name: 'n' }).expect(201);
+    await management.bare('post', CREATE).set('Idempotency-Key', key).send({ name: 'n' }).expect(401);
+  });
+
+  it.each(['', ' ', 'a b', 'ä', 'x'.repeat(256), 'a, b'])('is 400 with the key %j', async (key) => {
+    const { body } = await post(CREATE, key, { name: 'n' }).expect(400);
+    expect(body.code).toBe('bad_request');
+  });
+
+  it.each(['x', '"8e03978e-40d5-43dd-bc93-6894a57f9324"', '~'.repeat(255)])(
+    'takes the key %j',
+    async (key) => {
+      await post(CREATE, key, { name: 'n' }).expect(201);
+    },
+  );
+
+  it('leaves neither key nor response in the store in the clear', async () => {
+    const key = newKey();
+    const { body } = await post(CREATE, key, { name: 'sealed' }).expect(201);
+    const { rows } = await sql<{ row: string }>`
+      SELECT encode(id, 'escape') || encode(sealed, 'escape') AS row FROM idempotent_responses`.execute(
+      management.records.db,
+    );
+    const stored = rows.map(({ row }) => row).join('\n');
+    for (const text of [key, body.secret, body.id, 'sealed']) expect(stored).not.toContain(text);
+  });
+});
+
+it('grants the room of one request once', async () => {
+  const { id } = await management.createKey();
+  const key = newKey();
+  const grant = () => post(`/consumer-api-key/${id}/limits/grant`, key, { requests: 5 }).expect(200);
+  await grant();
+  const { body } = await grant();
+  expect(body.limits[0].granted).toBe(5);
+  const shown = await management.send('get', `/consumer-api-key/${id}/limits`).expect(200);
+  expect(shown.body.limits[0].granted).toBe(5);
+});
+
+it('no endpoint that could be sent again streams its response', () => {
+  expect(ENDPOINTS.filter(({ method, csv }) => method === 'post' && csv)).toEqual([]);
+});
+
+it('a change by another method ignores the key', async () => {
+  const { id } = await management.createKey();
+  const key = newKey();
+  const rename = (name: string) =>
+    management.send('patch', `/consumer-api-key/${id}`, { name }).set('Idempotency-Key', key);
+  await rename('one').expect(200);
+  expect((await rename('two').expect(200)).body.name).toBe('two');
+});
+
+describe('while a store is away', () => {
+  const running: TestManagement[] = [];
+  afterAll(async () => {
+    for (const each of running) await each.stop();
+  });
+  async function start(replacements: Replacements): Promise<TestManagement> {
+    const started = await startManagement(replacements);
+    running.push(started);
+    return started;
+  }
+
+  it('nothing is kept: the request is performed when the store is back', async () => {
+    const { StoreUnavailable } = await import('../../src/errors.ts');
+    let isAway = true;
+    const counters = {
+      read: async () => ({ counters: [], nowMs: 0 }),
+      settle: async () => {},
+      reset: async () => {},
+      grant: async () => {
+        if (isAway) throw new StoreUnavailable('redis', new Error('away'));
+      },
+    };
+    const other = await start({ counters, usage: { read: async () => UNUSED } });
+    const { id } = await other.createKey();
+    const grant = () =>
+      other
+        .send('post', `/consumer-api-key/${id}/limits/grant`, { requests: 5 })
+        .set('Idempotency-Key', 'the-same');
+    await grant().expect(503);
+    isAway = false;
+    const { headers } = await grant().expect(200);
+    expect(headers).not.toHaveProperty('idempotency-replayed');
+  });
+
+  it('an unexpected failure is not kept either', async () => {
+    let fails = true;
+    const counters = {
+      read: async () => ({ counters: [], nowMs: 0 }),
+      settle: async () => {},
+      grant: async () => {},
+      reset: async () => {
+        if (fails) throw new Error('a fault');
+      },
+    };
+    const other = await start({ counters });
+    const { id } = await other.createKey();
+    const reset = () =>
+      other.send('post', `/consumer-api-key/${id}/limits/reset`, {}).set('Idempotency-Key', 'the-same');
+    await reset().expect(500);
+    fails = false;
+    await reset().expect(200);
+  });
+});
