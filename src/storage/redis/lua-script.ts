@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { ChainableCommander } from 'ioredis';
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
@@ -62,11 +61,6 @@ export class LuaScript {
     return promise;
   }
 
-  /** Adds a call to a pipeline. Its result may be an error of which `isUnknown` is true: then it must be called again. */
-  addTo(pipeline: ChainableCommander, keysAndArguments: string[]): void {
-    pipeline.evalsha(this.#sha, this.#numberOfKeys, ...keysAndArguments);
-  }
-
   // Not with the client's own callbacks: those, and all that they refer to, would live until the old generation is collected.
   #send(redis: ScriptTarget, keys: number, keysAndArguments: string[], onReply: ScriptCallback): void {
     const succeeded = (reply: unknown) => onReply(null, reply);
@@ -78,6 +72,6 @@ export class LuaScript {
 }
 
 /** Whether a call failed because the server does not know the script: then nothing was run. */
-export function isUnknown(error: Error): boolean {
+function isUnknown(error: Error): boolean {
   return error.message.startsWith('NOSCRIPT');
 }

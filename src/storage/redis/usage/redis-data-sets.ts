@@ -3,7 +3,6 @@ import { SHARDS } from '../../../usage/live-usage.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
-import { callScript } from './call-scripts.ts';
 import { usageSourcesKey } from './usage-key-names.ts';
 
 /**
@@ -43,14 +42,15 @@ export class RedisDataSets {
     const connections = this.#connections;
     // One server holds all shards, unless it is a cluster.
     const asked = this.#redis instanceof Cluster ? shards : shards.slice(0, 1);
-    const calls = asked.map((shard) => [usageSourcesKey(shard)]);
-    const replies = await callScript(this.#redis, this.#identify, calls);
+    const replies = await Promise.allSettled(
+      asked.map((shard) => this.#identify.run(this.#redis, [usageSourcesKey(shard)])),
+    );
     if (connections !== this.#connections) return;
     const learned =
       this.#redis instanceof Cluster ? shards : Array.from({ length: SHARDS }, (_, shard) => shard);
     for (const [index, shard] of learned.entries()) {
       const reply = replies[this.#redis instanceof Cluster ? index : 0];
-      if (reply !== undefined && 'reply' in reply) this.#names.set(shard, String(reply.reply));
+      if (reply?.status === 'fulfilled') this.#names.set(shard, String(reply.value));
     }
   }
 

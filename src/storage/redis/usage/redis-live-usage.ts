@@ -1,3 +1,4 @@
+import { Cluster } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
 import {
   type LiveUsage,
@@ -11,7 +12,6 @@ import { STORED_CAPS } from '../../../usage/slice-table.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
-import { callScript, type ScriptReply } from './call-scripts.ts';
 import { KeyLayout } from './key-layout.ts';
 import { RedisDataSets } from './redis-data-sets.ts';
 import {
@@ -29,8 +29,18 @@ const LEASE_MS = 30_000;
 const ELEMENTS_AT_ONCE = 256;
 /** What this replica appends to a shard's live counts before it holds them within the caps. Characters. */
 const COMPACT_AFTER = 1_000_000;
+/** What one call brings to the server at most, one write excepted. */
+const CHARACTERS_AT_ONCE = 500_000;
 /** A previous write that no writer ever had: the store then says what it knows and takes nothing. */
 const NEVER = -1;
+
+/** A write on its way. */
+interface SentWrite {
+  readonly write: UsageWrite;
+  /** The data set that it goes to. */
+  readonly source: string;
+  readonly text: string;
+}
 
 /** Live usage in Redis, on one server or a cluster: every call has the keys of one hash slot only. */
 export class RedisLiveUsage implements LiveUsage {
@@ -42,7 +52,7 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #attempts = new WeakMap<UsageWrite, string>();
   /** What was appended since the shard was last compacted or taken, by shard. */
   readonly #appended = new Map<number, number>();
-  readonly #record = new LuaScript(new URL('./recordUsage-3.lua', import.meta.url));
+  readonly #record = new LuaScript(new URL('./recordUsage-n.lua', import.meta.url));
   readonly #take = new LuaScript(new URL('./takeUsage-4.lua', import.meta.url));
   readonly #compact = new LuaScript(new URL('./compactUsage-1.lua', import.meta.url));
   readonly #read = new LuaScript(new URL('./readUsage-2.lua', import.meta.url));
@@ -56,20 +66,17 @@ export class RedisLiveUsage implements LiveUsage {
 
   async write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]> {
     const sources = await this.#dataSets.namesOf(writes.map(({ shard }) => shard));
-    const known = writes.flatMap((write, index) => {
+    const sent = writes.flatMap((write, index): SentWrite[] => {
       const source = sources[index];
-      return source === undefined ? [] : [{ write, source }];
+      return source === undefined ? [] : [{ write, source, text: textOfSlices(write.slices) }];
     });
-    const calls = known.map(({ write, source }) => this.#recordCall(write, source));
-    const replies = await callScript(this.#redis, this.#record, calls);
-    const outcomes = new Map(known.map(({ write }, index) => [write, outcomeOf(replies[index])]));
-    for (const { write, source } of known) {
-      if (outcomes.get(write) === 'unknown' && !this.#attempts.has(write)) this.#attempts.set(write, source);
+    const replies = new Map<UsageWrite, unknown>();
+    await Promise.all(this.#callsOf(sent).map((call) => this.#callRecord(call, replies)));
+    for (const { write, source } of sent) {
+      if (!replies.has(write) && !this.#attempts.has(write)) this.#attempts.set(write, source);
     }
-    await this.#compactLong(
-      known.map(({ write }, index) => [write.shard, calls[index]?.at(-1)?.length ?? 0]),
-    );
-    return writes.map((write) => outcomes.get(write) ?? 'unknown');
+    await this.#compactLong(sent);
+    return writes.map((write) => outcomeOf(replies.get(write)));
   }
 
   async take(shard: number): Promise<readonly UsageBatch[] | undefined> {
@@ -120,21 +127,52 @@ export class RedisLiveUsage implements LiveUsage {
     return Number.isFinite(oldest) ? oldest / 1000 : undefined;
   }
 
+  /** The writes that go together: on a cluster each alone, because their keys lie in different slots. */
+  #callsOf(sent: readonly SentWrite[]): readonly (readonly SentWrite[])[] {
+    if (this.#redis instanceof Cluster) return sent.map((one) => [one]);
+    const calls: SentWrite[][] = [];
+    let characters = Number.POSITIVE_INFINITY;
+    for (const one of sent) {
+      characters += one.text.length;
+      if (characters > CHARACTERS_AT_ONCE) {
+        calls.push([]);
+        characters = one.text.length;
+      }
+      calls.at(-1)?.push(one);
+    }
+    return calls;
+  }
+
+  /** Adds what the server replies to each write. A call without a reply adds nothing. */
+  async #callRecord(call: readonly SentWrite[], replies: Map<UsageWrite, unknown>): Promise<void> {
+    const keys = call.flatMap(({ write: { shard }, source }) => [
+      liveUsageKey(shard, source),
+      usageWritersKey(shard),
+      usageSourcesKey(shard),
+    ]);
+    const args = call.flatMap(({ write, source, text }) => {
+      const previous = this.#canTell(write, source) ? write.previous : NEVER;
+      return [write.writer, String(write.sequence), String(previous ?? ''), source, text];
+    });
+    try {
+      const reply = await this.#record.runWithKeys(this.#redis, keys, args);
+      for (const [index, { write }] of call.entries()) {
+        if (Array.isArray(reply)) replies.set(write, reply[index]);
+      }
+    } catch {
+      // The outcome is unknown.
+    }
+  }
+
   /** Clients that invent names must not fill Redis before the next move. */
-  async #compactLong(appended: readonly (readonly [shard: number, characters: number])[]): Promise<void> {
-    for (const [shard, characters] of appended) {
-      const all = (this.#appended.get(shard) ?? 0) + characters;
+  async #compactLong(sent: readonly SentWrite[]): Promise<void> {
+    for (const { write, text } of sent) {
+      const { shard } = write;
+      const all = (this.#appended.get(shard) ?? 0) + text.length;
       this.#appended.set(shard, all);
       // Should it fail, the next write tries again.
       if (all > COMPACT_AFTER) await this.compact(shard).catch(() => {});
     }
-  }
-
-  #recordCall(write: UsageWrite, source: string): string[] {
-    const { shard, writer, sequence, slices } = write;
-    const keys = [liveUsageKey(shard, source), usageWritersKey(shard), usageSourcesKey(shard)];
-    const previous = this.#canTell(write, source) ? write.previous : NEVER;
-    return [...keys, writer, String(sequence), String(previous ?? ''), source, textOfSlices(slices)];
   }
 
   /** Whether Redis knows if an earlier attempt was carried out: it does where it still has the writer's write before it. */
@@ -185,9 +223,9 @@ export class RedisLiveUsage implements LiveUsage {
   }
 }
 
-function outcomeOf(reply: ScriptReply | undefined): WriteOutcome {
-  if (reply === undefined || 'error' in reply) return 'unknown';
-  return reply.reply === 1 ? 'written' : 'forgotten';
+function outcomeOf(reply: unknown): WriteOutcome {
+  if (reply === 1) return 'written';
+  return reply === 0 ? 'forgotten' : 'unknown';
 }
 
 function batchOf(shard: number, source: string, [head = '0', ...texts]: readonly string[]): UsageBatch {
