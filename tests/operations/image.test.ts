@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { access, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { access, cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -9,6 +9,10 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
 import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { readCompose } from './compose.ts';
 
 const run = promisify(execFile);
@@ -82,6 +86,42 @@ describe('the image', () => {
     for (const source of sources) {
       expect(ignored).toContain(`!${source}`);
       await access(source);
+    }
+  });
+
+  it('holds all that a gateway needs: its commands, run in a directory of their own', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-image-'));
+    const database = await createTestDatabase();
+    try {
+      for (const [name, rest] of await instructions()) {
+        if (name === 'COPY' && !rest.startsWith('--from')) {
+          const sources = rest.split(' ').slice(0, -1);
+          for (const source of sources) await cp(source, join(directory, source), { recursive: true });
+        }
+        // What was downloaded for this checkout is not downloaded once more.
+        const env = { ...process.env, npm_config_prefer_offline: 'true' };
+        if (name === 'RUN') await run('sh', ['-ec', rest], { cwd: directory, env });
+      }
+      const gateway = await startGateway(
+        {
+          NODE_ENV: 'production',
+          AUTO_MIGRATE: 'true',
+          BACKEND_URL: 'http://127.0.0.1:1',
+          DATABASE_URL: database.url,
+          REDIS_URL: testRedisUrl(),
+          REDIS_TIMEOUT_MS: '5000',
+          SHUTDOWN_DELAY_MS: '0',
+          ROOT_TOKEN,
+          ENCRYPTION_KEY,
+        },
+        { main: join(directory, 'src/main.ts') },
+      );
+      const { secret } = await new Admin(gateway.url).makeKey('in the image');
+      expect(await statusOf(gateway.url, secret)).toBe(502);
+      expect(await gateway.stop()).toBe(0);
+    } finally {
+      await database.drop();
+      await rm(directory, { recursive: true });
     }
   });
 
