@@ -2,9 +2,10 @@ import { SCOPES, type Scope } from './scopes.ts';
 
 /** Who makes a management request, and what they may do. */
 export interface Principal {
-  readonly type: 'root' | 'token';
-  /** Null for the root token. */
-  readonly adminTokenId: string | null;
+  /** `key`: a consumer, whose requests are about its own key. */
+  readonly type: 'root' | 'token' | 'key';
+  /** Of the admin token or the key; null for the root token. */
+  readonly id: string | null;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
   /** For the principal, only the keys with all of these tags exist; empty: all keys do. */
@@ -18,13 +19,26 @@ export interface Principal {
 /** Whoever has a root token. */
 export const ROOT: Principal = {
   type: 'root',
-  adminTokenId: null,
+  id: null,
   name: 'root',
   scopes: new Set(SCOPES),
   onlyTags: [],
   allowedIps: null,
   expiresAtMs: null,
 };
+
+/** A consumer, who may do nothing but what every valid credential may. */
+export function consumerOf({ id, name }: { readonly id: string; readonly name: string }): Principal {
+  return {
+    type: 'key',
+    id,
+    name,
+    scopes: new Set(),
+    onlyTags: [],
+    allowedIps: null,
+    expiresAtMs: null,
+  };
+}
 
 /** What an endpoint needs: a scope, all of several, or null: any valid credential is enough. */
 export type RequiredScope = Scope | readonly Scope[] | null;

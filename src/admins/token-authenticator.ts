@@ -82,7 +82,7 @@ export function addressFault({ allowedIps }: Principal, address: string): Tollga
 function principalOf({ id, name, scopes, onlyTags, allowedIps, expiresAtMs }: AdminToken): Principal {
   return {
     type: 'token',
-    adminTokenId: id,
+    id,
     name,
     scopes: new Set(scopes),
     onlyTags,

@@ -1,7 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RequestIds } from '../http/request-id.ts';
+import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
-import { createPublicServer, type PublicServer } from '../server/public-server.ts';
+import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { listenAt } from './listen.ts';
 import type { RequestObservers } from './request-observers.ts';
@@ -10,6 +11,8 @@ import type { RequestObservers } from './request-observers.ts';
 export interface ListenerParts {
   readonly proxy: ProxiedSide;
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Null: there is none. */
+  readonly selfService: SelfServiceApp | null;
   readonly observers: RequestObservers;
   readonly requestIds: RequestIds;
 }
@@ -26,7 +29,7 @@ export interface Listeners {
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
 export async function openListeners(
   { settings, lifecycle }: ReplicaContext,
-  { proxy, management, observers, requestIds }: ListenerParts,
+  { proxy, management, selfService, observers, requestIds }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const sharesPort = settings.workers > 1;
@@ -55,6 +58,7 @@ export async function openListeners(
         sharesPort,
         onRejected: observers.rejected,
         ...(adminPort === null && { management }),
+        ...(selfService !== null && { selfService: selfServiceOn(proxy, selfService, observers) }),
       }),
       'PORT',
     ),
@@ -62,4 +66,18 @@ export async function openListeners(
       for (const server of listening) server.announceClose();
     },
   };
+}
+
+/** The proxied side judges the key, the app responds. */
+function selfServiceOn(
+  proxy: ProxiedSide,
+  app: SelfServiceApp,
+  observers: RequestObservers,
+): NonNullable<PublicServerOptions['selfService']> {
+  const serve = proxy.selfService({
+    faultOf: ({ method = '' }, { path }) => app.faultOf(method, path),
+    serve: app.serve,
+    observe: (summary) => observers.selfServed(summary, app.operationOf(summary.method, summary.path)),
+  });
+  return { path: app.path, serve };
 }

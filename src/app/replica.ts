@@ -77,7 +77,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     failedCredentials: new FailedCredentials({ clock, trustedProxies: settings.trustedProxies }),
   };
   const { proxy, revalidator, costSettler } = await wireProxy(context, { ...shared, stores, keys, redactor });
-  const management = wireManagement(context, { ...shared, stores, vault, rootTokens });
+  const { management, selfService } = wireManagement(context, { ...shared, stores, vault, rootTokens });
 
   const { backendConnections } = settings;
   const version = gatewayVersion();
@@ -97,7 +97,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     readings: [...gatewayReadings(measured), ...observers.readings],
     buckets: redisCallBuckets(counting),
   });
-  const listeners = await openListeners(context, { ...shared, proxy, management });
+  const listeners = await openListeners(context, { ...shared, proxy, management, selfService });
 
   return {
     port: listeners.port,

@@ -3,6 +3,7 @@ import type { TollgateError } from '../errors.ts';
 import { errorResponse } from '../http/error-responses.ts';
 import type { ServedRequest } from '../http/with-request-id.ts';
 import { ENDPOINTS } from '../management/endpoints.ts';
+import { SELF_SERVICE_ENDPOINTS } from '../management/self-service/self-service-app.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
 import { KeyMetrics } from '../observability/key-metrics.ts';
@@ -20,6 +21,8 @@ export interface RequestObservers {
   proxied(summary: ExchangeSummary): void;
   rejected(error: TollgateError, requestId: string): void;
   managed(request: ServedRequest): void;
+  /** `operation` is undefined where no endpoint was reached. */
+  selfServed(summary: ExchangeSummary, operation: string | undefined): void;
   /** Writes buffered log lines. */
   flush(): void;
 }
@@ -40,7 +43,9 @@ export function observeRequests(
   }: Pick<Settings, 'accessLog' | 'metricsPerKey' | 'backendUrl'>,
   { clock, log, bulkLogger, mask }: ObserverOptions,
 ): RequestObservers {
-  const metrics = new RequestMetrics(ENDPOINTS.map(({ operationId }) => operationId));
+  const metrics = new RequestMetrics(
+    [...ENDPOINTS, ...SELF_SERVICE_ENDPOINTS].map(({ operationId }) => operationId),
+  );
   const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
   const reachability = new BackendReachability(backendUrl.host, { log, clock });
   const bulk = rate > 0 && log.isLevelEnabled('info') ? bulkLogger() : undefined;
@@ -61,8 +66,17 @@ export function observeRequests(
       accessLog?.rejected(requestId, status, error.code);
     },
     managed(request) {
-      metrics.managed(request.notes.operation, request.status);
-      accessLog?.managed(request);
+      metrics.managed(request.notes, request.status);
+      accessLog?.managed(request, 'management');
+    },
+    selfServed({ keyId, errorCode, ...request }, operation) {
+      const notes = {
+        ...(operation !== undefined && { operation }),
+        ...(errorCode !== undefined && { errorCode }),
+        ...(keyId !== undefined && { actor: keyId }),
+      };
+      metrics.managed(notes, request.status);
+      accessLog?.managed({ ...request, notes }, 'self-service');
     },
     flush() {
       bulk?.flush();

@@ -13,6 +13,7 @@ import { SecretSealer } from '../keys/stored-secret.ts';
 import { VersionsAfterCommit } from '../limiter/versions-after-commit.ts';
 import type { GatewayFacts } from '../management/endpoint.ts';
 import { createManagementApp } from '../management/management-app.ts';
+import { createSelfServiceApp, type SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import { PlanService } from '../plans/plan-service.ts';
 import { PostgresSeriesStore } from '../storage/postgres/postgres-series-store.ts';
 import type { Usage } from '../usage/create-usage.ts';
@@ -34,11 +35,18 @@ export interface ManagementParts {
   readonly observers: RequestObservers;
 }
 
-/** Builds the management interface, as a listener of requests. */
+/** What administrators, and what consumers may do. */
+export interface ManagementApps {
+  readonly management: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Null: there is no self-service. */
+  readonly selfService: SelfServiceApp | null;
+}
+
+/** Builds the management interface, as a listener of requests, and self-service. */
 export function wireManagement(
   { settings, platform, lifecycle }: ReplicaContext,
   { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers }: ManagementParts,
-): (req: IncomingMessage, res: ServerResponse) => void {
+): ManagementApps {
   const { clock, random, log } = platform;
   const { records, counting } = stores;
   const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
@@ -67,7 +75,7 @@ export function wireManagement(
     versions,
     defaultPlanId: settings.defaultPlanId,
   });
-  const app = createManagementApp({
+  const services = {
     keys,
     rotations,
     plans,
@@ -82,17 +90,20 @@ export function wireManagement(
     tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
     audit: records.audit,
     gateway: { ...gatewayFacts(settings), version: gatewayVersion() },
-    credentials: {
-      rootTokens,
-      adminTokens: new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log }),
-      failedCredentials,
-    },
-    trustedProxies: settings.trustedProxies,
-    idempotency,
     clock,
     log,
-  });
-  return withRequestId(app, { requestIds, clock, onServed: observers.managed });
+  };
+  const { trustedProxies, selfServicePath } = settings;
+  const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
+  const credentials = { rootTokens, adminTokens, failedCredentials };
+  const app = createManagementApp({ ...services, credentials, trustedProxies, idempotency });
+  return {
+    management: withRequestId(app, { requestIds, clock, onServed: observers.managed }),
+    selfService:
+      selfServicePath === null
+        ? null
+        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
+  };
 }
 
 function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { isReserved, SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { requireDecodable } from './redis-url.ts';
 
 /** Reads one setting's text. Throws an `Error` whose message says what is allowed and never repeats the value. */
@@ -181,6 +182,17 @@ export const corsOrigins: Parse<readonly string[]> = (value) => {
       throw new Error('must be * or origins like https://app.example.com, separated by commas');
   }
   return origins;
+};
+
+/** Where self-service is. Characters that no client and no proxy writes in another way. */
+export const selfServicePath: Parse<string> = (value) => {
+  if (value.length > 128 || !/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/.test(value))
+    throw new Error(
+      'must be a path like /tollgate/self of letters, digits and -._~, without a slash at its end',
+    );
+  if (isReserved(value) && value !== SELF_SERVICE_PATH)
+    throw new Error('must not be a path of the management interface');
+  return value;
 };
 
 /** Entries separated by commas; none for an empty value alone, so that a list that lost its entries is not taken for one not set. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
 import { redisUrl } from './redis-url.ts';
@@ -21,6 +22,7 @@ import {
   port,
   postgresUrl,
   rootTokens,
+  selfServicePath,
   text,
 } from './setting-values.ts';
 import { readTracing } from './tracing-settings.ts';
@@ -80,6 +82,10 @@ export const SETTINGS = {
   forwardAuthorization: setting('FORWARD_AUTHORIZATION', 'true', booleanWord),
   trustedProxies: setting('TRUSTED_PROXIES', '', networks),
   corsAllowedOrigins: setting('CORS_ALLOWED_ORIGINS', '', corsOrigins),
+  selfServicePath: {
+    ...setting('SELF_SERVICE_PATH', SELF_SERVICE_PATH, optional(selfServicePath)),
+    emptyCounts: true,
+  },
   limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
   redisTimeoutMs: setting('REDIS_TIMEOUT_MS', '200', milliseconds(1, 60_000)),
   backendTimeoutMs: setting('BACKEND_TIMEOUT_MS', '30000', milliseconds(1, 3_600_000)),

@@ -11,6 +11,7 @@ import {
   type KeyFilter,
   type KeyRepository,
   MAX_TAGS,
+  type StoredKey,
   type UpdateFailure,
 } from './key-repository.ts';
 import { rotationAt } from './key-rotation.ts';
@@ -120,19 +121,20 @@ export class KeyService {
 
   /** Throws `KeyNotFound`. */
   async detail(keyId: string): Promise<KeyDetail> {
-    const { repository, vault, keyPrefix, reveal } = this.#options;
+    const { vault, keyPrefix, reveal } = this.#options;
+    const { key, sealedSecret, snapshot } = await this.record(keyId);
+    const masked = reveal === 'once' || sealedSecret === null;
+    return { key, secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret), snapshot };
+  }
+
+  /** The key as it is stored, its secret sealed. Throws `KeyNotFound`. */
+  async record(keyId: string): Promise<StoredKey> {
     // What has another form is no key, and may hold what a database rejects.
-    const stored = isKeyId(keyId) ? await repository.find(keyId) : undefined;
+    const stored = isKeyId(keyId) ? await this.#options.repository.find(keyId) : undefined;
     if (stored === undefined) {
       throw new KeyNotFound();
     }
-    const { key, sealedSecret, snapshot } = stored;
-    const masked = reveal === 'once' || sealedSecret === null;
-    return {
-      key: this.#now(key),
-      secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret),
-      snapshot,
-    };
+    return { ...stored, key: this.#now(stored.key) };
   }
 
   /** What a replica knows of the key. Throws `KeyNotFound`. */

@@ -24,9 +24,9 @@ export function changeOfRequest(
   res: Response,
   { clock, trustedProxies }: ChangeOptions,
 ): ChangeContext {
-  const { type, adminTokenId, name, onlyTags } = principalOf(res);
+  const { type, id, name, onlyTags } = principalOf(res);
   return {
-    actor: { type, id: adminTokenId, name },
+    actor: { type, id, name },
     atMs: clock.nowMs(),
     reason: readReason(req.get('X-Audit-Reason')),
     requestId: (res.locals as RequestNotes).requestId,

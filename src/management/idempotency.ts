@@ -33,7 +33,7 @@ export async function respondOnce(
   res: Response,
   { requests, principal, key, perform }: OnceOnlyRequest,
 ): Promise<void> {
-  const credential = principal.adminTokenId ?? principal.type;
+  const credential = principal.id ?? principal.type;
   const content = JSON.stringify([req.method, req.originalUrl, req.body ?? null]);
   const { response, isReplayed } = await requests.perform({ credential, key, content }, perform, keptFailure);
   if (isReplayed) res.set('Idempotency-Replayed', 'true');

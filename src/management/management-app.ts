@@ -8,9 +8,9 @@ import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
-import { resembledManagementPath } from '../http/reserved-paths.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
+import { resembledManagementPath } from '../paths/reserved-paths.ts';
 import { authenticate, authorize, type Credentials, recordDenials } from './authentication.ts';
 import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
@@ -40,6 +40,22 @@ export function createManagementApp({
   idempotency,
   ...services
 }: ManagementOptions): Express {
+  const authenticated = authenticate(credentials);
+  return createEndpointApp(ENDPOINTS, { authenticated, services, trustedProxies, idempotency });
+}
+
+/** What an app of endpoints works with. */
+export interface EndpointAppOptions extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency'> {
+  /** Finds out who makes the request, and notes it with `notePrincipal`. */
+  readonly authenticated: RequestHandler;
+  readonly services: ManagementServices;
+}
+
+/** An Express app of these endpoints and nothing else. */
+export function createEndpointApp(
+  all: readonly Endpoint[],
+  { authenticated, services, trustedProxies, idempotency }: EndpointAppOptions,
+): Express {
   const app = express();
   app.disable('x-powered-by');
   app.disable('etag');
@@ -49,11 +65,10 @@ export function createManagementApp({
   app.enable('strict routing');
 
   app.use(setSafetyHeaders);
-  const authenticated = authenticate(credentials);
   const changeOf = (req: Request, res: Response) =>
     changeOfRequest(req, res, { clock: services.clock, trustedProxies });
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
-  for (const [path, endpoints] of Map.groupBy(ENDPOINTS, ({ path }) => path)) {
+  for (const [path, endpoints] of Map.groupBy(all, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
     route.all(rejectOtherMethods(endpoints), authenticated);
     for (const endpoint of endpoints) {
@@ -85,13 +100,20 @@ const rejectUnknownPath: RequestHandler = (req) => {
 };
 
 function rejectOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
-  const methods = endpoints.map(({ method }) => method.toUpperCase());
+  return (req, _res, next) => {
+    const fault = methodFault(endpoints, req.method);
+    if (fault !== undefined) throw fault;
+    next();
+  };
+}
+
+/** Why none of the endpoints of a path responds to a method; undefined when one does. */
+export function methodFault(endpoints: readonly Endpoint[], method: string): MethodNotAllowed | undefined {
+  const methods = endpoints.map((endpoint) => endpoint.method.toUpperCase());
   const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
   allowed.sort();
-  return (req, _res, next) => {
-    if (allowed.includes(req.method)) return next();
-    throw new MethodNotAllowed(allowed, `This endpoint responds only ${allowed.join(', ')}.`);
-  };
+  if (allowed.includes(method)) return undefined;
+  return new MethodNotAllowed(allowed, `This endpoint responds only ${allowed.join(', ')}.`);
 }
 
 function noteOperation({ operationId }: Endpoint): RequestHandler {

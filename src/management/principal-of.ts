@@ -10,7 +10,7 @@ interface AuthenticatedLocals extends RequestNotes {
 export function notePrincipal(res: Response, principal: Principal): void {
   const locals = res.locals as AuthenticatedLocals;
   locals.principal = principal;
-  locals.actor = principal.adminTokenId ?? principal.name;
+  locals.actor = principal.id ?? principal.name;
 }
 
 /** Throws for a request that passed no authentication: a fault of ours must not open an endpoint. */

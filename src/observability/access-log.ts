@@ -86,12 +86,12 @@ export class AccessLog {
     });
   }
 
-  /** A management request's response is over. */
-  managed(request: LoggedManagementRequest): void {
+  /** The response to a management request, or to one of a key about itself, is over. */
+  managed(request: LoggedManagementRequest, route: 'management' | 'self-service'): void {
     if (!this.#isChosen(request.status)) return;
     const { operation, errorCode, actor } = request.notes;
-    const outcome = managementOutcomeOf(request.status);
-    this.#write(request, { route: 'management', operation, outcome, errorCode, actor });
+    const outcome = managementOutcomeOf(request.status, actor);
+    this.#write(request, { route, operation, outcome, errorCode, actor });
   }
 
   /** A request was rejected for its head, of which nothing but its id is repeated. */

@@ -31,8 +31,12 @@ export type Outcome = (typeof OUTCOMES)[number];
 export const MANAGEMENT_OUTCOMES = [
   /** The operation succeeded. */
   'served',
-  /** No valid token: 401, or 429 for a client that tries too many. */
+  /** Too many requests of a key about itself: 429. */
+  'limited',
+  /** No valid token or key: 401, or 429 for a client that tries too many. */
   'unauthenticated',
+  /** The token or key may not do this, or not from there: 403. */
+  'forbidden',
   /** Rejected: another 4xx, whose reason is in `errorCode`. */
   'invalid_request',
   /** A store, or the gateway, could not serve it: 503 or 500. */
@@ -43,10 +47,12 @@ export const MANAGEMENT_OUTCOMES = [
 
 export type ManagementOutcome = (typeof MANAGEMENT_OUTCOMES)[number];
 
-/** The outcome of a management request, from the status of its response; 0 = the client left before there was one. */
-export function managementOutcomeOf(status: number): ManagementOutcome {
+/** The outcome of a management request, from the status of its response (0 = the client left before there was one), and who made it if that is known. */
+export function managementOutcomeOf(status: number, actor: string | undefined): ManagementOutcome {
   if (status === 0) return 'client_gone';
+  if (status === 429 && actor !== undefined) return 'limited';
   if (status === 401 || status === 429) return 'unauthenticated';
+  if (status === 403) return 'forbidden';
   if (status >= 500) return 'unavailable';
   return status >= 400 ? 'invalid_request' : 'served';
 }

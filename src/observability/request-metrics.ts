@@ -22,6 +22,13 @@ export interface RequestSample {
   readonly gatewayMs: number;
 }
 
+/** What is known of a management request. */
+interface ManagementNotes {
+  /** Undefined where no endpoint was reached. */
+  readonly operation?: string;
+  readonly actor?: string;
+}
+
 /** The metrics that each request touches: plain additions, no label is looked up by hashing. */
 export class RequestMetrics {
   readonly total = new ArrayCounter('tollgate_requests_total', 'Proxied requests by how they ended.', {
@@ -58,9 +65,9 @@ export class RequestMetrics {
     );
   }
 
-  /** A management request's response is over. `operation` is undefined where no endpoint was reached. */
-  managed(operation: string | undefined, status: number): void {
-    const outcome = MANAGEMENT_OUTCOMES.indexOf(managementOutcomeOf(status));
+  /** The response to a management request, or to one of a key about itself, is over. */
+  managed({ operation, actor }: ManagementNotes, status: number): void {
+    const outcome = MANAGEMENT_OUTCOMES.indexOf(managementOutcomeOf(status, actor));
     this.management.add([this.#operations.indexOf(operation ?? NO_OPERATION), outcome]);
   }
 

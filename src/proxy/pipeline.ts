@@ -9,7 +9,7 @@ import { DeadlineQueue } from '../platform/deadline-queue.ts';
 import type { BackendCall } from './backend-call.ts';
 import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
-import { summaryOf } from './exchange-summary.ts';
+import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
 import { ProxyCounters } from './proxy-counters.ts';
 import {
   connectionOptions,
@@ -19,6 +19,7 @@ import {
   upgradeLimits,
 } from './proxy-options.ts';
 import type { RateWatch } from './rate-watch.ts';
+import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { cors } from './steps/cors.ts';
 import { type ForwardOptions, forward } from './steps/forward.ts';
@@ -36,6 +37,8 @@ export interface Proxy {
   handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
   /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. Owns the socket; never throws. */
   upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
+  /** Makes what handles requests about the presented key itself. It owns the response, and never throws. */
+  selfService(service: SelfService): Proxy['handle'];
   /** Ends every upgraded connection. */
   closeUpgrades(): void;
   /** Requests that have a backend connection, and that wait for one, and switched connections, now. */
@@ -133,6 +136,12 @@ export function createProxy(options: ProxyOptions): Proxy {
       socket.once('close', () => upgrading.delete(socket));
       parts.firstBytes.set(req, bytes);
       run(stepsOfUpgrades, req, responseOn(socket, req), head);
+    },
+    selfService(service) {
+      const own = selfServiceSteps(options, parts.crossOrigin, service);
+      const observe = (summary: ExchangeSummary) => service.observe(summary);
+      const runOwn = exchangeRunner({ ...options, tracing: undefined, observe }, parts.counters);
+      return (req, res, head) => runOwn(own, req, res, head);
     },
     closeUpgrades() {
       for (const socket of upgrading) socket.destroy();

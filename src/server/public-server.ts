@@ -36,7 +36,8 @@ export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
 });
 
 /** What a port serves, and how. */
-export interface PublicServerOptions extends Pick<Routes, 'proxied' | 'management' | 'requestIds'> {
+export interface PublicServerOptions
+  extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds'> {
   readonly timeouts?: PublicServerTimeouts;
   /** Other processes listen on the same port: the system spreads the connections over them. */
   readonly sharesPort?: boolean;

@@ -11,8 +11,8 @@ import type { ParsedRequest } from '../http/parsed-request.ts';
 import { negotiatedError } from '../http/problem-details.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RequestIds } from '../http/request-id.ts';
-import { isReserved } from '../http/reserved-paths.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/send-error.ts';
+import { isAtOrBelow, isReserved } from '../paths/reserved-paths.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { parseRequest } from './parse-request.ts';
 import { isReservedInDisguise } from './request-target.ts';
@@ -26,12 +26,20 @@ interface ProxiedTraffic {
   closeUpgrades(): void;
 }
 
+/** What handles requests of consumers about their own keys. As above. */
+interface SelfService {
+  readonly path: string;
+  serve(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
+}
+
 /** Where the requests of a port go. */
 export interface Routes {
   /** Undefined: only the management interface is served, all paths are its own. */
   readonly proxied?: ProxiedTraffic;
   /** An Express app. Undefined: no path is reserved, everything is proxied. */
   readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Responds to consumers about their own keys, at a path and below it. Undefined: that path is like any other. */
+  readonly selfService?: SelfService | undefined;
   /** Called for each request that is rejected for its head, before anything else looks at it. */
   readonly onRejected: (error: TollgateError, requestId: string) => void;
   /** Names what is rejected here; whoever serves a request names it itself. */
@@ -44,10 +52,16 @@ export interface Routes {
 export class RequestRouter {
   readonly #routes: Routes;
   readonly #connections: ClientConnections;
+  /** For management or for self-service, on this port. */
+  readonly #isReserved: (path: string) => boolean;
 
   constructor(routes: Routes, connections: ClientConnections) {
     this.#routes = routes;
     this.#connections = connections;
+    const { management, selfService } = routes;
+    this.#isReserved = (path) =>
+      (management !== undefined && isReserved(path)) ||
+      (selfService !== undefined && isAtOrBelow(path, selfService.path));
   }
 
   serve(req: IncomingMessage, res: RawHeadResponse): void {
@@ -62,8 +76,10 @@ export class RequestRouter {
       return;
     }
     this.#decideKeepAlive(req, res);
-    const { proxied, management } = this.#routes;
-    if (proxied === undefined || this.#isForManagement(head)) {
+    const { proxied, management, selfService } = this.#routes;
+    if (selfService !== undefined && isAtOrBelow(head.path, selfService.path)) {
+      selfService.serve(req, res, head);
+    } else if (proxied === undefined || this.#isForManagement(head)) {
       req.url = head.target;
       management?.(req, res);
     } else {
@@ -85,7 +101,7 @@ export class RequestRouter {
     const requestId = this.#routes.requestIds.idOf(req);
     if (head instanceof TollgateError || error !== undefined) {
       this.reject(socket, error, requestId);
-    } else if (proxied === undefined || this.#isForManagement(head)) {
+    } else if (proxied === undefined || this.#isReserved(head.path)) {
       const nothing = new TollgateError('not_found', 'There is nothing to upgrade at this path.');
       this.reject(socket, nothing, requestId);
     } else {
@@ -118,8 +134,7 @@ export class RequestRouter {
 
   #parse(req: IncomingMessage): ParsedRequest | TollgateError {
     const head = parseRequest(req);
-    if (this.#routes.management === undefined || head instanceof TollgateError || !isReservedInDisguise(head))
-      return head;
+    if (head instanceof TollgateError || !isReservedInDisguise(head, this.#isReserved)) return head;
     return new TollgateError('not_found', 'There is nothing at this path.');
   }
 

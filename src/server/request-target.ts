@@ -1,6 +1,5 @@
 import { TollgateError } from '../errors.ts';
 import type { RequestTarget } from '../http/parsed-request.ts';
-import { isReserved } from '../http/reserved-paths.ts';
 
 /**
  * Reads a request target in origin or absolute form. The response is a `TollgateError` for everything else, for a path that a
@@ -52,10 +51,10 @@ function decodedFault(decoded: string): TollgateError | undefined {
  * Whether a path that `readTarget` let through is another spelling of a reserved path: one that a backend could take for it, and that
  * the gateway does not.
  */
-export function isReservedInDisguise({
-  path,
-  decodedPath,
-}: Pick<RequestTarget, 'path' | 'decodedPath'>): boolean {
+export function isReservedInDisguise(
+  { path, decodedPath }: Pick<RequestTarget, 'path' | 'decodedPath'>,
+  isReserved: (path: string) => boolean,
+): boolean {
   return decodedPath !== undefined && !isReserved(path) && isReserved(decodedPath.replace(SLASHES, '/'));
 }
 

@@ -51,7 +51,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   usage: ['limiter', 'paths', 'platform', 'errors.ts'],
   storage: ['limiter', 'plans', 'keys', 'idempotency', 'usage', 'admins', 'audit', 'platform', 'errors.ts'],
   http: ['errors.ts', 'platform'],
-  server: ['http', 'platform', 'errors.ts'],
+  server: ['http', 'paths', 'platform', 'errors.ts'],
   observability: ['platform'],
   management: [
     'keys',

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { isReserved } from '../../src/http/reserved-paths.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { isReserved } from '../../src/paths/reserved-paths.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 let management: TestManagement;

@@ -4,17 +4,18 @@ import { type DecidedWindow, remainingIn, tightestWindow } from '../../limiter/d
 import { limitAt } from '../../limiter/limit.ts';
 import { windowEndMs } from '../../limiter/period.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
-import type { CustomerUsage, EndpointUsage, KeyUsage } from '../../usage/usage.ts';
+import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage.ts';
 import { endpoint, type ManagementServices, Reply } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
 
 const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
 
+/** What a key was used for in all. */
+export const SHOWN_TOTALS = { totalRequests: COUNT, successfulRequests: COUNT, failedRequests: COUNT };
+
 const USAGE = objectOf({
-  totalRequests: COUNT,
-  successfulRequests: COUNT,
-  failedRequests: COUNT,
+  ...SHOWN_TOTALS,
   rateLimits: {
     ...orNull(objectOf({ limit: COUNT, remaining: COUNT, resetTime: INSTANT })),
     description: 'The tightest of the limits of the key. Null when no limit applies to it.',
@@ -98,7 +99,8 @@ function presentWindow(window: DecidedWindow): object {
   };
 }
 
-function presentTotals(usage: KeyUsage): object {
+/** The totals of `SHOWN_TOTALS`. */
+export function presentTotals(usage: UsageCounts): object {
   return {
     totalRequests: usage.requests,
     successfulRequests: usage.successful,

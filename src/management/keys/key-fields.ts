@@ -131,7 +131,12 @@ export function presentKeyFields(key: ConsumerKey): object {
   };
 }
 
-function presentRotation({ startedAtMs, previousValidUntilMs, previousLastUsedAtMs }: KeyRotation): object {
+/** As `SHOWN_KEY_FIELDS.rotation`. */
+export function presentRotation({
+  startedAtMs,
+  previousValidUntilMs,
+  previousLastUsedAtMs,
+}: KeyRotation): object {
   return {
     startedAt: isoSeconds(startedAtMs),
     previousValidUntil: isoSeconds(previousValidUntilMs),

@@ -1,13 +1,13 @@
 import { LimitNotFound, StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
-import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
-import { ANONYMOUS_CUSTOMER, type Limit, limitAt } from '../../limiter/limit.ts';
-import { windowEndMs } from '../../limiter/period.ts';
-import type { WindowCounter, WindowCounts } from '../../limiter/window-counters.ts';
+import { ANONYMOUS_CUSTOMER, type Limit } from '../../limiter/limit.ts';
+import type { WindowCounts } from '../../limiter/window-counters.ts';
 import { endpoint, type ManagementServices } from '../endpoint.ts';
 import { LIMIT_ID } from '../plans/plan-schema.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { INSTANT, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
 
 const CUSTOMER_ID: FieldSchema = {
   description: 'must be 1 to 128 printable ASCII characters',
@@ -32,22 +32,16 @@ const KEY_LIMITS = objectOf({
   rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
   now: INSTANT,
   degraded: { type: 'boolean', description: 'The store of the counts is away: they are null.' },
-  limits: listOf(
-    objectOf({
-      limitId: TEXT,
-      limit: { ...COUNT, description: 'What holds now: the override of the key where it has one.' },
-      baseLimit: { ...COUNT, description: 'What the plan says.' },
-      period: TEXT,
-      per: { type: 'string', enum: ['key', 'customer'] },
-      mode: { type: 'string', enum: ['enforce', 'shadow'] },
-      used: orNull(COUNT),
-      granted: { ...orNull(COUNT), description: 'Room given in this window beyond the limit.' },
-      remaining: orNull(COUNT),
-      resetTime: { ...orNull(INSTANT), description: 'Of a window that is not open: if it opened now.' },
-      open: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
-    }),
-  ),
+  limits: SHOWN_COUNTERS,
 });
+
+/** Whose windows are shown. */
+export const CUSTOMER_QUERY = {
+  customerId: {
+    ...CUSTOMER_ID,
+    description: `Whose windows of the limits for each customer are shown; "${ANONYMOUS_CUSTOMER}" where it is missing. ${CUSTOMER_ID.description}.`,
+  },
+};
 
 /** Shows what is left of each limit of a key. */
 export const showKeyLimits = endpoint({
@@ -56,12 +50,7 @@ export const showKeyLimits = endpoint({
   operationId: 'showKeyLimits',
   summary: 'Show the live counters of a consumer API key',
   scope: 'keys:read',
-  query: {
-    customerId: {
-      ...CUSTOMER_ID,
-      description: `Whose windows of the limits for each customer are shown; "${ANONYMOUS_CUSTOMER}" where it is missing. ${CUSTOMER_ID.description}.`,
-    },
-  },
+  query: CUSTOMER_QUERY,
   status: 200,
   response: KEY_LIMITS,
   errors: ['key_not_found'],
@@ -164,7 +153,7 @@ async function showAfter(
 }
 
 /** Undefined while the store of the counts is unavailable. */
-async function readCounts(
+export async function readCounts(
   { keyId, plan }: KeySnapshot,
   customerId: string,
   { counters }: ManagementServices,
@@ -183,38 +172,17 @@ function presentLimits(
   { clock }: ManagementServices,
 ): object {
   const nowMs = counts?.nowMs ?? clock.nowMs();
-  const limits = plan?.limits.all ?? [];
   return {
     consumerApiKeyId: keyId,
     rateLimitId: plan?.id ?? null,
     now: isoSeconds(nowMs),
     degraded: counts === undefined,
-    limits:
-      counts === undefined
-        ? limits.map((limit) => ({ ...presentRule(limit, nowMs), ...UNKNOWN }))
-        : counts.counters.map((counter) => presentCounter(counter, nowMs)),
+    limits: presentCounters(plan, counts, nowMs),
   };
 }
 
-const UNKNOWN = { used: null, granted: null, remaining: null, resetTime: null, open: null };
-
-function presentRule(limit: Limit, nowMs: number): object {
-  const { id, baseLimit, periodText, per, mode } = limit;
-  return { limitId: id, limit: limitAt(limit, nowMs), baseLimit, period: periodText, per, mode };
-}
-
-function presentCounter({ limit, used, granted, resetAtMs }: WindowCounter, nowMs: number): object {
-  return {
-    ...presentRule(limit, nowMs),
-    used,
-    granted,
-    remaining: Math.max(0, limitAt(limit, nowMs) + granted - used),
-    resetTime: isoSecondsUp(resetAtMs ?? windowEndMs(nowMs, limit.period)),
-    open: resetAtMs !== null,
-  };
-}
-
-function readCustomer(value: string | string[] | undefined): string {
+/** Reads `CUSTOMER_QUERY`. Throws `invalid_parameter`. */
+export function readCustomer(value: string | string[] | undefined): string {
   if (value === undefined) return ANONYMOUS_CUSTOMER;
   if (typeof value === 'string' && new RegExp(String(CUSTOMER_ID.pattern)).test(value)) return value;
   throw new TollgateError(

@@ -32,7 +32,7 @@ export const showWhoami = endpoint({
   errors: [],
   async handle({ principal }, { gateway }) {
     const { version, ...settings } = gateway;
-    const { type, adminTokenId, name, scopes, onlyTags, expiresAtMs } = principal;
+    const { type, id: adminTokenId, name, scopes, onlyTags, expiresAtMs } = principal;
     return {
       type,
       adminTokenId,

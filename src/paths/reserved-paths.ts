@@ -1,13 +1,17 @@
 /** Paths that belong to the management interface: they and all below them are never proxied. */
 const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys', '/tollgate'] as const;
 
-/** Whether `path` (no query) is reserved: equal to a prefix or below it, literally and with case. */
+/** Where self-service is unless a setting says otherwise: the one path below a reserved prefix that is not for administrators. */
+export const SELF_SERVICE_PATH = '/tollgate/self';
+
+/** Whether `path` (no query) is reserved for the management interface. */
 export function isReserved(path: string): boolean {
-  return RESERVED_PATHS.some((prefix) => path.startsWith(prefix) && isBoundary(path, prefix.length));
+  return RESERVED_PATHS.some((prefix) => isAtOrBelow(path, prefix));
 }
 
-function isBoundary(path: string, index: number): boolean {
-  return path.length === index || path[index] === '/';
+/** Whether `path` (no query) is the prefix or below it, literally and with case. */
+export function isAtOrBelow(path: string, prefix: string): boolean {
+  return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
 /**

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { isReserved, resembledManagementPath } from '../../src/http/reserved-paths.ts';
+import { isReserved, resembledManagementPath } from '../../src/paths/reserved-paths.ts';
 
 describe('isReserved', () => {
   it.each([

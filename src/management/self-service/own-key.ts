@@ -1,0 +1,64 @@
+import type { Principal } from '../../admins/principal.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import { SELF_SERVICE_PATH } from '../../paths/reserved-paths.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
+import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
+import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/key-fields.ts';
+import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/key-limits.ts';
+import { presentCounters, SHOWN_COUNTERS } from '../keys/limit-counters.ts';
+import { objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { showKeyUsage } from '../usage/usage.ts';
+
+/** Shows a consumer what it may know of its own key. */
+export const showOwnKey = endpoint({
+  method: 'get',
+  path: SELF_SERVICE_PATH,
+  operationId: 'showOwnKey',
+  summary: 'Show the presented key to its consumer',
+  scope: null,
+  query: CUSTOMER_QUERY,
+  status: 200,
+  response: objectOf({
+    consumerApiKeyId: TEXT,
+    name: TEXT,
+    expiresAt: SHOWN_KEY_FIELDS.expiresAt,
+    rotation: SHOWN_KEY_FIELDS.rotation,
+    rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
+    limits: SHOWN_COUNTERS,
+    usage: objectOf(SHOWN_TOTALS),
+  }),
+  errors: [],
+  async handle({ principal, query }, services) {
+    const id = ownKeyId(principal);
+    const customerId = readCustomer(query.customerId);
+    const { key, snapshot } = await services.keys.record(id);
+    const [counts, usage] = await Promise.all([
+      readCounts(snapshot, customerId, services),
+      services.usage.read(id),
+    ]);
+    return {
+      consumerApiKeyId: id,
+      name: key.name,
+      expiresAt: key.expiresAtMs === null ? null : isoSeconds(key.expiresAtMs),
+      rotation: key.rotation && presentRotation(key.rotation),
+      rateLimitId: snapshot.plan?.id ?? null,
+      limits: presentCounters(snapshot.plan, counts, counts?.nowMs ?? services.clock.nowMs()),
+      usage: presentTotals(usage),
+    };
+  },
+});
+
+/** Shows a consumer the requests of its own key over time. */
+export const showOwnUsage: Endpoint = {
+  ...showKeyUsage,
+  path: `${SELF_SERVICE_PATH}/usage`,
+  operationId: 'showOwnUsage',
+  summary: 'Show the usage of the presented key over time',
+  scope: null,
+  handle: (call, services) => showKeyUsage.handle({ ...call, id: ownKeyId(call.principal) }, services),
+};
+
+function ownKeyId({ type, id }: Principal): string {
+  if (type !== 'key' || id === null) throw new Error('The request presents no key.');
+  return id;
+}

@@ -1,0 +1,82 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { TollgateError } from '../errors.ts';
+import type { ParsedRequest } from '../http/parsed-request.ts';
+import type { RequestNotes } from '../http/with-request-id.ts';
+import type { CrossOrigin } from './cross-origin.ts';
+import type { Exchange, Step } from './exchange.ts';
+import type { ExchangeSummary } from './exchange-summary.ts';
+import type { ProxyOptions } from './proxy-options.ts';
+import { authenticate } from './steps/authenticate.ts';
+import { cors } from './steps/cors.ts';
+import { limitSelfService } from './steps/limit-self-service.ts';
+import { reject } from './steps/reject.ts';
+
+/** What a request about the presented key itself is, once the key is known to be valid. */
+interface OwnKeyRequest {
+  readonly keyId: string;
+  readonly head: ParsedRequest;
+  /** To be completed by whoever serves the request. */
+  readonly notes: RequestNotes;
+}
+
+/** Responds to consumers about their own keys. */
+export interface SelfService {
+  /** Why a request is rejected whatever its key: an unknown path, or another method than those of the path. */
+  faultOf(req: IncomingMessage, head: ParsedRequest): TollgateError | undefined;
+  /** Owns the response, whose headers of the gateway are set. */
+  serve(req: IncomingMessage, res: ServerResponse, own: OwnKeyRequest): void;
+  /** Called once for every request, when its response is over. Must not throw. */
+  observe(summary: ExchangeSummary): void;
+}
+
+/**
+ * The steps of a request about the presented key itself. The key is judged as for a proxied request; nothing is counted for it, recorded or
+ * forwarded.
+ */
+export function selfServiceSteps(
+  options: ProxyOptions,
+  crossOrigin: CrossOrigin,
+  service: SelfService,
+): readonly Step[] {
+  const judging = { ...options, crossOrigin };
+  return [
+    cors(crossOrigin),
+    findEndpoint(service),
+    authenticate(judging),
+    limitSelfService(judging),
+    reject(),
+    serve(service),
+  ];
+}
+
+function findEndpoint(service: SelfService): Step {
+  return (exchange) => {
+    const fault = service.faultOf(exchange.req, exchange.head);
+    if (fault === undefined) exchange.next();
+    else exchange.reject(fault);
+  };
+}
+
+function serve(service: SelfService): Step {
+  return (exchange) => {
+    const { req, res, head, entry, requestId } = exchange;
+    if (entry === undefined || exchange.isClosed) return;
+    const { keyId } = entry.snapshot;
+    const notes: RequestNotes = { requestId, actor: keyId };
+    exchange.onClosed = () => {
+      exchange.errorCode = notes.errorCode;
+    };
+    for (const [name, value] of ownHeaders(exchange)) res.setHeader(name, value);
+    // From here on the response is the service's, which also words its timeouts.
+    res.owner = undefined;
+    service.serve(req, res, { keyId, head, notes });
+  };
+}
+
+function ownHeaders(exchange: Exchange): readonly (readonly [name: string, value: string])[] {
+  const lines = exchange.ownLines().split('\r\n').slice(0, -1);
+  return lines.map((line) => {
+    const colon = line.indexOf(': ');
+    return [line.slice(0, colon), line.slice(colon + 2)];
+  });
+}

@@ -1,0 +1,277 @@
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+
+const SELF = '/tollgate/self';
+
+let fleet: Fleet;
+beforeAll(async () => {
+  fleet = await startFleet(2);
+});
+afterAll(() => fleet?.stop());
+
+interface SelfResponse {
+  readonly status: number;
+  readonly headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect and fail where it is not there
+  readonly body: any;
+}
+
+async function ask(
+  path: string,
+  secret: string | undefined,
+  { replica = 0, ...init }: RequestInit & { replica?: number; headers?: Record<string, string> } = {},
+): Promise<SelfResponse> {
+  const headers = { ...(secret !== undefined && { authorization: `Bearer ${secret}` }), ...init.headers };
+  const response = await fetch(`${fleet.replicas[replica]?.url}${path}`, { ...init, headers });
+  const body = await response.text();
+  return {
+    status: response.status,
+    headers: response.headers,
+    body: body.startsWith('{') ? JSON.parse(body) : body,
+  };
+}
+
+/** The same, as soon as the key may ask again. */
+async function askSoon(...parameters: Parameters<typeof ask>): Promise<SelfResponse> {
+  let response = await ask(...parameters);
+  await until(async () => {
+    if (response.status === 429) response = await ask(...parameters);
+    return response.status !== 429;
+  });
+  return response;
+}
+
+async function use(secret: string, replica = 0): Promise<number> {
+  const response = await fetch(`${fleet.replicas[replica]?.url}/orders`, {
+    headers: { authorization: `Bearer ${secret}` },
+  });
+  await response.text();
+  return response.status;
+}
+
+/** What is sent to a raw request. */
+async function raw(request: string, url = fleet.replicas[0]?.url): Promise<string> {
+  const { hostname, port } = new URL(url ?? '');
+  const socket = connect(Number(port), hostname);
+  socket.write(request);
+  return text(socket);
+}
+
+describe('a consumer', () => {
+  it('sees its own key: its limits and its use, and nothing of that is counted', async () => {
+    await fleet.admin.makePlan('self-plan', 10, 'hour');
+    const { id, secret } = await fleet.admin.makeKey('Mobile app', 'self-plan');
+    expect([await use(secret), await use(secret, 1)]).toEqual([200, 200]);
+    const reached = fleet.backendRequests();
+    // What the other replica has counted arrives a moment later.
+    await until(async () => (await askSoon(SELF, secret)).body.usage.totalRequests === 2);
+    const first = await askSoon(SELF, secret);
+    expect(first.status).toBe(200);
+    expect(first.body).toEqual({
+      consumerApiKeyId: id,
+      name: 'Mobile app',
+      expiresAt: null,
+      rotation: null,
+      rateLimitId: 'self-plan',
+      limits: [
+        {
+          limitId: 'main',
+          limit: 10,
+          baseLimit: 10,
+          period: 'hour',
+          per: 'key',
+          mode: 'enforce',
+          used: 2,
+          granted: 0,
+          remaining: 8,
+          resetTime: expect.any(String),
+          open: true,
+        },
+      ],
+      usage: { totalRequests: 2, successfulRequests: 2, failedRequests: 0 },
+    });
+    expect(first.headers.get('cache-control')).toBe('no-store');
+    expect(first.headers.get('x-request-id')).toMatch(/./);
+    expect(first.headers.get('x-ratelimit-limit')).toBeNull();
+    expect((await askSoon(SELF, secret, { replica: 1 })).body).toEqual(first.body);
+    expect(fleet.backendRequests()).toBe(reached);
+    const { usage } = await fleet.admin.detail(id);
+    expect(usage).toMatchObject({ totalRequests: 2, rateLimits: { remaining: 8 } });
+  });
+
+  it('sees its use over time, as JSON or CSV', async () => {
+    const { secret } = await fleet.admin.makeKey('usage');
+    const { secret: other } = await fleet.admin.makeKey('other');
+    await Promise.all([use(secret), use(other), use(other)]);
+    await until(async () => (await askSoon(SELF, secret)).body.usage.totalRequests === 1);
+    const { body } = await askSoon(`${SELF}/usage?interval=total`, secret);
+    expect(body).toMatchObject({
+      interval: 'total',
+      timeZone: 'UTC',
+      rows: [{ requests: 1, successful: 1 }],
+    });
+    const csv = await askSoon(`${SELF}/usage?interval=total`, secret, { headers: { accept: 'text/csv' } });
+    expect(csv.headers.get('content-type')).toBe('text/csv; charset=utf-8');
+    expect(csv.body).toMatch(/^start,requests,/);
+    const wrong = await askSoon(`${SELF}/usage?intervall=day`, secret);
+    expect([wrong.status, wrong.body.code]).toEqual([400, 'invalid_parameter']);
+    const foreign = await askSoon(`${SELF}/usage?consumerApiKeyId=key_1`, secret);
+    expect([foreign.status, foreign.body.code]).toEqual([400, 'invalid_parameter']);
+  });
+
+  it('may ask five times a second, over all replicas, and use its key all the same', async () => {
+    const { secret } = await fleet.admin.makeKey('eager');
+    const before = await ask(SELF, secret);
+    expect(before.status).toBe(200);
+    const all = await Promise.all(
+      Array.from({ length: 40 }, (_, n) => ask(SELF, secret, { replica: n % 2 })),
+    );
+    const limited = all.filter(({ status }) => status === 429);
+    // Forty at once may meet two windows of a second, or three where the machine is slow.
+    expect(limited.length).toBeGreaterThanOrEqual(40 - 3 * 5);
+    expect(limited[0]?.body.code).toBe('too_many_requests');
+    expect(limited[0]?.headers.get('retry-after')).toBe('1');
+    expect(limited[0]?.headers.get('ratelimit')).toBeNull();
+    expect(await use(secret)).toBe(200);
+    expect((await askSoon(SELF, secret)).status).toBe(200);
+  });
+
+  it('without a valid key gets what the proxy responds', async () => {
+    const { id, secret } = await fleet.admin.makeKey('invalid');
+    const invalid = `tg_${'0'.repeat(36)}`;
+    for (const credential of [undefined, 'garbage', invalid]) {
+      const [own, proxied] = [await ask(SELF, credential), await ask('/orders', credential)];
+      expect(own.status).toBe(401);
+      expect(own.body).toEqual(proxied.body);
+      expect(own.headers.get('www-authenticate')).toBe(proxied.headers.get('www-authenticate'));
+    }
+    for (const [changes, code] of [
+      [{ enabled: false }, 'key_disabled'],
+      [{ enabled: true, allowedIps: ['192.0.2.1'] }, 'address_not_allowed'],
+      [{ allowedIps: null, allowedOrigins: ['https://app.example.com'] }, 'origin_not_allowed'],
+    ] as const) {
+      await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, changes);
+      const headers = { origin: 'https://other.example.com' };
+      expect((await ask(SELF, secret, { replica: 1, headers })).body.code).toBe(code);
+    }
+    await fleet.admin.deleteKey(id);
+    expect((await ask(SELF, secret, { replica: 1 })).body.code).toBe('invalid_api_key');
+    expect((await ask(SELF, 'the-root-token-of-the-tests-0123456789')).status).toBe(401);
+  });
+
+  it('may ask from a page that its key allows', async () => {
+    const { body: made } = await fleet.admin.call('POST', '/consumer-api-key/create', {
+      name: 'page',
+      allowedOrigins: ['https://app.example.com'],
+    });
+    const headers = { origin: 'https://app.example.com', 'sec-fetch-site': 'cross-site' };
+    const preflight = await ask(SELF, undefined, {
+      method: 'OPTIONS',
+      headers: { ...headers, 'access-control-request-method': 'GET' },
+    });
+    expect(preflight.status).toBe(204);
+    const response = await ask(SELF, made.secret, { headers });
+    expect(response.status).toBe(200);
+    expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
+    expect(response.headers.get('vary')).toBe('Origin');
+    expect(response.headers.get('access-control-expose-headers')).toContain('retry-after');
+  });
+
+  it.each([
+    ['HEAD', SELF, 200, undefined],
+    ['POST', SELF, 405, 'GET, HEAD'],
+    ['OPTIONS', SELF, 405, 'GET, HEAD'],
+    ['DELETE', `${SELF}/usage`, 405, 'GET, HEAD'],
+    ['GET', `${SELF}/`, 404, undefined],
+    ['GET', `${SELF}/limits`, 404, undefined],
+    ['GET', `${SELF}/usage/`, 404, undefined],
+    ['GET', '/tollgate/%73elf', 404, undefined],
+    ['GET', '/tollgate//self/%75sage', 404, undefined],
+  ])('that sends %s %s gets %d, and nothing is forwarded', async (method, path, status, allow) => {
+    const { secret } = await fleet.admin.makeKey('methods');
+    const reached = fleet.backendRequests();
+    const response = await ask(path, secret, { method });
+    expect(response.status).toBe(status);
+    if (allow !== undefined) expect(response.headers.get('allow')).toBe(allow);
+    if (method === 'HEAD') expect(response.body).toBe('');
+    expect(fleet.backendRequests()).toBe(reached);
+  });
+
+  it('that sends several keys, an upgrade, or HTTP/1.0 is responded to as anywhere', async () => {
+    const { secret } = await fleet.admin.makeKey('raw');
+    const line = `Authorization: Bearer ${secret}\r\n`;
+    const upgrade = 'Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: abc\r\n';
+    expect(await raw(`GET ${SELF} HTTP/1.1\r\nHost: a\r\n${line}${line}\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
+    expect(await raw(`GET ${SELF} HTTP/1.1\r\nHost: a\r\n${line}${upgrade}\r\n`)).toMatch(/^HTTP\/1\.1 404 /);
+    expect(await raw(`GET ${SELF} HTTP/1.0\r\n${line}\r\n`)).toMatch(/^HTTP\/1\.1 200 .*"name":"raw"/s);
+  });
+});
+
+describe('self-service', () => {
+  const open: GatewayProcess[] = [];
+  afterAll(async () => {
+    for (const gateway of open) await gateway.stop();
+  });
+
+  async function start(settings: Readonly<Record<string, string>>): Promise<GatewayProcess> {
+    const gateway = await startGateway({ ...fleet.environment, ...settings });
+    open.push(gateway);
+    return gateway;
+  }
+
+  it('is on the public port alone where management has its own', async () => {
+    const gateway = await start({ ADMIN_PORT: '0' });
+    const adminPort = /"adminPort":(\d+)/.exec(gateway.output())?.[1];
+    const { secret } = await fleet.admin.makeKey('ports');
+    const headers = { authorization: `Bearer ${secret}` };
+    expect((await fetch(`${gateway.url}${SELF}`, { headers })).status).toBe(200);
+    expect((await fetch(`${gateway.url}/tollgate/%73elf`, { headers })).status).toBe(404);
+    expect(await (await fetch(`${gateway.url}/tollgate/other`, { headers })).text()).toBe('ok');
+    const onAdminPort = await fetch(`http://127.0.0.1:${adminPort}${SELF}`, { headers });
+    expect(onAdminPort.status).toBe(404);
+  });
+
+  it('is where SELF_SERVICE_PATH says, and nowhere when that is empty', async () => {
+    const { secret } = await fleet.admin.makeKey('path');
+    const headers = { authorization: `Bearer ${secret}` };
+    const moved = await start({ SELF_SERVICE_PATH: '/account/me', ADMIN_PORT: '0' });
+    expect(await (await fetch(`${moved.url}/account/me`, { headers })).json()).toMatchObject({
+      name: 'path',
+    });
+    const usage = await fetch(`${moved.url}/account/me/usage?interval=day`, { headers });
+    expect(await usage.json()).toMatchObject({ interval: 'day' });
+    expect(await (await fetch(`${moved.url}${SELF}`, { headers })).text()).toBe('ok');
+    const off = await start({ SELF_SERVICE_PATH: '', ADMIN_PORT: '0' });
+    expect(await (await fetch(`${off.url}${SELF}`, { headers })).text()).toBe('ok');
+  });
+
+  it('is in the log and the metrics, as no proxied request', async () => {
+    const gateway = await start({ ACCESS_LOG: 'all' });
+    const { id, secret } = await fleet.admin.makeKey('logged');
+    await fetch(`${gateway.url}${SELF}?customerId=a`, { headers: { authorization: `Bearer ${secret}` } });
+    await fetch(`${gateway.url}${SELF}/usage`);
+    await fetch(`${gateway.url}${SELF}/usage?top=0`, { headers: { authorization: `Bearer ${secret}` } });
+    const lines = () =>
+      gateway
+        .output()
+        .split('\n')
+        .filter((line) => line.includes('"route":"self-service"'))
+        .map((line) => JSON.parse(line));
+    await until(() => lines().length === 3);
+    expect(lines()).toMatchObject([
+      { path: SELF, status: 200, operation: 'showOwnKey', outcome: 'served', actor: id },
+      { status: 401, operation: 'showOwnUsage', outcome: 'unauthenticated', errorCode: 'missing_api_key' },
+      { status: 400, outcome: 'invalid_request', errorCode: 'invalid_parameter', actor: id },
+    ]);
+    expect(gateway.output()).not.toContain(secret);
+    const metrics = await (await fetch(`${gateway.opsUrl}/metrics`)).text();
+    expect(metrics).toContain(
+      'tollgate_management_requests_total{outcome="served",operation="showOwnKey"} 1',
+    );
+    expect(metrics).not.toMatch(/tollgate_requests_total\{[^}]*\} [1-9]/);
+  });
+});
