@@ -14,7 +14,8 @@ export interface PlanRepository {
   list(): Promise<readonly Plan[]>;
   /**
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the plan is as the changes want it already. Undefined when there
-   * is no such plan. Rejects with `VersionMismatch` for a plan that is in another state than expected.
+   * is no such plan. Rejects with `VersionMismatch` for a plan that is in another state than expected, and with `InvalidBody` when the parts
+   * of the changed plan contradict each other.
    */
   update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined>;
   /**

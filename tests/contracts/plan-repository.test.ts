@@ -85,6 +85,21 @@ describe.each([
     ).toBeUndefined();
   });
 
+  it('refuses the second of two changes at once that contradict each other', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const plan = samplePlan({ limit: 100 });
+      await store.records.plans.insert(plan, sampleChange());
+      const costs = [{ path: '/batch', cost: 50 }];
+      const outcomes = await Promise.allSettled([
+        store.records.plans.update(plan.id, { limit: 10 }, sampleChange()),
+        store.records.plans.update(plan.id, { costs }, sampleChange()),
+      ]);
+      expect(outcomes.map(({ status }) => status).toSorted()).toEqual(['fulfilled', 'rejected']);
+      const rejected = outcomes.find(({ status }) => status === 'rejected');
+      expect(rejected).toMatchObject({ reason: { code: 'invalid_body' } });
+    }
+  });
+
   it('deletes a plan that no key uses, and none that a key uses', async () => {
     const plan = samplePlan();
     await store.records.plans.insert(plan, sampleChange());

@@ -3,6 +3,7 @@ import { changedFields } from '../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../audit/change-context.ts';
 import type { RecordVersion } from '../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../plans/audited-plan.ts';
+import { checkPlan } from '../../plans/check-plan.ts';
 import type { Plan } from '../../plans/plan.ts';
 import type { PlanChanges, PlanRepository } from '../../plans/plan-repository.ts';
 import { requireState } from '../../platform/precondition.ts';
@@ -66,6 +67,7 @@ export class PostgresPlanRepository implements PlanRepository {
       if (before === undefined) return undefined;
       requireState(change.expects, before);
       const wanted = { ...before, ...changes };
+      checkPlan(wanted);
       if (isDeepStrictEqual(wanted, before)) return before;
       const plan = await write(trx, wanted, change.atMs);
       const changed = changedFields(auditedPlan(before), auditedPlan(plan));
