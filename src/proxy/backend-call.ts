@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { BackendError } from '../backend/backend-error.ts';
 import type { BackendConnection, ResponseHandler } from '../backend/connection.ts';
-import type { BackendJob, Ticket } from '../backend/places.ts';
+import type { BackendJob, Ticket } from '../backend/pool/places.ts';
 import { RequestBody } from '../backend/request-body.ts';
 import { requestHead } from '../backend/request-head.ts';
 import type { ResponseHead } from '../backend/response-head.ts';

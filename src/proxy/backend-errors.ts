@@ -1,5 +1,5 @@
 import { BackendError } from '../backend/backend-error.ts';
-import type { NoPlace } from '../backend/places.ts';
+import type { NoPlace } from '../backend/pool/places.ts';
 import { TollgateError } from '../errors.ts';
 
 /** The client's error when the backend gave no response. The cause, with the system's own error in it, is for the log only. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { BackendPlace } from '../backend/places.ts';
+import type { BackendPlace } from '../backend/pool/places.ts';
 import { type ErrorCode, TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/cut-connection.ts';
 import { type ErrorResponse, errorResponse } from '../http/error-responses.ts';

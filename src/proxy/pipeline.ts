@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
-import { DedicatedConnections } from '../backend/dedicated-connections.ts';
-import { BackendPool } from '../backend/pool.ts';
+import { DedicatedConnections } from '../backend/pool/dedicated-connections.ts';
+import { BackendPool } from '../backend/pool/pool.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';

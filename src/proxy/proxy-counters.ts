@@ -1,4 +1,4 @@
-import type { NoPlace } from '../backend/places.ts';
+import type { NoPlace } from '../backend/pool/places.ts';
 import type { PlaceKind } from './backend-errors.ts';
 
 /** Plain numbers of the proxied side, for the metrics. */

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { BackendConnection } from '../../src/backend/connection.ts';
-import { BackendPool } from '../../src/backend/pool.ts';
+import { BackendPool } from '../../src/backend/pool/pool.ts';
 import { RequestBody } from '../../src/backend/request-body.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { RawBackend } from '../proxy/support/raw-backend.ts';

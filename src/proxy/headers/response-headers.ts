@@ -1,5 +1,4 @@
-import type { HeaderName } from '../../backend/header-names.ts';
-import { memoizeByName } from '../../backend/memoize-by-name.ts';
+import { type HeaderName, memoizeByName } from '../../backend/header-names.ts';
 import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
 import { decidesHead } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';

@@ -1,4 +1,4 @@
-import type { BackendConnections, NoPlace } from '../../backend/places.ts';
+import type { BackendConnections, NoPlace } from '../../backend/pool/places.ts';
 import type { TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { overloaded, type PlaceKind } from '../backend-errors.ts';

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { BackendConnection, ResponseHandler } from '../../../src/backend/connection.ts';
-import type { BackendJob } from '../../../src/backend/places.ts';
+import type { BackendJob } from '../../../src/backend/pool/places.ts';
 import type { ResponseHead } from '../../../src/backend/response-head.ts';
 import { until } from '../../support/until.ts';
 

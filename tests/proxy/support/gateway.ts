@@ -5,10 +5,10 @@ import type { KeySnapshot, PlanSnapshot } from '../../../src/keys/consumer-key.t
 import { OriginList } from '../../../src/keys/origin-list.ts';
 import { createSecret } from '../../../src/keys/secret-format.ts';
 import { CostSettler } from '../../../src/limiter/cost-settler.ts';
-import { InProcessRateLimiter } from '../../../src/limiter/in-process-rate-limiter.ts';
-import { InProcessRecordVersions } from '../../../src/limiter/in-process-record-versions.ts';
-import { InProcessWindowCounters } from '../../../src/limiter/in-process-window-counters.ts';
-import { WindowTable } from '../../../src/limiter/window-table.ts';
+import { InProcessRateLimiter } from '../../../src/limiter/in-process/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from '../../../src/limiter/in-process/in-process-record-versions.ts';
+import { InProcessWindowCounters } from '../../../src/limiter/in-process/in-process-window-counters.ts';
+import { WindowTable } from '../../../src/limiter/in-process/window-table.ts';
 import { limitsOfPlan } from '../../../src/plans/limits-of-plan.ts';
 import type { PlanTerms } from '../../../src/plans/plan.ts';
 import { systemClock } from '../../../src/platform/clock.ts';

@@ -1,8 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import type { FailureMode } from '../../../src/limiter/failure-mode.ts';
-import { type GuardedRateLimiter, guardRateLimiter } from '../../../src/limiter/guarded-rate-limiter.ts';
+import type { FailureMode } from '../../../src/limiter/guards/failure-mode.ts';
+import {
+  type GuardedRateLimiter,
+  guardRateLimiter,
+} from '../../../src/limiter/guards/guarded-rate-limiter.ts';
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
-import type { CountRestorer, UncountedUnits } from '../../../limiter/count-restorer.ts';
+import type { CountRestorer, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
 import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';

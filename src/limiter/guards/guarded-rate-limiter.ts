@@ -1,9 +1,9 @@
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { RateLimiter } from '../rate-limiter.ts';
+import type { ChangeFeed } from '../record-versions.ts';
 import { CircuitBreaker, type CircuitState } from './circuit-breaker.ts';
 import type { CountRestorer } from './count-restorer.ts';
 import { type FailureMode, FailureModeLimiter } from './failure-mode.ts';
-import type { RateLimiter } from './rate-limiter.ts';
-import type { ChangeFeed } from './record-versions.ts';
 import { RejectionCache } from './rejection-cache.ts';
 import { UncountedLedger } from './uncounted-ledger.ts';
 

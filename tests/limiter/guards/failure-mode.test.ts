@@ -1,11 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { CircuitOpen } from '../../src/limiter/circuit-breaker.ts';
-import type { UncountedUnits } from '../../src/limiter/count-restorer.ts';
-import { DegradedWindows } from '../../src/limiter/degraded-windows.ts';
-import { type FailureMode, FailureModeLimiter } from '../../src/limiter/failure-mode.ts';
-import { NotCounted } from '../../src/limiter/not-counted.ts';
-import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import { UncountedLedger } from '../../src/limiter/uncounted-ledger.ts';
+import { CircuitOpen } from '../../../src/limiter/guards/circuit-breaker.ts';
+import type { UncountedUnits } from '../../../src/limiter/guards/count-restorer.ts';
+import { DegradedWindows } from '../../../src/limiter/guards/degraded-windows.ts';
+import { type FailureMode, FailureModeLimiter } from '../../../src/limiter/guards/failure-mode.ts';
+import { UncountedLedger } from '../../../src/limiter/guards/uncounted-ledger.ts';
+import { NotCounted } from '../../../src/limiter/not-counted.ts';
+import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
 import {
   counted,
   type FlatDecision,
@@ -13,8 +13,8 @@ import {
   quota,
   subject,
   type TestSubject,
-} from '../support/limiter-stores.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+} from '../../support/limiter-stores.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 function setUp(mode: FailureMode, cause: Error = new CircuitOpen()) {
   const clock = new ManualClock(Date.UTC(2026, 0));

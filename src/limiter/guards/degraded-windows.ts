@@ -1,8 +1,8 @@
-import type { Clock } from '../platform/clock.ts';
-import { type DecidedWindow, remainingIn } from './decided-window.ts';
-import { customerWindowName, type Limit, limitAt } from './limit.ts';
-import { windowEndMs } from './period.ts';
-import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { type DecidedWindow, remainingIn } from '../decided-window.ts';
+import { customerWindowName, type Limit, limitAt } from '../limit.ts';
+import { windowEndMs } from '../period.ts';
+import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 
 /** Default number of keys remembered, the same as a replica caches, and of windows of customers. */
 const DEFAULT_CAPACITY = 100_000;

@@ -1,9 +1,9 @@
-import type { Clock } from '../platform/clock.ts';
-import type { DecidedWindow } from './decided-window.ts';
-import { customerWindowName, type Limit, limitAt, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from './limit.ts';
-import { windowEndMs } from './period.ts';
-import type { Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
-import { isNewerVersion } from './record-versions.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { DecidedWindow } from '../decided-window.ts';
+import { customerWindowName, type Limit, limitAt, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from '../limit.ts';
+import { windowEndMs } from '../period.ts';
+import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
+import { isNewerVersion } from '../record-versions.ts';
 import { type OpenWindow, TOMBSTONE, type WindowTable } from './window-table.ts';
 
 /** Milliseconds that an installed version is kept. */

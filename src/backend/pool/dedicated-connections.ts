@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
-import { BackendConnection, type ConnectionOwner } from './connection.ts';
-import { BackendConnector, type BackendOptions } from './connector.ts';
+import { BackendConnection, type ConnectionOwner } from '../connection.ts';
+import { BackendConnector, type BackendOptions } from '../connector.ts';
 import type { BackendConnections, BackendJob, BackendPlace, NoPlace, Ticket } from './places.ts';
 
 /** How many there may be. */

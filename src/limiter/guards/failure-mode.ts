@@ -1,7 +1,7 @@
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { NotCounted } from '../not-counted.ts';
+import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import { DegradedWindows } from './degraded-windows.ts';
-import { NotCounted } from './not-counted.ts';
-import type { CountedDecision, Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
 
 /**
  * What happens while the shared limiter is unavailable. `local`: each replica allows its share of what was left; `open`: everything is

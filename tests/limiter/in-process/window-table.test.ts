@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { InProcessRateLimiter } from '../../src/limiter/in-process-rate-limiter.ts';
-import { InProcessRecordVersions } from '../../src/limiter/in-process-record-versions.ts';
-import { WindowTable } from '../../src/limiter/window-table.ts';
-import { decide, quota, subject } from '../support/limiter-stores.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { InProcessRateLimiter } from '../../../src/limiter/in-process/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from '../../../src/limiter/in-process/in-process-record-versions.ts';
+import { WindowTable } from '../../../src/limiter/in-process/window-table.ts';
+import { decide, quota, subject } from '../../support/limiter-stores.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 function setUp() {
   const clock = new ManualClock(Date.UTC(2026, 0));

@@ -1,9 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import type { ChangeFeed } from '../../src/limiter/record-versions.ts';
-import { RejectionCache } from '../../src/limiter/rejection-cache.ts';
-import { counted, quota, subject } from '../support/limiter-stores.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { RejectionCache } from '../../../src/limiter/guards/rejection-cache.ts';
+import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
+import type { ChangeFeed } from '../../../src/limiter/record-versions.ts';
+import { counted, quota, subject } from '../../support/limiter-stores.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const STORE_NOW = 5_000_000;
 

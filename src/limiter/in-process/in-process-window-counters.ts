@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 import {
   customerWindowName,
   type Limit,
   MAX_CUSTOMER_WINDOWS,
   OTHER_CUSTOMERS,
   windowNameOf,
-} from './limit.ts';
-import { windowEndMs } from './period.ts';
+} from '../limit.ts';
+import { windowEndMs } from '../period.ts';
 import type {
   CostDifference,
   CounterSubject,
@@ -16,7 +16,7 @@ import type {
   WindowCounter,
   WindowCounters,
   WindowCounts,
-} from './window-counters.ts';
+} from '../window-counters.ts';
 import { TOMBSTONE, type WindowKind, type WindowTable } from './window-table.ts';
 
 /** Room that one window can be given, in all. */

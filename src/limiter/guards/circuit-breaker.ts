@@ -1,6 +1,6 @@
-import type { Clock } from '../platform/clock.ts';
-import { NotCounted } from './not-counted.ts';
-import type { Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { NotCounted } from '../not-counted.ts';
+import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 
 /** `closed`: calls go through. `open`: none does. `half-open`: one does, to try. */
 export type CircuitState = 'closed' | 'open' | 'half-open';

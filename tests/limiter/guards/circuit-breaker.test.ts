@@ -1,8 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { CircuitBreaker, CircuitOpen, type CircuitState } from '../../src/limiter/circuit-breaker.ts';
-import type { Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import { subject } from '../support/limiter-stores.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import {
+  CircuitBreaker,
+  CircuitOpen,
+  type CircuitState,
+} from '../../../src/limiter/guards/circuit-breaker.ts';
+import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
+import { subject } from '../../support/limiter-stores.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 const UNAVAILABLE: Decision = { kind: 'unavailable', cause: new Error('away') };
 const STALE: Decision = { kind: 'stale' };

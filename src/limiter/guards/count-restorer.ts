@@ -1,4 +1,4 @@
-import type { Limit } from './limit.ts';
+import type { Limit } from '../limit.ts';
 
 /** Units of one window that a replica allowed alone while the shared limiter was unavailable. */
 export interface UncountedUnits {

@@ -1,7 +1,7 @@
-import type { Clock } from '../platform/clock.ts';
-import { type DecidedWindow, rejectingWindow } from './decided-window.ts';
-import type { CountedDecision, Decision, LimitSubject, RateLimiter } from './rate-limiter.ts';
-import type { ChangeFeed } from './record-versions.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { type DecidedWindow, rejectingWindow } from '../decided-window.ts';
+import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
+import type { ChangeFeed } from '../record-versions.ts';
 
 /**
  * Longest time for which a rejection is repeated without a call. The decision script notes that time in the key's version, and a change

@@ -1,5 +1,5 @@
-import { BackendConnection, type ConnectionOwner } from './connection.ts';
-import type { BackendConnector, BackendOptions } from './connector.ts';
+import { BackendConnection, type ConnectionOwner } from '../connection.ts';
+import type { BackendConnector, BackendOptions } from '../connector.ts';
 import { FairLine } from './fair-queue.ts';
 import type { BackendJob, BackendPlace, Ticket } from './places.ts';
 

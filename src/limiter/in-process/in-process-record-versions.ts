@@ -1,5 +1,5 @@
-import type { Clock } from '../platform/clock.ts';
-import type { ChangeFeed, RecordVersion, RecordVersions } from './record-versions.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { ChangeFeed, RecordVersion, RecordVersions } from '../record-versions.ts';
 import { MARK, OVERLAPPING_MARK, TOMBSTONE, type WindowTable } from './window-table.ts';
 
 /** Milliseconds that a version or a tombstone is kept. */

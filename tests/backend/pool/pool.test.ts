@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { BackendError } from '../../src/backend/backend-error.ts';
-import type { Ticket } from '../../src/backend/places.ts';
-import { BackendPool, type BackendPoolOptions } from '../../src/backend/pool.ts';
-import { type Clock, systemClock } from '../../src/platform/clock.ts';
-import { RawBackend } from '../proxy/support/raw-backend.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { until } from '../support/until.ts';
-import { RecordingJob } from './support/recording-job.ts';
+import { BackendError } from '../../../src/backend/backend-error.ts';
+import type { Ticket } from '../../../src/backend/pool/places.ts';
+import { BackendPool, type BackendPoolOptions } from '../../../src/backend/pool/pool.ts';
+import { type Clock, systemClock } from '../../../src/platform/clock.ts';
+import { RawBackend } from '../../proxy/support/raw-backend.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
+import { until } from '../../support/until.ts';
+import { RecordingJob } from '../support/recording-job.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const EVIL = 'HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil';

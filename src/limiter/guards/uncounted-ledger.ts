@@ -1,7 +1,7 @@
+import type { DecidedWindow } from '../decided-window.ts';
+import { NotCounted } from '../not-counted.ts';
+import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
-import type { DecidedWindow } from './decided-window.ts';
-import { NotCounted } from './not-counted.ts';
-import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 
 /** Windows remembered at most. */
 const DEFAULT_CAPACITY = 10_000;

@@ -1,4 +1,4 @@
-import type { BackendConnection } from './connection.ts';
+import type { BackendConnection } from '../connection.ts';
 
 /** A request that needs a connection to the backend. */
 export interface BackendJob {

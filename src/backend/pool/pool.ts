@@ -1,5 +1,5 @@
-import type { Clock } from '../platform/clock.ts';
-import { BackendConnector, type BackendOptions } from './connector.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { BackendConnector, type BackendOptions } from '../connector.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { BackendConnections, BackendJob, BackendPlace, NoPlace } from './places.ts';
 import { PollTurns } from './poll-turns.ts';
