@@ -15,6 +15,7 @@ import { openListeners } from './open-listeners.ts';
 import type { OpsSources } from './ops-server.ts';
 import { observeRequests } from './request-observers.ts';
 import { secretsOf } from './secrets.ts';
+import { wireAudit } from './wire-audit.ts';
 import { wireManagement } from './wire-management.ts';
 import { wireProxy } from './wire-proxy.ts';
 import { wireStores } from './wire-stores.ts';
@@ -65,6 +66,11 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { records, counting, readiness } = stores;
 
   const usage = wireUsage(context, stores, redactor);
+  const audit = wireAudit(context, stores);
+  stores.preparation.start(() => {
+    usage.startPruning();
+    audit.startPruning();
+  });
   const keys = new KeyCache({ repository: records.keys, vault, clock, maxLookups: KEY_QUERIES });
 
   const mask = (text: string): string => redactor.masked(text);

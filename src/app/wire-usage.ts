@@ -4,10 +4,10 @@ import { createUsage, type Usage } from '../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import type { Stores } from './wire-stores.ts';
 
-/** Starts the usage statistics, and the preparation of the record store, after which old statistics are pruned. */
+/** Starts the usage statistics. Old ones are pruned once the record store has its tables. */
 export function wireUsage(
   { settings, platform, lifecycle }: ReplicaContext,
-  { records, counting, preparation }: Stores,
+  { records, counting }: Stores,
   redactor: SecretRedactor,
 ): Usage {
   const usage = createUsage({
@@ -21,6 +21,5 @@ export function wireUsage(
   });
   lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => void (await usage.stop(CLOSE_DEADLINE_MS)));
   usage.start();
-  preparation.start(() => usage.startPruning());
   return usage;
 }

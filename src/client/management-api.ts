@@ -334,6 +334,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tollgate/audit-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show who changed what, newest first */
+        get: operations["listAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/audit-log/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Check that no entry of the audit log was changed or removed */
+        get: operations["verifyAuditLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -4082,6 +4116,218 @@ export interface operations {
                             usageDailyRetentionDays: number;
                             auditRetentionDays: number;
                         };
+                    };
+                };
+            };
+            /** @description bad_request, invalid_parameter */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    listAuditLog: {
+        parameters: {
+            query?: {
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only entries from then on */
+                from?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only entries before */
+                to?: string;
+                /** @description must be one of key.create, key.update, key.delete, key.rotate, key.end-rotation, key.show-secret, limits.reset, limits.grant, plan.create, plan.update, plan.delete, token.create, token.update, token.delete, token.rotate, request.deny */
+                action?: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+                /** @description must be the id of an admin token, or root or config: only what they did */
+                actorId?: string;
+                /** @description must be the id of a key, a plan, an admin token or an operation: only what was done to it */
+                targetId?: string;
+                /** @description must be json or csv; decides before the Accept header does */
+                format?: "json" | "csv";
+                /** @description must be an integer from 1 to 1000 */
+                limit?: number;
+                /** @description must be the nextCursor of an earlier response */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        entries: {
+                            auditId: string;
+                            /**
+                             * Format: date-time
+                             * @example 2026-02-03T04:05:06Z
+                             */
+                            at: string;
+                            /** @enum {string} */
+                            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+                            actor: {
+                                /** @enum {string} */
+                                type: "root" | "token" | "config" | "key";
+                                adminTokenId: string | null;
+                                name: string;
+                            };
+                            target: {
+                                /** @enum {string} */
+                                type: "key" | "plan" | "token" | "operation";
+                                id: string;
+                                name: string | null;
+                            };
+                            /** @description By the names of the fields. */
+                            changes: {
+                                [key: string]: {
+                                    from: unknown;
+                                    to: unknown;
+                                };
+                            };
+                            /** @description From the header X-Audit-Reason. */
+                            reason: string | null;
+                            requestId: string;
+                            address: string;
+                            /** @description "success", or the code of the error with which it was rejected. */
+                            outcome: string;
+                        }[];
+                        /** @description Present only when there are more entries. */
+                        nextCursor?: string;
+                    };
+                    "text/csv": string;
+                };
+            };
+            /** @description bad_request, invalid_parameter, invalid_cursor */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_root_token, invalid_root_token */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description missing_scope */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description too_many_requests */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description internal_error */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+            /** @description store_unavailable */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Error"];
+                };
+            };
+        };
+    };
+    verifyAuditLog: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        valid: boolean;
+                        /** @description Those that are in order. */
+                        entries: number;
+                        /** @description The auditId of the first entry that was changed, put in or removed. */
+                        firstBroken?: string;
+                        /** @description Of the newest entry, hexadecimal. */
+                        lastHash: string;
                     };
                 };
             };

@@ -56,6 +56,11 @@ export class SecretRedactor {
   }
 }
 
+/** The text with asterisks for what has the form of a secret of any gateway. */
+export function withoutSecrets(text: string): string {
+  return text.replaceAll(new RegExp(SECRETS, 'g'), MASK);
+}
+
 function decoded(path: string): string {
   try {
     return decodeURIComponent(path);

@@ -63,9 +63,9 @@ export interface Call<Body> {
 /** A response that is streamed text instead of JSON. */
 export class StreamedText {
   readonly contentType: string;
-  readonly chunks: Iterable<string>;
+  readonly chunks: Iterable<string> | AsyncIterable<string>;
 
-  constructor(contentType: string, chunks: Iterable<string>) {
+  constructor(contentType: string, chunks: StreamedText['chunks']) {
     this.contentType = contentType;
     this.chunks = chunks;
   }

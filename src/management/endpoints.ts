@@ -1,3 +1,4 @@
+import { listAuditLog, verifyAuditLog } from './audit/audit-log.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import {
@@ -56,4 +57,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   deleteAdminToken,
   rotateAdminToken,
   showWhoami,
+  listAuditLog,
+  verifyAuditLog,
 ];

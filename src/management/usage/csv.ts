@@ -12,7 +12,13 @@ export function* csvFile(
   columns: readonly string[],
   rows: Iterable<readonly CsvValue[]>,
 ): Generator<string, void, undefined> {
-  let text = csvRow(columns);
+  yield csvRow(columns);
+  yield* csvRows(rows);
+}
+
+/** Rows without a header, in chunks: more of the same file. */
+export function* csvRows(rows: Iterable<readonly CsvValue[]>): Generator<string, void, undefined> {
+  let text = '';
   for (const row of rows) {
     text += csvRow(row);
     if (text.length < CHUNK_LENGTH) continue;

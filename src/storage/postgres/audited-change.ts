@@ -2,6 +2,7 @@ import type { Insertable } from 'kysely';
 import { type ChainedEntry, entryHash } from '../../audit/audit-chain.ts';
 import type { AuditedAction } from '../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../audit/change-context.ts';
+import { withoutSecrets } from '../../keys/secret-redactor.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
@@ -28,21 +29,29 @@ export function auditedChange<Result>(
 /** Rows in one statement: Postgres takes at most 65535 parameters. */
 const ROWS_AT_ONCE = 1000;
 
+/**
+ * The end of the chain, locked until the transaction ends: nobody else writes into the log before. Rejects with `StoreUnavailable` where the
+ * log can't be written.
+ */
+export function lockedEnd(trx: RecordsDatabase) {
+  return trx
+    .selectFrom('audit_log_ends')
+    .select(['last_sequence', 'last_hash'])
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+}
+
 async function appendEntries(
   trx: RecordsDatabase,
   change: ChangeContext,
   actions: readonly AuditedAction[],
 ): Promise<void> {
-  const end = await trx
-    .selectFrom('audit_log_ends')
-    .select(['last_sequence', 'last_hash'])
-    .forUpdate()
-    .executeTakeFirstOrThrow();
+  const end = await lockedEnd(trx);
   let sequence = end.last_sequence;
   let hash: Uint8Array = end.last_hash;
   const rows = actions.map((action) => {
     sequence += 1;
-    const row = rowOf({ sequence, change, action, previousHash: hash });
+    const row = rowOf(entryOf(sequence, change, action), hash);
     hash = row.hash;
     return row;
   });
@@ -55,38 +64,31 @@ async function appendEntries(
   await trx.updateTable('audit_log_ends').set({ last_sequence: sequence, last_hash: hash }).execute();
 }
 
-function rowOf({
-  sequence,
-  change,
-  action: { action, target, changes, outcome: rejection },
-  previousHash,
-}: {
-  readonly sequence: number;
-  readonly change: ChangeContext;
-  readonly action: AuditedAction;
-  readonly previousHash: Uint8Array;
-}): Insertable<AuditLogTable> {
+function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): ChainedEntry {
   const { actor, atMs, reason, requestId, address } = change;
-  const at = new Date(atMs);
-  const outcome = rejection ?? 'success';
-  const changesText = JSON.stringify(changes);
-  const entry: ChainedEntry = {
+  const { action, target, changes, outcome = 'success' } = done;
+  return {
     sequence,
     // Postgres keeps whole milliseconds.
-    atMs: at.getTime(),
+    atMs: new Date(atMs).getTime(),
     actor,
     action,
-    target,
-    changesText,
-    reason,
+    // Names, reasons and metadata are what people type: a secret among them must not stay in the log.
+    target: { ...target, name: target.name && withoutSecrets(target.name) },
+    changesText: withoutSecrets(JSON.stringify(changes)),
+    reason: reason && withoutSecrets(reason),
     requestId,
     address,
     outcome,
   };
+}
+
+function rowOf(entry: ChainedEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
+  const { actor, target } = entry;
   return {
-    sequence,
-    at,
-    action,
+    sequence: entry.sequence,
+    at: new Date(entry.atMs),
+    action: entry.action,
     actor_type: actor.type,
     actor_id: actor.id,
     actor_name: actor.name,
@@ -94,11 +96,11 @@ function rowOf({
     target_id: target.id,
     target_name: target.name,
     target_tags: target.tags,
-    changes: changesText,
-    reason,
-    request_id: requestId,
-    address,
-    outcome,
+    changes: entry.changesText,
+    reason: entry.reason,
+    request_id: entry.requestId,
+    address: entry.address,
+    outcome: entry.outcome,
     previous_hash: previousHash,
     hash: entryHash(previousHash, entry),
   };

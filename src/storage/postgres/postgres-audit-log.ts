@@ -1,8 +1,15 @@
-import type { AuditedAction } from '../../audit/audit-entry.ts';
-import type { AuditLog } from '../../audit/audit-log.ts';
+import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
+import { type ChainedEntry, entryHash } from '../../audit/audit-chain.ts';
+import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../audit/audit-entry.ts';
+import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../audit/audit-log.ts';
 import type { ChangeContext } from '../../audit/change-context.ts';
-import { auditedChange } from './audited-change.ts';
-import type { RecordsDatabase } from './records-database.ts';
+import { StoreUnavailable } from '../../errors.ts';
+import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
+import { auditedChange, lockedEnd } from './audited-change.ts';
+import type { RecordsDatabase, RecordsTables } from './records-database.ts';
+
+/** Entries that are verified, or removed, at a time. */
+const BATCH = 1000;
 
 /** The audit log in Postgres. */
 export class PostgresAuditLog implements AuditLog {
@@ -15,4 +22,149 @@ export class PostgresAuditLog implements AuditLog {
   async record(action: AuditedAction, change: ChangeContext): Promise<void> {
     await auditedChange(this.#db, change, async (_trx, note) => note(action));
   }
+
+  async accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void> {
+    const failure = await auditedChange(this.#db, change, async (trx, note) => {
+      // First, because what can't be logged must not be done.
+      await lockedEnd(trx);
+      try {
+        await work();
+        note(action);
+        return undefined;
+      } catch (error) {
+        if (!(error instanceof StoreUnavailable)) throw error;
+        note({ ...action, outcome: error.code });
+        return error;
+      }
+    });
+    if (failure !== undefined) throw failure;
+  }
+
+  async list(filter: AuditFilter, { limit, beforeSequence }: AuditPage): Promise<readonly AuditEntry[]> {
+    let page = matching(this.#db.selectFrom('audit_log').selectAll(), filter);
+    if (beforeSequence !== undefined) page = page.where('sequence', '<', beforeSequence);
+    const rows = await page.orderBy('sequence', 'desc').limit(limit).execute();
+    return rows.map((row) => {
+      const { changesText, ...entry } = entryOfRow(row);
+      return { ...entry, changes: JSON.parse(changesText) };
+    });
+  }
+
+  async verify(): Promise<ChainReport> {
+    for (;;) {
+      const ends = await endsOf(this.#db).executeTakeFirstOrThrow();
+      const report = await this.#verifyBetween(ends);
+      if (report.isValid) return report;
+      // Entries that were removed for their age meanwhile were not tampered with.
+      const now = await endsOf(this.#db).executeTakeFirstOrThrow();
+      if (now.pruned_sequence === ends.pruned_sequence) return report;
+    }
+  }
+
+  async prune(beforeMs: number): Promise<number> {
+    let removed = 0;
+    for (;;) {
+      const batch = await this.#db.transaction().execute((trx) => pruneBatch(trx, beforeMs));
+      removed += batch;
+      if (batch < BATCH) return removed;
+    }
+  }
+
+  async #verifyBetween(ends: Selectable<AuditLogEndsTable>): Promise<ChainReport> {
+    let sequence = ends.pruned_sequence;
+    let hash = Buffer.from(ends.pruned_hash);
+    const lastHash = Buffer.from(ends.last_hash);
+    const report = (isValid: boolean): ChainReport => ({
+      isValid,
+      entries: sequence - ends.pruned_sequence,
+      firstBroken: isValid ? undefined : sequence + 1,
+      lastHash: lastHash.toString('hex'),
+    });
+    for (;;) {
+      const rows = await this.#db
+        .selectFrom('audit_log')
+        .selectAll()
+        .where('sequence', '>', sequence)
+        .where('sequence', '<=', ends.last_sequence)
+        .orderBy('sequence')
+        .limit(BATCH)
+        .execute();
+      for (const row of rows) {
+        if (row.sequence !== sequence + 1 || !isLinked(row, hash)) return report(false);
+        sequence = row.sequence;
+        hash = Buffer.from(row.hash);
+      }
+      if (rows.length < BATCH) return report(sequence === ends.last_sequence && hash.equals(lastHash));
+    }
+  }
+}
+
+function endsOf(db: RecordsDatabase) {
+  return db.selectFrom('audit_log_ends').selectAll();
+}
+
+function isLinked(row: Selectable<AuditLogTable>, previousHash: Buffer): boolean {
+  return (
+    previousHash.equals(row.previous_hash) && entryHash(row.previous_hash, entryOfRow(row)).equals(row.hash)
+  );
+}
+
+/** Removes the first entries, as far as they are too old, one batch at most. Resolves with how many. */
+async function pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<number> {
+  const ends = await endsOf(trx).forUpdate().executeTakeFirstOrThrow();
+  const first = await trx
+    .selectFrom('audit_log')
+    .select(['sequence', 'at', 'hash'])
+    .where('sequence', '>', ends.pruned_sequence)
+    .orderBy('sequence')
+    .limit(BATCH)
+    .execute();
+  const kept = first.findIndex(({ at }) => at.getTime() >= beforeMs);
+  const old = kept === -1 ? first : first.slice(0, kept);
+  const last = old.at(-1);
+  if (last === undefined) return 0;
+  await trx.deleteFrom('audit_log').where('sequence', '<=', last.sequence).execute();
+  await trx
+    .updateTable('audit_log_ends')
+    .set({ pruned_sequence: last.sequence, pruned_hash: last.hash })
+    .execute();
+  return old.length;
+}
+
+type AuditSelection = SelectQueryBuilder<RecordsTables, 'audit_log', Selectable<AuditLogTable>>;
+
+function matching(
+  entries: AuditSelection,
+  { fromMs, toMs, action, actorId, targetId, onlyTags = [] }: AuditFilter,
+): AuditSelection {
+  let chosen = entries;
+  if (fromMs !== undefined) chosen = chosen.where('at', '>=', new Date(fromMs));
+  if (toMs !== undefined) chosen = chosen.where('at', '<', new Date(toMs));
+  if (action !== undefined) chosen = chosen.where('action', '=', action);
+  if (actorId === 'root' || actorId === 'config') chosen = chosen.where('actor_type', '=', actorId);
+  else if (actorId !== undefined) chosen = chosen.where('actor_id', '=', actorId);
+  if (targetId !== undefined) chosen = chosen.where('target_id', '=', targetId);
+  if (onlyTags.length > 0) chosen = chosen.where(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
+  return chosen;
+}
+
+function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
+  return {
+    sequence: row.sequence,
+    atMs: row.at.getTime(),
+    // A later version may have written what this one does not know.
+    action: row.action as AuditAction,
+    actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
+    target: {
+      type: row.target_type as AuditTarget['type'],
+      id: row.target_id,
+      name: row.target_name,
+      tags: row.target_tags,
+    },
+    changesText: row.changes,
+    reason: row.reason,
+    requestId: row.request_id,
+    address: row.address,
+    outcome: row.outcome,
+  };
 }

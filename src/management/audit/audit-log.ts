@@ -1,0 +1,190 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { AUDIT_ACTIONS, type AuditEntry } from '../../audit/audit-entry.ts';
+import type { AuditFilter, AuditLog } from '../../audit/audit-log.ts';
+import { TollgateError } from '../../errors.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import { endpoint, StreamedText } from '../endpoint.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { type CsvValue, csvFile, csvRows } from '../usage/csv.ts';
+import { AUDIT_QUERY, readAuditQuery } from './audit-query.ts';
+
+const ENTRY = objectOf({
+  auditId: TEXT,
+  at: INSTANT,
+  action: { type: 'string', enum: AUDIT_ACTIONS },
+  actor: objectOf({
+    type: { type: 'string', enum: ['root', 'token', 'config', 'key'] },
+    adminTokenId: orNull(TEXT),
+    name: TEXT,
+  }),
+  target: objectOf({
+    type: { type: 'string', enum: ['key', 'plan', 'token', 'operation'] },
+    id: TEXT,
+    name: orNull(TEXT),
+  }),
+  changes: {
+    type: 'object',
+    description: 'By the names of the fields.',
+    additionalProperties: objectOf({ from: {}, to: {} }),
+  },
+  reason: { ...orNull(TEXT), description: 'From the header X-Audit-Reason.' },
+  requestId: TEXT,
+  address: TEXT,
+  outcome: { ...TEXT, description: '"success", or the code of the error with which it was rejected.' },
+});
+
+/** Shows what was done, newest first. */
+export const listAuditLog = endpoint({
+  method: 'get',
+  path: '/tollgate/audit-log',
+  operationId: 'listAuditLog',
+  summary: 'Show who changed what, newest first',
+  scope: 'audit:read',
+  query: AUDIT_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['entries'],
+    properties: {
+      entries: listOf(ENTRY),
+      nextCursor: { type: 'string', description: 'Present only when there are more entries.' },
+    },
+  },
+  csv: true,
+  errors: ['invalid_cursor'],
+  async handle({ query, principal, prefers }, { audit }) {
+    const { filter: wanted, page, format, cursorAfter } = readAuditQuery(query);
+    const filter = { ...wanted, onlyTags: principal.onlyTags };
+    if ((format ?? prefers(['json', 'csv'])) === 'csv') {
+      rejectPages(query);
+      const first = await audit.list(filter, { limit: ROWS_AT_ONCE });
+      return new StreamedText('text/csv', auditFile(audit, filter, first));
+    }
+    // One entry more than requested shows whether there is a next page.
+    const found = await audit.list(filter, { ...page, limit: page.limit + 1 });
+    const entries = found.slice(0, page.limit);
+    const last = entries.at(-1);
+    const hasMore = found.length > page.limit && last !== undefined;
+    return {
+      entries: entries.map(presentEntry),
+      ...(hasMore && { nextCursor: cursorAfter(last.sequence) }),
+    };
+  },
+});
+
+/** Shows whether the log is as it was written. */
+export const verifyAuditLog = endpoint({
+  method: 'get',
+  path: '/tollgate/audit-log/verify',
+  operationId: 'verifyAuditLog',
+  summary: 'Check that no entry of the audit log was changed or removed',
+  scope: 'audit:read',
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['valid', 'entries', 'lastHash'],
+    properties: {
+      valid: { type: 'boolean' },
+      entries: { ...COUNT, description: 'Those that are in order.' },
+      firstBroken: {
+        ...TEXT,
+        description: 'The auditId of the first entry that was changed, put in or removed.',
+      },
+      lastHash: { ...TEXT, description: 'Of the newest entry, hexadecimal.' },
+    },
+  },
+  errors: [],
+  async handle(_call, { audit }) {
+    const { isValid, entries, firstBroken, lastHash } = await audit.verify();
+    return {
+      valid: isValid,
+      entries,
+      ...(firstBroken !== undefined && { firstBroken: auditIdOf(firstBroken) }),
+      lastHash,
+    };
+  },
+});
+
+/** Rows of a file that are read together. */
+const ROWS_AT_ONCE = 1000;
+const COLUMNS = [
+  'auditId',
+  'at',
+  'action',
+  'actorType',
+  'adminTokenId',
+  'actorName',
+  'targetType',
+  'targetId',
+  'targetName',
+  'changes',
+  'reason',
+  'requestId',
+  'address',
+  'outcome',
+] as const;
+
+/** All entries, page by page, so that a long log is never in memory as a whole. */
+async function* auditFile(
+  audit: AuditLog,
+  filter: AuditFilter,
+  first: readonly AuditEntry[],
+): AsyncGenerator<string, void, undefined> {
+  yield* csvFile(COLUMNS, first.map(presentRow));
+  let rows = first;
+  for (let last = rows.at(-1); rows.length === ROWS_AT_ONCE && last !== undefined; last = rows.at(-1)) {
+    rows = await audit.list(filter, { limit: ROWS_AT_ONCE, beforeSequence: last.sequence });
+    yield* csvRows(rows.map(presentRow));
+  }
+}
+
+function presentRow(entry: AuditEntry): readonly CsvValue[] {
+  const { actor, target } = entry;
+  return [
+    auditIdOf(entry.sequence),
+    isoSeconds(entry.atMs),
+    entry.action,
+    actor.type,
+    adminTokenIdOf(entry),
+    actor.name,
+    target.type,
+    target.id,
+    target.name,
+    JSON.stringify(entry.changes),
+    entry.reason,
+    entry.requestId,
+    entry.address,
+    entry.outcome,
+  ];
+}
+
+function presentEntry(entry: AuditEntry): object {
+  const { sequence, atMs, action, actor, target, changes, reason, requestId, address, outcome } = entry;
+  return {
+    auditId: auditIdOf(sequence),
+    at: isoSeconds(atMs),
+    action,
+    actor: { type: actor.type, adminTokenId: adminTokenIdOf(entry), name: actor.name },
+    target: { type: target.type, id: target.id, name: target.name },
+    changes,
+    reason,
+    requestId,
+    address,
+    outcome,
+  };
+}
+
+function adminTokenIdOf({ actor }: AuditEntry): string | null {
+  return actor.type === 'token' ? actor.id : null;
+}
+
+/** Sorts as text in the order of the log. */
+function auditIdOf(sequence: number): string {
+  return `aud_${String(sequence).padStart(16, '0')}`;
+}
+
+/** A part of a file would pass for the whole. */
+function rejectPages({ limit, cursor }: ParsedUrlQuery): void {
+  if (limit === undefined && cursor === undefined) return;
+  throw new TollgateError('invalid_parameter', 'A CSV file has all rows: leave "limit" and "cursor" out.');
+}

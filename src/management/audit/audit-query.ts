@@ -1,0 +1,118 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { AUDIT_ACTIONS } from '../../audit/audit-entry.ts';
+import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
+import { InvalidCursor, TollgateError } from '../../errors.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { parseIsoUtc } from '../../http/timestamps.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+
+const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
+/** What ids may consist of, those of plans and operations included. */
+const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+/** Instants that every store can be asked for. */
+const EARLIEST_MS = 0;
+const LATEST_MS = Date.UTC(9999, 0, 1);
+
+/** The query parameters of the audit log. */
+export const AUDIT_QUERY = {
+  from: { description: `${INSTANT_RULE}: only entries from then on`, type: 'string', format: 'utc-instant' },
+  to: { description: `${INSTANT_RULE}: only entries before`, type: 'string', format: 'utc-instant' },
+  action: {
+    description: `must be one of ${AUDIT_ACTIONS.join(', ')}`,
+    type: 'string',
+    enum: AUDIT_ACTIONS,
+  },
+  actorId: {
+    description: 'must be the id of an admin token, or root or config: only what they did',
+    type: 'string',
+    pattern: ID.source,
+  },
+  targetId: {
+    description: 'must be the id of a key, a plan, an admin token or an operation: only what was done to it',
+    type: 'string',
+    pattern: ID.source,
+  },
+  format: {
+    description: 'must be json or csv; decides before the Accept header does',
+    type: 'string',
+    enum: ['json', 'csv'],
+  },
+  ...PAGE_QUERY,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** A part of the log as its query asks for it. */
+export interface AuditQuery {
+  readonly filter: AuditFilter;
+  readonly page: AuditPage;
+  /** Undefined: the Accept header decides. */
+  readonly format: 'json' | 'csv' | undefined;
+  /** The cursor of the page after an entry. */
+  cursorAfter(sequence: number): string;
+}
+
+/** Throws `invalid_parameter` for a bad or repeated parameter, `InvalidCursor` for a cursor of another query. */
+export function readAuditQuery(query: ParsedUrlQuery): AuditQuery {
+  const { limit, cursor } = readPage(query);
+  const action = readWord(query, 'action', AUDIT_ACTIONS);
+  const [fromMs, toMs] = [readInstant(query, 'from'), readInstant(query, 'to')];
+  const [actorId, targetId] = [readId(query, 'actorId'), readId(query, 'targetId')];
+  const filter: AuditFilter = {
+    ...(fromMs !== undefined && { fromMs }),
+    ...(toMs !== undefined && { toMs }),
+    ...(action !== undefined && { action }),
+    ...(actorId !== undefined && { actorId }),
+    ...(targetId !== undefined && { targetId }),
+  };
+  return {
+    filter,
+    page: { limit, ...(cursor !== undefined && { beforeSequence: sequenceOf(cursor, filter) }) },
+    format: readWord(query, 'format', AUDIT_QUERY.format.enum),
+    cursorAfter: (sequence) => writeCursor([sequence], filter),
+  };
+}
+
+function sequenceOf(cursor: string, filter: AuditFilter): number {
+  const [sequence] = readCursor(cursor, filter);
+  if (typeof sequence !== 'number' || !Number.isSafeInteger(sequence)) throw new InvalidCursor();
+  return sequence;
+}
+
+function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undefined {
+  const text = readText(query, name);
+  if (text === undefined) return undefined;
+  const ms = parseIsoUtc(text);
+  if (ms !== undefined && ms >= EARLIEST_MS && ms < LATEST_MS) return ms;
+  throw invalid(name);
+}
+
+function readId(query: ParsedUrlQuery, name: 'actorId' | 'targetId'): string | undefined {
+  const text = readText(query, name);
+  if (text === undefined || ID.test(text)) return text;
+  throw invalid(name);
+}
+
+function readWord<const Word extends string>(
+  query: ParsedUrlQuery,
+  name: 'action' | 'format',
+  words: readonly Word[],
+): Word | undefined {
+  const text = readText(query, name);
+  const word = words.find((candidate) => candidate === text);
+  if (word === undefined && text !== undefined) throw invalid(name);
+  return word;
+}
+
+/** Undefined when the parameter is missing. Given twice, it breaks its rule. */
+function readText(query: ParsedUrlQuery, name: keyof typeof AUDIT_QUERY): string | undefined {
+  const value = query[name];
+  if (typeof value === 'string' || value === undefined) return value;
+  throw invalid(name);
+}
+
+function invalid(name: keyof typeof AUDIT_QUERY): TollgateError {
+  return new TollgateError(
+    'invalid_parameter',
+    `The query parameter "${name}" ${AUDIT_QUERY[name].description}.`,
+  );
+}

@@ -1,0 +1,177 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import type { AuditedAction } from '../../src/audit/audit-entry.ts';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
+
+const DAY_MS = 86_400_000;
+const START_MS = Date.UTC(2025, 0, 1);
+const ACTION: AuditedAction = {
+  action: 'limits.reset',
+  target: { type: 'key', id: 'key_a', name: 'a key', tags: ['eu'] },
+  changes: { limitId: { from: null, to: 'main' } },
+};
+
+describe.each([
+  ['Postgres', createPostgresRecords],
+  ['PGlite', createEmbeddedRecords],
+])('the audit log in %s', (_name, create) => {
+  let store: TestRecords;
+  const atDay = (day: number) => sampleChange({ atMs: START_MS + day * DAY_MS });
+  beforeAll(async () => {
+    store = await create();
+    for (let day = 0; day < 5; day += 1) await store.records.audit.record(ACTION, atDay(day));
+  });
+  afterAll(() => store.remove());
+
+  const sequences = async (filter: object, limit = 100) =>
+    (await store.records.audit.list(filter, { limit })).map(({ sequence }) => sequence);
+
+  /** Changes the log behind its back, and changes it back. */
+  async function whileTampered(query: string, undo: string, run: () => Promise<void>): Promise<void> {
+    await sql.raw(query).execute(store.records.db);
+    await run();
+    await sql.raw(undo).execute(store.records.db);
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
+  }
+
+  it('gives back entries as they were written, newest first', async () => {
+    const [newest] = await store.records.audit.list({}, { limit: 1 });
+    const { onlyTags, expects, ...context } = atDay(4);
+    expect(newest).toEqual({ ...ACTION, ...context, sequence: 5, outcome: 'success' });
+    expect(await sequences({})).toEqual([5, 4, 3, 2, 1]);
+  });
+
+  it('is read by time, action, actor, target and tags', async () => {
+    const fromMs = START_MS + 2 * DAY_MS;
+    expect(await sequences({ fromMs })).toEqual([5, 4, 3]);
+    expect(await sequences({ fromMs, toMs: fromMs + 1 })).toEqual([3]);
+    expect(await sequences({ action: 'limits.reset', actorId: 'root', targetId: 'key_a' }, 2)).toEqual([
+      5, 4,
+    ]);
+    expect(await sequences({ action: 'key.create' })).toEqual([]);
+    expect(await sequences({ actorId: 'config' })).toEqual([]);
+    expect(await sequences({ actorId: 'adm_x' })).toEqual([]);
+    expect(await sequences({ targetId: 'key_b' })).toEqual([]);
+    expect(await sequences({ onlyTags: ['eu'] })).toHaveLength(5);
+    expect(await sequences({ onlyTags: ['eu', 'us'] })).toEqual([]);
+  });
+
+  it('verifies as long as nothing was changed', async () => {
+    const report = await store.records.audit.verify();
+    expect(report).toMatchObject({ isValid: true, entries: 5, firstBroken: undefined });
+    expect(report.lastHash).toMatch(/^[0-9a-f]{64}$/);
+  });
+
+  it.each([
+    ['actor', `actor_name = 'somebody'`, `actor_name = 'root'`],
+    ['time', `at = at + interval '1 millisecond'`, `at = at - interval '1 millisecond'`],
+    ['changes', `changes = '{}'`, `changes = '${JSON.stringify(ACTION.changes)}'`],
+    ['reason', `reason = 'because'`, 'reason = NULL'],
+    ['tags', `target_tags = '{us}'`, `target_tags = '{eu}'`],
+    ['outcome', `outcome = 'missing_scope'`, `outcome = 'success'`],
+  ])('names the first entry whose %s was changed', async (_what, change, undo) => {
+    const set = (values: string) => `UPDATE audit_log SET ${values} WHERE sequence = 3`;
+    await whileTampered(set(change), set(undo), async () => {
+      expect(await store.records.audit.verify()).toMatchObject({
+        isValid: false,
+        entries: 2,
+        firstBroken: 3,
+      });
+    });
+  });
+
+  it.each([
+    ['first', 1],
+    ['middle', 3],
+    ['last', 5],
+  ])('names the %s entry when it was removed', async (_which, sequence) => {
+    const hide = `UPDATE audit_log SET sequence = -1 WHERE sequence = ${sequence}`;
+    const show = `UPDATE audit_log SET sequence = ${sequence} WHERE sequence = -1`;
+    await whileTampered(hide, show, async () => {
+      expect(await store.records.audit.verify()).toMatchObject({ isValid: false, firstBroken: sequence });
+    });
+  });
+
+  it('still verifies after the oldest entries were removed, and goes on', async () => {
+    expect(await store.records.audit.prune(START_MS)).toBe(0);
+    expect(await store.records.audit.prune(START_MS + 2 * DAY_MS)).toBe(2);
+    expect(await sequences({})).toEqual([5, 4, 3]);
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 3 });
+    await store.records.keys.insert(sampleKey(), atDay(5));
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 4 });
+    await whileTampered(
+      'UPDATE audit_log SET sequence = -1 WHERE sequence = 3',
+      'UPDATE audit_log SET sequence = 3 WHERE sequence = -1',
+      async () => {
+        expect(await store.records.audit.verify()).toMatchObject({ isValid: false, firstBroken: 3 });
+      },
+    );
+  });
+
+  it('keeps an entry that is younger than one behind it, and all after it', async () => {
+    const before = await sequences({});
+    await store.records.audit.record(ACTION, atDay(100));
+    await store.records.audit.record(ACTION, atDay(6));
+    expect(await store.records.audit.prune(START_MS + 50 * DAY_MS)).toBe(before.length);
+    expect(await sequences({})).toHaveLength(2);
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 2 });
+  });
+
+  it('can be empty', async () => {
+    expect(await store.records.audit.prune(START_MS + 1000 * DAY_MS)).toBe(2);
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 0 });
+    await store.records.audit.record(ACTION, atDay(7));
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 1 });
+  });
+
+  it('has no secret that somebody typed into a name, a reason or metadata', async () => {
+    const secret = `tg_${'Ab3'.repeat(12)}`;
+    const key = sampleKey({ name: `for ${secret}`, metadata: { note: `was ${secret}` } });
+    await store.records.keys.insert(key, sampleChange({ reason: `lost ${secret}` }));
+    const [entry] = await store.records.audit.list({}, { limit: 1 });
+    expect(JSON.stringify(entry)).not.toContain(secret);
+    expect(entry).toMatchObject({ reason: 'lost ***', target: { name: 'for ***' } });
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
+  });
+
+  it('accompanies a change elsewhere: nothing is done that it can not say', async () => {
+    let done = 0;
+    const work = async () => {
+      done += 1;
+    };
+    await store.records.audit.accompany(ACTION, atDay(8), work);
+    expect(done).toBe(1);
+    await sql`ALTER TABLE audit_log_ends RENAME TO elsewhere`.execute(store.records.db);
+    await expect(store.records.audit.accompany(ACTION, atDay(8), work)).rejects.toThrow(StoreUnavailable);
+    await sql`ALTER TABLE elsewhere RENAME TO audit_log_ends`.execute(store.records.db);
+    expect(done).toBe(1);
+  });
+
+  it('says of a change elsewhere whose store did not respond that nobody knows', async () => {
+    const failing = async () => {
+      throw new StoreUnavailable('redis', undefined);
+    };
+    await expect(store.records.audit.accompany(ACTION, atDay(9), failing)).rejects.toThrow(StoreUnavailable);
+    const [entry] = await store.records.audit.list({}, { limit: 1 });
+    expect(entry).toMatchObject({ outcome: 'store_unavailable', atMs: atDay(9).atMs });
+    const before = await sequences({});
+    const rejecting = async () => {
+      throw new Error('never done');
+    };
+    await expect(store.records.audit.accompany(ACTION, atDay(9), rejecting)).rejects.toThrow('never done');
+    expect(await sequences({})).toEqual(before);
+  });
+
+  it('verifies while it is written and pruned', async () => {
+    const writes = Array.from({ length: 20 }, (_, n) => store.records.audit.record(ACTION, atDay(200 + n)));
+    const reports = await Promise.all([
+      ...Array.from({ length: 5 }, () => store.records.audit.verify()),
+      store.records.audit.prune(START_MS + 205 * DAY_MS).then(() => store.records.audit.verify()),
+    ]);
+    await Promise.all(writes);
+    for (const report of reports) expect(report).toMatchObject({ isValid: true });
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
+  });
+});

@@ -1,0 +1,154 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startManagement, type TestManagement } from './start-management.ts';
+
+let management: TestManagement;
+beforeAll(async () => {
+  management = await startManagement();
+});
+afterAll(() => management.stop());
+
+const read = async (query = '') =>
+  (await management.send('get', `/tollgate/audit-log${query}`).expect(200)).body;
+
+describe('the audit log', () => {
+  it('shows who changed what and why, newest first', async () => {
+    const { id } = await management.createKey('audited');
+    const path = `/consumer-api-key/${id}`;
+    const { headers } = await management
+      .send('patch', path, { enabled: false })
+      .set({ 'X-Audit-Reason': 'ticket 7', 'X-Request-Id': 'my-request' })
+      .expect(200);
+    expect(headers['x-request-id']).toBe('my-request');
+    const { entries } = await read(`?targetId=${id}`);
+    expect(entries).toEqual([
+      {
+        auditId: expect.stringMatching(/^aud_\d{16}$/),
+        at: '2026-02-03T04:05:06Z',
+        action: 'key.update',
+        actor: { type: 'root', adminTokenId: null, name: 'root' },
+        target: { type: 'key', id, name: 'audited' },
+        changes: { enabled: { from: true, to: false } },
+        reason: 'ticket 7',
+        requestId: 'my-request',
+        address: expect.stringMatching(/^(127\.0\.0\.1|::1)$/),
+        outcome: 'success',
+      },
+      expect.objectContaining({ action: 'key.create', reason: null }),
+    ]);
+  });
+
+  it('has an entry of each change of plans and tokens, with the token that made it', async () => {
+    const writer = await management.createToken({ name: 'writer', scopes: ['plans:write', 'plans:read'] });
+    const plan = { rateLimitId: 'audited', description: '', limit: 5, period: 'hour' };
+    await management.sendAs(writer.secret, 'post', '/rate-limit/create', plan).expect(201);
+    await management.sendAs(writer.secret, 'put', '/rate-limit/audited', { limit: 6, period: 'hour' });
+    await management.sendAs(writer.secret, 'patch', '/rate-limit/audited', { limit: 7 }).expect(200);
+    await management.sendAs(writer.secret, 'delete', '/rate-limit/audited').expect(200);
+    const { entries } = await read(`?actorId=${writer.adminTokenId}`);
+    const actor = { type: 'token', adminTokenId: writer.adminTokenId, name: 'writer' };
+    expect(entries).toMatchObject([
+      { actor, action: 'plan.delete', changes: { limit: { from: 7, to: null } } },
+      { actor, action: 'plan.update', changes: { limit: { from: 6, to: 7 } } },
+      { actor, action: 'plan.update', changes: { limit: { from: 5, to: 6 } } },
+      { actor, action: 'plan.create', target: { type: 'plan', id: 'audited', name: null } },
+    ]);
+    const path = `/tollgate/admin-token/${writer.adminTokenId}`;
+    await management.send('patch', path, { scopes: ['plans:read'] }).expect(200);
+    const { body } = await management.send('post', `${path}/rotate`, { graceSeconds: 60 }).expect(200);
+    await management.send('delete', path).expect(200);
+    const ofToken = await read(`?targetId=${writer.adminTokenId}`);
+    expect(ofToken.entries).toMatchObject([
+      { action: 'token.delete' },
+      { action: 'token.rotate', changes: { previousValidUntil: { from: null, to: expect.any(String) } } },
+      { action: 'token.update', changes: { scopes: { to: ['plans:read'] } } },
+      { action: 'token.create', target: { type: 'token', name: 'writer' } },
+    ]);
+    expect(JSON.stringify([entries, ofToken])).not.toContain(body.secret);
+  });
+
+  it('has no entry of what was rejected or changed nothing, but of 403', async () => {
+    const before = (await read()).entries.length;
+    const { id } = await management.createKey('same');
+    await management.send('patch', `/consumer-api-key/${id}`, { name: 'same' }).expect(200);
+    await management.send('patch', `/consumer-api-key/${id}`, { name: '' }).expect(400);
+    await management.send('post', '/rate-limit/create', { rateLimitId: 'x' }).expect(400);
+    await management.send('delete', '/rate-limit/none').expect(404);
+    await management.send('get', '/rate-limit').expect(200);
+    await management.bare('delete', `/consumer-api-key/${id}`).expect(401);
+    expect((await read()).entries.length).toBe(before + 1);
+  });
+
+  it('comes in pages that belong to their query', async () => {
+    const all = (await read()).entries;
+    const first = await read('?limit=2');
+    const second = await read(`?limit=1000&cursor=${first.nextCursor}`);
+    expect([...first.entries, ...second.entries]).toEqual(all);
+    expect(second).not.toHaveProperty('nextCursor');
+    for (const query of [`action=key.create&cursor=${first.nextCursor}`, 'cursor=eHg', 'cursor=']) {
+      const { body } = await management.send('get', `/tollgate/audit-log?${query}`).expect(400);
+      expect(body.code).toBe('invalid_cursor');
+    }
+  });
+
+  it('comes as CSV with all entries, which no spreadsheet runs as formulas', async () => {
+    await management.createKey('=1+1');
+    const { entries } = await read();
+    const { text, headers } = await management
+      .send('get', '/tollgate/audit-log')
+      .set('Accept', 'text/csv')
+      .expect(200);
+    expect(headers['content-type']).toContain('text/csv');
+    const lines = text.trim().split('\r\n');
+    expect(lines).toHaveLength(entries.length + 1);
+    expect(lines[0]).toBe(
+      'auditId,at,action,actorType,adminTokenId,actorName,targetType,targetId,targetName,changes,reason,requestId,address,outcome',
+    );
+    expect(lines[1]).toContain(`,'=1+1,`);
+    const filtered = await management.send('get', '/tollgate/audit-log?format=csv&action=token.create');
+    expect(filtered.text.split('\r\n')[1]).toContain(',token.create,root,');
+    await management.send('get', '/tollgate/audit-log?format=csv&limit=5').expect(400);
+  });
+
+  it.each([
+    'from=yesterday',
+    'to=2026-02-30T00:00:00Z',
+    'action=key.destroy',
+    'action=key.create&action=key.update',
+    'actorId=%00',
+    'targetId=a%20b',
+    'format=xml',
+    'limit=0',
+  ])('rejects the query %s', async (query) => {
+    const { body } = await management.send('get', `/tollgate/audit-log?${query}`).expect(400);
+    expect(body.code).toBe('invalid_parameter');
+  });
+
+  it('verifies, and names the first entry that was changed', async () => {
+    const { body } = await management.send('get', '/tollgate/audit-log/verify').expect(200);
+    expect(body).toEqual({ valid: true, entries: expect.any(Number), lastHash: expect.any(String) });
+    await management.records.db
+      .updateTable('audit_log')
+      .set({ address: '192.0.2.1' })
+      .where('sequence', '=', 2)
+      .execute();
+    const tampered = await management.send('get', '/tollgate/audit-log/verify').expect(200);
+    expect(tampered.body).toMatchObject({ valid: false, firstBroken: 'aud_0000000000000002' });
+  });
+
+  it('takes a reason in UTF-8', async () => {
+    const { id } = await management.createKey();
+    // Node writes each character of a header as one byte.
+    const bytes = Buffer.from('Störung behoben').toString('latin1');
+    await management.send('delete', `/consumer-api-key/${id}`).set('X-Audit-Reason', bytes).expect(200);
+    expect((await read('?limit=1')).entries[0].reason).toBe('Störung behoben');
+  });
+
+  it('takes a reason of at most 256 characters', async () => {
+    const rename = (reason: string) =>
+      management.send('post', '/consumer-api-key/create', { name: 'x' }).set('X-Audit-Reason', reason);
+    await rename('r'.repeat(256)).expect(201);
+    const { body } = await rename('r'.repeat(257)).expect(400);
+    expect(body.code).toBe('bad_request');
+    expect((await read('?limit=1')).entries[0].reason).toBe('r'.repeat(256));
+  });
+});
