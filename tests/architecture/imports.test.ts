@@ -7,6 +7,7 @@ const source = join(root, 'src');
 
 const entries = [
   'main.ts',
+  'cli/tollgate.ts',
   'cli/serve.ts',
   'cli/migrate.ts',
   'cli/demo.ts',
@@ -77,6 +78,7 @@ const packageRooms: Readonly<Record<string, readonly string[]>> = {
   'openapi-fetch': ['client'],
   commander: ['cli'],
   '@bomb.sh/tab': ['cli'],
+  'fast-string-truncated-width': ['cli'],
   ioredis: ['storage'],
   pg: ['storage'],
   kysely: ['storage'],

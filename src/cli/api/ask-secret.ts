@@ -1,0 +1,36 @@
+import { text } from 'node:stream/consumers';
+import { CommandFault } from '../command-fault.ts';
+import type { Terminal } from '../terminal.ts';
+
+const CTRL_C = '\u0003';
+const END_OF_LINE = ['\r', '\n', '\u0004'];
+const BACKSPACES = ['\u007f', '\b'];
+
+/** Reads a secret: a line that the terminal does not show, or all of a standard input that is no terminal. Never empty. */
+export async function askSecret(question: string, { stdin, stderr }: Terminal): Promise<string> {
+  const secret = (stdin.isTTY ? await hiddenLine(question, stdin, stderr) : await text(stdin)).trim();
+  if (secret === '') throw new CommandFault('usage', 'There was no secret on standard input.');
+  return secret;
+}
+
+/** Keeps what is typed from the screen until the line ends. Rejects after Ctrl-C. */
+function hiddenLine(question: string, stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Promise<string> {
+  stderr.write(question);
+  stdin.setRawMode(true).setEncoding('utf8').resume();
+  return new Promise<string>((resolve, reject) => {
+    let line = '';
+    const read = (chunk: string): void => {
+      for (const character of chunk) {
+        if (END_OF_LINE.includes(character) || character === CTRL_C) {
+          stdin.off('data', read).setRawMode(false).pause();
+          stderr.write('\n');
+          if (character === CTRL_C) reject(new CommandFault('fault', 'Nothing was changed.'));
+          else resolve(line);
+          return;
+        }
+        line = BACKSPACES.includes(character) ? line.slice(0, -1) : line + character;
+      }
+    };
+    stdin.on('data', read);
+  });
+}

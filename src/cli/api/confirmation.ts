@@ -1,0 +1,42 @@
+import { createInterface } from 'node:readline/promises';
+import type { Command } from 'commander';
+import { CommandFault } from '../command-fault.ts';
+import { audited, type Session } from './session.ts';
+
+export interface ConfirmationOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** The options of a command that destroys. */
+export function destructive(command: Command): Command {
+  return audited(command)
+    .option('-y, --yes', 'do not ask')
+    .option('--dry-run', 'say what would be done, and do nothing');
+}
+
+/** Whether to go on, after a question that says what will happen. Without a terminal nobody can be asked: `--yes` is needed. */
+export async function isConfirmed(
+  consequence: string,
+  { yes, dryRun }: ConfirmationOptions,
+  { terminal, output }: Session,
+): Promise<boolean> {
+  if (dryRun) {
+    output.note(`Dry run: ${consequence}`);
+    return false;
+  }
+  if (yes) return true;
+  if (!terminal.stdin.isTTY)
+    throw new CommandFault(
+      'usage',
+      `${consequence} There is no terminal to ask at: repeat the command with --yes.`,
+    );
+  const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
+  try {
+    const response = await lines.question(`${consequence} Go on? [y/N] `);
+    if (/^y(es)?$/i.test(response.trim())) return true;
+  } finally {
+    lines.close();
+  }
+  throw new CommandFault('fault', 'Nothing was changed.');
+}

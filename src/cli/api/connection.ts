@@ -1,0 +1,83 @@
+import { readFileSync } from 'node:fs';
+import { CommandFault } from '../command-fault.ts';
+import type { Terminal } from '../terminal.ts';
+import { type Context, contextsFile, readContexts } from './contexts-file.ts';
+
+/** The options that say which gateway a command speaks to. */
+export interface ConnectionOptions {
+  readonly url?: string;
+  readonly context?: string;
+  readonly tokenFile?: string;
+}
+
+/**
+ * The gateway of a command. What an option says goes before the environment, and both go before the current context. The token of a context is sent
+ * to the address of that context alone.
+ */
+export function readConnection(options: ConnectionOptions, terminal: Terminal): Context {
+  const { environment } = terminal;
+  const context = chosenContext(options, terminal);
+  const isNamed = options.context !== undefined;
+  const url = options.url ?? (isNamed ? context?.url : environment.TOLLGATE_URL || context?.url);
+  if (url === undefined) {
+    throw new CommandFault(
+      'usage',
+      'No gateway is named: run tollgate login, or set TOLLGATE_URL and TOLLGATE_TOKEN.',
+    );
+  }
+  const address = checkedUrl(url);
+  const kept = context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
+  const token =
+    options.tokenFile !== undefined
+      ? tokenOfFile(options.tokenFile)
+      : isNamed
+        ? (kept ?? environment.TOLLGATE_TOKEN)
+        : environment.TOLLGATE_TOKEN || kept;
+  if (!token) {
+    throw new CommandFault(
+      'credentials',
+      `There is no token for ${address}: set TOLLGATE_TOKEN, name a --token-file, or run tollgate login ${address}`,
+    );
+  }
+  return { url: address, token: checkedToken(token) };
+}
+
+/** Throws for what is no address of an HTTP server. */
+export function checkedUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+    throw new CommandFault('usage', 'The address must be like https://gateway.example.com:8081');
+  return url.href.replace(/\/+$/, '');
+}
+
+/** The content of a file without blanks around it; `-` is standard input. */
+export function tokenOfFile(path: string): string {
+  try {
+    return checkedToken(readFileSync(path === '-' ? 0 : path, 'utf8').trim());
+  } catch (error) {
+    if (error instanceof CommandFault) throw error;
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    throw new CommandFault('credentials', `The token file ${path} can not be read (${code}).`, {
+      cause: error,
+    });
+  }
+}
+
+/** A header could not carry any other; the value is in no message. */
+function checkedToken(token: string): string {
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');
+}
+
+function chosenContext({ context }: ConnectionOptions, terminal: Terminal): Context | undefined {
+  const file = contextsFile(terminal);
+  const { current, contexts } = readContexts(file);
+  const name = context ?? (terminal.environment.TOLLGATE_CONTEXT || current);
+  const found = name === undefined ? undefined : contexts[name];
+  if (found === undefined && name !== undefined && name !== current)
+    throw new CommandFault(
+      'usage',
+      `There is no context ${name}: tollgate context list shows those that are.`,
+    );
+  return found;
+}

@@ -1,0 +1,77 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { CommandFault } from '../command-fault.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** A gateway that someone administers: where it is, and by which token. */
+export interface Context {
+  readonly url: string;
+  readonly token: string;
+}
+
+export interface Contexts {
+  /** The name of the one that is used where none is named; undefined while there is none. */
+  readonly current: string | undefined;
+  readonly contexts: Readonly<Record<string, Context>>;
+}
+
+/** `TOLLGATE_CONTEXTS`, else `tollgate/contexts.json` in the directory that the system has for the settings of its user. */
+export function contextsFile({ environment }: Terminal): string {
+  const base = environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), '.config');
+  return environment.TOLLGATE_CONTEXTS || join(base, 'tollgate', 'contexts.json');
+}
+
+/** Throws where others may read the file, or it is not what was written. */
+export function readContexts(file: string): Contexts {
+  const content = contentOf(file);
+  if (content === undefined) return { current: undefined, contexts: {} };
+  // Windows keeps rights elsewhere, and shows every file as readable.
+  if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
+    throw new CommandFault('fault', `${file} holds tokens and can be read by others: run chmod 600 ${file}`);
+  const kept = parse(content);
+  if (kept === undefined)
+    throw new CommandFault('fault', `${file} holds no contexts: remove it, and run tollgate login again.`);
+  return kept;
+}
+
+/** Readable by its owner alone at every moment; whoever reads it meanwhile sees the one or the other state whole. */
+export function writeContexts(file: string, contexts: Contexts): void {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const next = `${file}.${process.pid}`;
+  writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
+  chmodSync(next, 0o600);
+  renameSync(next, file);
+}
+
+function contentOf(file: string): string | undefined {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT') return undefined;
+    throw new CommandFault('fault', `${file} can not be read (${String(code)}).`, { cause: error });
+  }
+}
+
+function parse(content: string): Contexts | undefined {
+  try {
+    const { current, contexts } = JSON.parse(content) as { current?: unknown; contexts?: unknown };
+    if (typeof contexts !== 'object' || contexts === null) return undefined;
+    const entries = Object.entries(contexts as Record<string, unknown>);
+    if (!entries.every(([, context]) => isContext(context))) return undefined;
+    return {
+      current: typeof current === 'string' ? current : undefined,
+      contexts: contexts as Record<string, Context>,
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+function isContext(value: unknown): value is Context {
+  if (typeof value !== 'object' || value === null) return false;
+  return (
+    'url' in value && typeof value.url === 'string' && 'token' in value && typeof value.token === 'string'
+  );
+}

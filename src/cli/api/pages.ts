@@ -1,0 +1,44 @@
+import type { Command } from 'commander';
+import { wholeNumber } from '../option-values.ts';
+import type { Output } from '../output/output.ts';
+
+export interface PageOptions {
+  readonly all?: boolean;
+  readonly limit?: number;
+  readonly cursor?: string;
+}
+
+/** The options of a list. */
+export function paged(command: Command): Command {
+  return command
+    .option('--all', 'follow the pages to the last one')
+    .option('--limit <count>', 'most entries of a page', wholeNumber)
+    .option('--cursor <cursor>', 'read on from where a list ended');
+}
+
+/** What a page asks for. */
+type PageQuery = { readonly limit?: number; readonly cursor?: string };
+
+/** Where nobody says otherwise: a screen or two. */
+const DEFAULT_LIMIT = 100;
+
+/** The first page, or all; says how to read on where there is more. */
+export async function* pagesOf<T>(
+  { all, limit, cursor }: PageOptions,
+  output: Output,
+  read: (
+    query: PageQuery,
+  ) => Promise<{ readonly items: readonly T[]; readonly nextCursor?: string | undefined }>,
+): AsyncGenerator<readonly T[]> {
+  let next = cursor;
+  do {
+    const size = limit ?? (all ? undefined : DEFAULT_LIMIT);
+    const page = await read({
+      ...(size !== undefined && { limit: size }),
+      ...(next !== undefined && { cursor: next }),
+    });
+    yield page.items;
+    next = page.nextCursor;
+  } while (all && next !== undefined);
+  if (next !== undefined) output.note(`There is more: --all shows it, or --cursor ${next} the next page.`);
+}

@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Random } from '../../platform/random.ts';
+
+export interface RetryOptions {
+  readonly retries: number;
+  readonly random: Random;
+  /** Told of each wait, for a person who would wonder. */
+  readonly onWait: (reason: string, waitMs: number) => void;
+}
+
+const FIRST_WAIT_MS = 250;
+/** Longer than this nobody waits at a terminal; the command then says what the gateway says. */
+const LONGEST_WAIT_MS = 10_000;
+const REQUEST_TIMEOUT_MS = 60_000;
+/** Responses that mean that the same request may succeed a little later. */
+const TEMPORARY = [429, 502, 503, 504];
+
+/**
+ * `fetch` that tries again where that can do no harm: a POST has an `Idempotency-Key`, which is the same in every attempt; a DELETE whose connection
+ * broke may have been carried out, and a second one would say that there is no such thing.
+ */
+export function retryingFetch({
+  retries,
+  random,
+  onWait,
+}: RetryOptions): (request: Request) => Promise<Response> {
+  return async (request) => {
+    if (request.method === 'POST') request.headers.set('Idempotency-Key', random.bytes(16).toString('hex'));
+    for (let attempt = 0; ; attempt += 1) {
+      const outcome = await send(request.clone());
+      const reason = reasonToRetry(request.method, outcome);
+      const waitMs = retryAfterMs(outcome) ?? FIRST_WAIT_MS * 2 ** attempt;
+      if (reason === undefined || attempt >= retries || waitMs > LONGEST_WAIT_MS) {
+        if (outcome instanceof Response) return outcome;
+        throw outcome.error;
+      }
+      onWait(reason, waitMs);
+      if (outcome instanceof Response) await outcome.body?.cancel();
+      await pause(waitMs);
+    }
+  };
+}
+
+async function send(request: Request): Promise<Response | { readonly error: unknown }> {
+  try {
+    return await fetch(request, { signal: AbortSignal.timeout(REQUEST_TIMEOUT_MS) });
+  } catch (error) {
+    return { error };
+  }
+}
+
+function reasonToRetry(method: string, outcome: Response | { readonly error: unknown }): string | undefined {
+  if (outcome instanceof Response) {
+    // Also an earlier attempt of this one that is still at work, which says when to come again.
+    const isTemporary =
+      TEMPORARY.includes(outcome.status) || (outcome.status === 409 && outcome.headers.has('retry-after'));
+    return isTemporary ? `the gateway responded with ${outcome.status}` : undefined;
+  }
+  const cause = outcome.error instanceof Error ? outcome.error.cause : undefined;
+  const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
+  if (code === undefined) return undefined;
+  return method !== 'DELETE' || code === 'ECONNREFUSED' ? code : undefined;
+}
+
+function retryAfterMs(outcome: Response | { readonly error: unknown }): number | undefined {
+  if (!(outcome instanceof Response)) return undefined;
+  const header = outcome.headers.get('retry-after') ?? '';
+  return /^\d+$/.test(header) ? Number(header) * 1000 : undefined;
+}

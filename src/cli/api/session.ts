@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
+import { systemRandom } from '../../platform/random.ts';
+import { CommandFault } from '../command-fault.ts';
+import { wholeNumber } from '../option-values.ts';
+import { Output, type OutputOptions } from '../output/output.ts';
+import type { Terminal } from '../terminal.ts';
+import { type ConnectionOptions, readConnection } from './connection.ts';
+import { retryingFetch } from './retrying-fetch.ts';
+
+/** What a command of the management interface works with. */
+export interface Session {
+  readonly client: ManagementClient;
+  readonly url: string;
+  readonly output: Output;
+  readonly terminal: Terminal;
+}
+
+interface SessionOptions extends ConnectionOptions, OutputOptions {
+  readonly retries: number;
+  readonly reason?: string;
+}
+
+/** The work of a command: what it was given, in the order and by the names that it declares. */
+export type Handle<Options> = (session: Session, words: readonly string[], options: Options) => Promise<void>;
+
+/** Gives a command the options that all have that speak to a gateway, and what it does. */
+export function managed<Options>(command: Command, terminal: Terminal, handle: Handle<Options>): Command {
+  return command
+    .option(
+      '-o, --output <format>',
+      'table, json, ndjson, yaml, csv or id; table on a terminal, otherwise json',
+    )
+    .option('--no-headers', 'leave the names of the columns out of a table and of CSV')
+    .option('--context <name>', 'use this context (or TOLLGATE_CONTEXT)')
+    .option('--url <url>', 'address of the management interface (or TOLLGATE_URL)')
+    .option('--token-file <path>', 'file with the token, - for standard input (or TOLLGATE_TOKEN)')
+    .option(
+      '--retries <count>',
+      'how often a request is tried again that failed for the moment',
+      wholeNumber,
+      3,
+    )
+    .action(async () => {
+      const options = command.opts<Options & SessionOptions>();
+      // An argument that may be repeated comes as a list.
+      await handle(
+        openSession(options, terminal),
+        command.processedArgs.flat().filter((word) => word !== undefined),
+        options,
+      );
+    });
+}
+
+/** Gives a command that changes something the reason that the audit log keeps. */
+export function audited(command: Command): Command {
+  return command.option('--reason <text>', 'why, for the audit log');
+}
+
+function openSession(options: SessionOptions, terminal: Terminal): Session {
+  const output = new Output(options, terminal);
+  const connection = readConnection(options, terminal);
+  return {
+    url: connection.url,
+    output,
+    terminal,
+    client: createManagementClient({
+      ...connection,
+      headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
+      fetch: retryingFetchOf(options, output),
+    }),
+  };
+}
+
+function retryingFetchOf(
+  { retries }: SessionOptions,
+  output: Output,
+): (request: Request) => Promise<Response> {
+  return retryingFetch({
+    retries,
+    random: systemRandom,
+    onWait: (reason, waitMs) => output.note(`Trying again in ${waitMs / 1000} s: ${reason}.`),
+  });
+}
+
+/** UTF-8, each byte as the one character that `fetch` takes for it. */
+function reasonHeader(reason: string | undefined): Readonly<Record<string, string>> {
+  if (!reason) return {};
+  if (/[\r\n\0]/.test(reason)) throw new CommandFault('usage', 'The reason must be one line.');
+  return { 'x-audit-reason': Buffer.from(reason).toString('latin1') };
+}

@@ -1,0 +1,21 @@
+/** With which code the process ends, by what went wrong. From 64 on those of sysexits.h. */
+export const EXIT_CODES = {
+  fault: 1,
+  differences: 2,
+  credentials: 3,
+  notFound: 4,
+  conflict: 5,
+  usage: 64,
+  unavailable: 75,
+} as const;
+
+/** Ends a command: the message is for the person at the terminal. */
+export class CommandFault extends Error {
+  readonly exitCode: number;
+
+  constructor(kind: keyof typeof EXIT_CODES, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = 'CommandFault';
+    this.exitCode = EXIT_CODES[kind];
+  }
+}

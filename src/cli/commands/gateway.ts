@@ -1,0 +1,36 @@
+import type { Declare } from '../declare.ts';
+
+/** The commands that run on a machine of the gateway, with the gateway's own settings: what they load is their whole work. */
+export const declareServe: Declare = (command) =>
+  void command
+    .description(
+      'Runs the gateway with the settings of its environment (docs/settings.md) until SIGTERM or SIGINT.',
+    )
+    .addHelpText('after', '\nExample:\n  BACKEND_URL=https://api.example.com tollgate serve')
+    .action(async () => void (await import('../serve.ts')));
+
+export const declareMigrate: Declare = (command) =>
+  void command
+    .description(
+      'Applies the migrations that the database of DATABASE_URL lacks. Exit code 0 when it is as this version needs it, 78 for bad settings, else 1.',
+    )
+    .addHelpText('after', '\nExample:\n  DATABASE_URL_FILE=/run/secrets/database-url tollgate migrate')
+    .action(async () => void (await import('../migrate.ts')));
+
+export const declareDemo: Declare = (command) =>
+  void command
+    .description(
+      'Starts a gateway with embedded stores, a sample backend, a plan and a key, and prints curl lines to try. PORT and OPS_PORT choose other ports. Ctrl-C ends it and removes what it stored.',
+    )
+    .action(async () => void (await import('../demo.ts')));
+
+export const declareRotateEncryptionKey: Declare = (command) =>
+  void command
+    .description(
+      'Brings every stored secret under the first key of ENCRYPTION_KEY while replicas work. Exit code 0 when the others can be taken out of the list, 2 when some keys still need them, 78 for bad settings, else 1.',
+    )
+    .addHelpText(
+      'after',
+      '\nExample:\n  DATABASE_URL=postgres://… ENCRYPTION_KEY="$NEW,$OLD" tollgate rotate-encryption-key',
+    )
+    .action(async () => void (await import('../rotate-encryption-key.ts')));

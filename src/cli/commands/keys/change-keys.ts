@@ -1,0 +1,149 @@
+import type { Command } from 'commander';
+import type { paths } from '../../../client/management-api.ts';
+import { bodyOf } from '../../../client/management-client.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
+import { keyIdOf } from '../../api/key-names.ts';
+import { keepSecret, makesSecret } from '../../api/secret-file.ts';
+import { audited, managed, type Session } from '../../api/session.ts';
+import { collect } from '../../option-values.ts';
+import type { Listing } from '../../output/columns.ts';
+import type { Terminal } from '../../terminal.ts';
+import {
+  CLEARABLE,
+  clearedFields,
+  type KeyChange,
+  type KeyFieldOptions,
+  keyFieldOptions,
+  keyFieldsOf,
+} from './key-fields.ts';
+import { keyListing } from './key-listing.ts';
+
+type NewKey = paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];
+
+interface CreateOptions extends KeyFieldOptions {
+  readonly disabled?: boolean;
+  readonly secretFile?: string;
+}
+
+interface UpdateOptions extends KeyFieldOptions {
+  readonly name?: string;
+  readonly addTag?: readonly string[];
+  readonly removeTag?: readonly string[];
+  readonly clear?: readonly string[];
+}
+
+/** The commands that make and change keys. */
+export function declareKeyChanges(keys: Command, terminal: Terminal): void {
+  declareCreate(keys, terminal);
+  declareUpdate(keys, terminal);
+
+  const enable = keys
+    .command('enable')
+    .summary('Let a key be used again')
+    .description('Lets a disabled key be used again, with its next request.')
+    .argument('<key>', 'id or name');
+  managed(audited(enable), terminal, (session, [key = '']) => change(session, key, { enabled: true }));
+
+  const disable = keys
+    .command('disable')
+    .summary('Reject a key until it is enabled')
+    .description('Rejects a key from its next request on, until it is enabled again.')
+    .argument('<key>', 'id or name')
+    .addHelpText('after', '\nExample:\n  tollgate keys disable "Mobile app" --yes --reason "leaked"');
+  managed<ConfirmationOptions>(destructive(disable), terminal, async (session, [key = ''], options) => {
+    const consumerApiKeyId = await keyIdOf(session.client, key);
+    const path = { consumerApiKeyId };
+    const { name } = await bodyOf(
+      session.client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path } }),
+    );
+    const consequence = `The key ${name} (${consumerApiKeyId}) is rejected from its next request on.`;
+    if (await isConfirmed(consequence, options, session))
+      await change(session, consumerApiKeyId, { enabled: false });
+  });
+}
+
+function declareCreate(keys: Command, terminal: Terminal): void {
+  const create = keyFieldOptions(
+    keys
+      .command('create')
+      .summary('Make a key')
+      .description('Makes a key, and shows its secret this once.')
+      .argument('<name>')
+      .option('--disabled', 'reject the key until it is enabled'),
+  ).addHelpText(
+    'after',
+    `
+Examples:
+  tollgate keys create "Mobile app" --plan gold --tag eu
+  tollgate keys create CI --expires 30d --secret-file ci-key
+  SECRET=$(tollgate keys create CI -o json | jq -r .secret)`,
+  );
+  managed<CreateOptions>(
+    audited(makesSecret(create)),
+    terminal,
+    async ({ client, output }, [name = ''], options) => {
+      const { disabled, secretFile } = options;
+      const body = { ...(await keyFieldsOf(options)), name, ...(disabled && { enabled: false }) } as NewKey;
+      const made = await keepSecret(secretFile, () =>
+        bodyOf(client.POST('/consumer-api-key/create', { body })),
+      );
+      await output.item(MADE_KEY, made);
+    },
+  );
+}
+
+function declareUpdate(keys: Command, terminal: Terminal): void {
+  const update = keyFieldOptions(
+    keys
+      .command('update')
+      .summary('Change a key')
+      .description(
+        'Changes what the options name, and leaves the rest. The change holds with the next request of the key.',
+      )
+      .argument('<key>', 'id or name')
+      .option('--name <name>', 'a new name')
+      .option('--add-tag <tag>', 'one tag more; repeated: several', collect)
+      .option('--remove-tag <tag>', 'one tag less; repeated: several', collect)
+      .option('--clear <field>', `take away ${CLEARABLE.join(', ')}; repeated: several`, collect),
+  ).addHelpText(
+    'after',
+    `
+Examples:
+  tollgate keys update "Mobile app" --plan gold --reason "upgraded"
+  tollgate keys update "Mobile app" --clear expires --add-tag paid`,
+  );
+  managed<UpdateOptions>(audited(update), terminal, async (session, [key = ''], options) => {
+    const { name, addTag, removeTag, clear } = options;
+    await change(session, key, {
+      ...(await keyFieldsOf(options)),
+      ...(name !== undefined && { name }),
+      ...(addTag !== undefined && { addTags: [...addTag] }),
+      ...(removeTag !== undefined && { removeTags: [...removeTag] }),
+      ...(clear !== undefined && clearedFields(clear)),
+    });
+  });
+}
+
+async function change({ client, output }: Session, key: string, body: KeyChange): Promise<void> {
+  const path = { consumerApiKeyId: await keyIdOf(client, key) };
+  const changed = await bodyOf(
+    client.PATCH('/consumer-api-key/{consumerApiKeyId}', { params: { path }, body }),
+  );
+  await output.item(keyListing(systemClock.nowMs()), changed);
+}
+
+const MADE_KEY: Listing<{
+  readonly id: string;
+  readonly name: string;
+  readonly secret?: string;
+  readonly createdAt: string;
+}> = {
+  columns: [
+    { name: 'id', toCell: ({ id }) => id },
+    { name: 'name', toCell: ({ name }) => name },
+    { name: 'secret', toCell: ({ secret }) => secret ?? '(in the file)' },
+    { name: 'created', toCell: ({ createdAt }) => createdAt },
+  ],
+  idOf: ({ id }) => id,
+};

@@ -1,0 +1,44 @@
+import { bodyOf } from '../../../client/management-client.ts';
+import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
+import { keyIdOf } from '../../api/key-names.ts';
+import { managed } from '../../api/session.ts';
+import type { Declare } from '../../declare.ts';
+import type { Listing } from '../../output/columns.ts';
+
+export const declareDelete: Declare = (keys, terminal) => {
+  const command = keys
+    .command('delete')
+    .summary('Delete a key for good')
+    .description(
+      'Deletes a key. It is rejected from its next request on, and nothing brings it back; its usage stays in the series of all keys.',
+    )
+    .argument('<key>', 'id or name')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate keys delete "Mobile app" --dry-run
+  tollgate keys delete "Mobile app" --yes --reason "contract ended"`,
+    );
+  managed<ConfirmationOptions>(destructive(command), terminal, async (session, [key = ''], options) => {
+    const { client, output } = session;
+    const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    const { name, usage } = await bodyOf(
+      client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path } }),
+    );
+    const consequence = `The key ${name} (${path.consumerApiKeyId}), which has had ${usage.totalRequests} requests, is deleted for good.`;
+    if (!(await isConfirmed(consequence, options, session))) return;
+    await output.item(
+      DELETED,
+      await bodyOf(client.DELETE('/consumer-api-key/{consumerApiKeyId}', { params: { path } })),
+    );
+  });
+};
+
+const DELETED: Listing<{ readonly consumerApiKeyId: string; readonly message: string }> = {
+  columns: [
+    { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'message', toCell: ({ message }) => message },
+  ],
+  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+};

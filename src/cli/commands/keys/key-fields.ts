@@ -1,0 +1,101 @@
+import type { Command } from 'commander';
+import type { paths } from '../../../client/management-api.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { readObject } from '../../api/read-object.ts';
+import { CommandFault } from '../../command-fault.ts';
+import { collect, instant, jsonObject } from '../../option-values.ts';
+
+/** What a change of a key may say. */
+export type KeyChange =
+  paths['/consumer-api-key/{consumerApiKeyId}']['patch']['requestBody']['content']['application/json'];
+
+export interface KeyFieldOptions {
+  readonly plan?: string;
+  readonly expires?: string;
+  readonly externalId?: string;
+  readonly tag?: readonly string[];
+  readonly metadata?: Record<string, unknown>;
+  readonly allowedIp?: readonly string[];
+  readonly allowedOrigin?: readonly string[];
+  readonly override?: readonly string[];
+  readonly file?: string;
+}
+
+/** The options of the fields that create and update share. */
+export function keyFieldOptions(command: Command): Command {
+  return command
+    .option('--plan <id>', 'the rate limit plan that applies')
+    .option('--expires <when>', 'instant in UTC, or from now: 30d, 12h')
+    .option('--external-id <id>', 'names the owner in your own system')
+    .option('--tag <tag>', 'a tag; repeated: several', collect)
+    .option('--metadata <json>', 'a JSON object to keep with the key', jsonObject)
+    .option(
+      '--allowed-ip <network>',
+      'address or network from which alone the key may be used; repeated: several',
+      collect,
+    )
+    .option(
+      '--allowed-origin <origin>',
+      'origin of a web page in which alone the key may be used; repeated: several',
+      collect,
+    )
+    .option(
+      '--override <limit>',
+      'a limit of this key alone: main=5000, or until an instant: main=5000@2027-01-01T00:00:00Z; repeated: several',
+      collect,
+    )
+    .option(
+      '-f, --file <path>',
+      'fields of the management interface in JSON or YAML, - for standard input; options go before it',
+    );
+}
+
+/** The fields that the options describe. The gateway checks what a file says, and names what is wrong with it. */
+export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<string, unknown>> {
+  const { plan, expires, externalId, tag, metadata, allowedIp, allowedOrigin, override, file } = options;
+  const fields: KeyChange = {
+    ...(plan !== undefined && { rateLimitId: plan }),
+    ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+    ...(externalId !== undefined && { externalId }),
+    ...(tag !== undefined && { tags: [...tag] }),
+    ...(metadata !== undefined && { metadata: metadata as Record<string, never> }),
+    ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
+    ...(allowedOrigin !== undefined && { allowedOrigins: [...allowedOrigin] }),
+    ...(override !== undefined && { overrides: overridesOf(override) }),
+  };
+  return { ...(file === undefined ? {} : await readObject(file)), ...fields };
+}
+
+/** What `update --clear` takes away, by the names that it knows. */
+const CLEARED: Readonly<Record<string, KeyChange>> = {
+  plan: { rateLimitId: null },
+  expires: { expiresAt: null },
+  'external-id': { externalId: null },
+  tags: { tags: [] },
+  metadata: { metadata: null },
+  'allowed-ips': { allowedIps: null },
+  'allowed-origins': { allowedOrigins: null },
+  overrides: { overrides: null },
+};
+
+export const CLEARABLE = Object.keys(CLEARED);
+
+export function clearedFields(names: readonly string[]): KeyChange {
+  const cleared = names.map((name) => {
+    const fields = CLEARED[name];
+    if (fields !== undefined) return fields;
+    throw new CommandFault('usage', `--clear takes one of ${CLEARABLE.join(', ')}.`);
+  });
+  return Object.assign({}, ...cleared);
+}
+
+function overridesOf(texts: readonly string[]): NonNullable<KeyChange['overrides']> {
+  const overrides = texts.map((text) => {
+    const [, limitId, limit, until] = /^([^=]+)=(\d{1,15})(?:@(.+))?$/.exec(text) ?? [];
+    if (limitId === undefined)
+      throw new CommandFault('usage', '--override must be like main=5000 or main=5000@2027-01-01T00:00:00Z.');
+    const ends = until === undefined ? {} : { until: instant(until, 'from now', systemClock) };
+    return [limitId, { limit: Number(limit), ...ends }] as const;
+  });
+  return Object.fromEntries(overrides) as NonNullable<KeyChange['overrides']>;
+}

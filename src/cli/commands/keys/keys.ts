@@ -1,0 +1,13 @@
+import type { Declare } from '../../declare.ts';
+import { declareKeyChanges } from './change-keys.ts';
+import { declareDelete } from './delete-key.ts';
+import { declareKeyReads } from './read-keys.ts';
+
+export const declareKeys: Declare = (command, terminal) => {
+  command.description(
+    'Consumer API keys. Where a <key> is asked for, its id will do, and its name where no other key has it.',
+  );
+  declareKeyReads(command, terminal);
+  declareKeyChanges(command, terminal);
+  declareDelete(command, terminal);
+};

@@ -1,0 +1,95 @@
+import type { Command } from 'commander';
+import { bodyOf } from '../../../client/management-client.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { keyIdOf } from '../../api/key-names.ts';
+import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
+import { managed } from '../../api/session.ts';
+import { collect } from '../../option-values.ts';
+import type { Terminal } from '../../terminal.ts';
+import { type UsageOptions, usageOptions, usageQuery, writeUsage } from '../usage-series.ts';
+import { keyDetailListing, keyListing } from './key-listing.ts';
+
+interface ListOptions extends PageOptions {
+  readonly plan?: string;
+  readonly tag?: readonly string[];
+  readonly externalId?: string;
+}
+
+/** The commands that look at keys. */
+export function declareKeyReads(keys: Command, terminal: Terminal): void {
+  const list = keys
+    .command('list')
+    .summary('List keys')
+    .description('Lists keys, newest first.')
+    .option('--plan <id>', 'only keys that are bound to this plan')
+    .option('--tag <tag>', 'only keys with this tag; repeated: with all of them', collect)
+    .option('--external-id <id>', 'only keys of this owner in your own system')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate keys list --tag eu --tag paid
+  tollgate keys list --all -o csv > keys.csv
+  tollgate keys list --plan free --all -o id | xargs -n 1 tollgate keys disable --yes`,
+    );
+  managed<ListOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
+    const { plan, tag, externalId } = options;
+    const pages = pagesOf(options, output, async (page) => {
+      const query = {
+        ...page,
+        ...(plan !== undefined && { rateLimitId: plan }),
+        // The document describes one of the tags; openapi-fetch repeats the parameter for each of a list.
+        ...(tag !== undefined && { tag: tag as unknown as string }),
+        ...(externalId !== undefined && { externalId }),
+      };
+      const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
+      return { items: apiKeys, nextCursor };
+    });
+    await output.list(keyListing(systemClock.nowMs()), pages);
+  });
+
+  const show = keys
+    .command('show')
+    .summary('Show a key with its usage')
+    .description(
+      'Shows a key with its usage. Its secret only with --reveal, so that it is in no log by accident.',
+    )
+    .argument('<key>', 'id or name')
+    .option('--reveal', 'show the secret, too')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate keys show "Mobile app"
+  tollgate keys show "Mobile app" --reveal -o json | jq -r .secret`,
+    );
+  managed<{ readonly reveal?: boolean }>(
+    show,
+    terminal,
+    async ({ client, output }, [key = ''], { reveal }) => {
+      const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      const { secret, ...detail } = await bodyOf(
+        client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path } }),
+      );
+      await output.item(keyDetailListing(systemClock.nowMs()), reveal ? { ...detail, secret } : detail);
+    },
+  );
+
+  const usage = usageOptions(
+    keys
+      .command('usage')
+      .summary('Usage of a key over time')
+      .description('Shows the requests of a key over time: the last 24 hours where nothing else is said.')
+      .argument('<key>', 'id or name'),
+  ).addHelpText('after', '\nExample:\n  tollgate keys usage "Mobile app" --from 7d --interval day');
+  managed<UsageOptions>(usage, terminal, async ({ client, output }, [key = ''], options) => {
+    const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    await writeUsage(options, output, (page) =>
+      bodyOf(
+        client.GET('/consumer-api-key/{consumerApiKeyId}/usage', {
+          params: { path, query: { ...usageQuery(options), ...page } },
+        }),
+      ),
+    );
+  });
+}

@@ -1,0 +1,124 @@
+import type { paths } from '../../client/management-api.ts';
+import { bodyOf } from '../../client/management-client.ts';
+import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
+import { keyIdOf } from '../api/key-names.ts';
+import { audited, managed } from '../api/session.ts';
+import type { Declare } from '../declare.ts';
+import { wholeNumber } from '../option-values.ts';
+import type { Cell, Listing } from '../output/columns.ts';
+import type { Output } from '../output/output.ts';
+
+type Counters =
+  paths['/consumer-api-key/{consumerApiKeyId}/limits']['get']['responses'][200]['content']['application/json'];
+
+interface WindowOptions {
+  readonly limitId?: string;
+  readonly customer?: string;
+}
+
+export const declareLimits: Declare = (command, terminal) => {
+  command.description(
+    'The live counters of a key: what is left of each of its limits, at this moment, on all replicas.',
+  );
+
+  const show = command
+    .command('show')
+    .summary('Show what is left of each limit of a key')
+    .argument('<key>', 'id or name')
+    .option('--customer <id>', 'whose windows to show of limits for each customer')
+    .addHelpText('after', '\nExample:\n  tollgate limits show "Mobile app" --customer acme');
+  managed<WindowOptions>(show, terminal, async ({ client, output }, [key = ''], { customer }) => {
+    const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    const query = customer === undefined ? {} : { customerId: customer };
+    await write(
+      await bodyOf(client.GET('/consumer-api-key/{consumerApiKeyId}/limits', { params: { path, query } })),
+      output,
+    );
+  });
+
+  const reset = command
+    .command('reset')
+    .summary('Close windows of a key, so that the next request opens new ones')
+    .argument('<key>', 'id or name')
+    .option('--limit-id <id>', 'only the windows of this limit')
+    .option('--customer <id>', 'only the windows of this customer')
+    .addHelpText(
+      'after',
+      '\nExample:\n  tollgate limits reset "Mobile app" --limit-id main --yes --reason "asked for by phone"',
+    );
+  managed<WindowOptions & ConfirmationOptions>(
+    destructive(reset),
+    terminal,
+    async (session, [key = ''], options) => {
+      const { client, output } = session;
+      const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      const which = options.limitId === undefined ? 'all limits' : `the limit ${options.limitId}`;
+      if (!(await isConfirmed(`The counts of ${which} of the key ${key} begin anew.`, options, session)))
+        return;
+      await write(
+        await bodyOf(
+          client.POST('/consumer-api-key/{consumerApiKeyId}/limits/reset', {
+            params: { path },
+            body: windowsOf(options),
+          }),
+        ),
+        output,
+      );
+    },
+  );
+
+  const grant = command
+    .command('grant')
+    .summary('Give a key more requests in its present windows')
+    .argument('<key>', 'id or name')
+    .argument('<requests>', 'how many more', wholeNumber)
+    .option('--limit-id <id>', 'only in the window of this limit')
+    .option('--customer <id>', 'in the windows of this customer')
+    .addHelpText('after', '\nExample:\n  tollgate limits grant "Mobile app" 500 --reason "launch day"');
+  managed<WindowOptions>(
+    audited(grant),
+    terminal,
+    async ({ client, output }, [key = '', requests], options) => {
+      const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      const body = { ...windowsOf(options), requests: Number(requests) };
+      await write(
+        await bodyOf(
+          client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', { params: { path }, body }),
+        ),
+        output,
+      );
+    },
+  );
+};
+
+function windowsOf({ limitId, customer }: WindowOptions): {
+  readonly limitId?: string;
+  readonly customerId?: string;
+} {
+  return {
+    ...(limitId !== undefined && { limitId }),
+    ...(customer !== undefined && { customerId: customer }),
+  };
+}
+
+async function write(counters: Counters, output: Output): Promise<void> {
+  if (counters.degraded) output.note('Redis is away: the counts are not known.');
+  await output.report(LIMITS, counters.limits, counters);
+}
+
+const LIMITS: Listing<Counters['limits'][number]> = {
+  columns: (
+    [
+      ['limit', ({ limitId }) => limitId],
+      ['allows', ({ limit }) => limit],
+      ['period', ({ period }) => period],
+      ['per', ({ per }) => String(per)],
+      ['mode', ({ mode }) => String(mode)],
+      ['used', ({ used }) => used],
+      ['granted', ({ granted }) => granted],
+      ['remaining', ({ remaining }) => remaining],
+      ['resets', ({ resetTime }) => resetTime],
+    ] satisfies readonly (readonly [string, (limit: Counters['limits'][number]) => Cell])[]
+  ).map(([name, toCell]) => ({ name, toCell })),
+  idOf: ({ limitId }) => limitId,
+};

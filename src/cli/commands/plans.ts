@@ -1,0 +1,162 @@
+import type { Command } from 'commander';
+import type { paths } from '../../client/management-api.ts';
+import { bodyOf } from '../../client/management-client.ts';
+import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
+import { keyIdOf } from '../api/key-names.ts';
+import { readObject } from '../api/read-object.ts';
+import { audited, managed } from '../api/session.ts';
+import type { Declare } from '../declare.ts';
+import { wholeNumber } from '../option-values.ts';
+import type { Listing } from '../output/columns.ts';
+
+type Plan = paths['/rate-limit/{rateLimitId}']['get']['responses'][200]['content']['application/json'];
+type NewPlan = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
+type PlanChange = paths['/rate-limit/{rateLimitId}']['patch']['requestBody']['content']['application/json'];
+
+interface PlanOptions {
+  readonly limit?: number;
+  readonly period?: string;
+  readonly description?: string;
+  readonly file?: string;
+}
+
+export const declarePlans: Declare = (plans, terminal) => {
+  plans.description('Rate limit plans. A <plan> is named by its id.');
+
+  const list = plans.command('list').summary('List plans').description('Lists all plans, by id.');
+  managed(list, terminal, async ({ client, output }) => {
+    const { rateLimits } = await bodyOf(client.GET('/rate-limit'));
+    await output.report(PLANS, rateLimits, rateLimits);
+  });
+
+  const show = plans.command('show').summary('Show a plan').argument('<plan>');
+  managed(show, terminal, async ({ client, output }, [rateLimitId = '']) => {
+    const path = { rateLimitId };
+    await output.item(PLANS, await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } })));
+  });
+
+  const create = planOptions(
+    plans.command('create').summary('Make a plan').argument('<plan>', 'id of the new plan'),
+  ).addHelpText(
+    'after',
+    '\nExamples:\n  tollgate plans create gold --limit 1000 --period hour --description "For partners"\n  tollgate plans create gold -f gold.yaml',
+  );
+  managed<PlanOptions>(audited(create), terminal, async ({ client, output }, [rateLimitId = ''], options) => {
+    // The gateway checks what is missing or wrong, and names it.
+    const body = { description: '', ...(await fieldsOf(options)), rateLimitId } as NewPlan;
+    const made = await bodyOf(client.POST('/rate-limit/create', { body }));
+    await output.item(PLANS, { ...made, lastUpdated: made.createdAt });
+  });
+
+  const update = planOptions(
+    plans
+      .command('update')
+      .summary('Change a plan')
+      .description(
+        'Changes what the options name, and leaves the rest. It holds with the next request of every key that is bound to the plan.',
+      )
+      .argument('<plan>'),
+  ).addHelpText(
+    'after',
+    '\nExample:\n  tollgate plans update gold --limit 2000 --reason "asked for by sales"',
+  );
+  managed<PlanOptions>(audited(update), terminal, async ({ client, output }, [rateLimitId = ''], options) => {
+    const body = (await fieldsOf(options)) as PlanChange;
+    const path = { rateLimitId };
+    await output.item(
+      PLANS,
+      await bodyOf(client.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body })),
+    );
+  });
+
+  const apply = plans
+    .command('apply')
+    .summary('Bind a plan to keys')
+    .argument('<plan>')
+    .argument('<key...>', 'ids or names')
+    .addHelpText('after', '\nExample:\n  tollgate plans apply gold "Mobile app" "Web app"');
+  managed(audited(apply), terminal, async ({ client, output }, [rateLimitId = '', ...keys]) => {
+    const bindings: Binding[] = [];
+    for (const key of keys) {
+      const body = { rateLimitId, consumerApiKeyId: await keyIdOf(client, key) };
+      bindings.push(await bodyOf(client.POST('/api-keys/apply-rate-limit', { body })));
+    }
+    await output.report(BINDINGS, bindings, bindings);
+  });
+
+  const remove = plans
+    .command('delete')
+    .summary('Delete a plan that no key is bound to')
+    .argument('<plan>')
+    .addHelpText('after', '\nExample:\n  tollgate plans delete gold --yes');
+  managed<ConfirmationOptions>(
+    destructive(remove),
+    terminal,
+    async (session, [rateLimitId = ''], options) => {
+      const { client, output } = session;
+      const path = { rateLimitId };
+      const { limit, period } = await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } }));
+      const consequence = `The plan ${rateLimitId} (${limit} per ${period}) is deleted.`;
+      if (!(await isConfirmed(consequence, options, session))) return;
+      await output.item(
+        DELETED,
+        await bodyOf(client.DELETE('/rate-limit/{rateLimitId}', { params: { path } })),
+      );
+    },
+  );
+};
+
+function planOptions(command: Command): Command {
+  return command
+    .option('--limit <requests>', 'requests that a period allows', wholeNumber)
+    .option('--period <period>', 'like second, 15 minutes, hour, 7d, month')
+    .option('--description <text>', 'what the plan is for')
+    .option(
+      '-f, --file <path>',
+      'the plan as JSON or YAML, additionalLimits and costs too; - for standard input; options go before it',
+    );
+}
+
+async function fieldsOf({ limit, period, description, file }: PlanOptions): Promise<Record<string, unknown>> {
+  return {
+    ...(file === undefined ? {} : await readObject(file)),
+    ...(limit !== undefined && { limit }),
+    ...(period !== undefined && { period }),
+    ...(description !== undefined && { description }),
+  };
+}
+
+const PLANS: Listing<Plan> = {
+  columns: [
+    { name: 'id', toCell: ({ rateLimitId }) => rateLimitId },
+    { name: 'limit', toCell: ({ limit }) => limit },
+    { name: 'period', toCell: ({ period }) => period },
+    {
+      name: 'more limits',
+      toCell: ({ additionalLimits = [] }) => additionalLimits.map(({ limitId }) => limitId).join(' '),
+    },
+    { name: 'description', toCell: ({ description }) => description },
+    { name: 'updated', toCell: ({ lastUpdated }) => lastUpdated },
+  ],
+  idOf: ({ rateLimitId }) => rateLimitId,
+};
+
+type Binding = paths['/api-keys/apply-rate-limit']['post']['responses'][200]['content']['application/json'];
+
+const BINDINGS: Listing<Binding> = {
+  columns: [
+    { name: 'key', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'plan', toCell: ({ rateLimitId }) => rateLimitId },
+    { name: 'limit', toCell: ({ limit }) => limit },
+    { name: 'period', toCell: ({ period }) => period },
+  ],
+  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+};
+
+const DELETED: Listing<{ readonly rateLimitId: string; readonly message: string }> = {
+  columns: [
+    { name: 'id', toCell: ({ rateLimitId }) => rateLimitId },
+    { name: 'message', toCell: ({ message }) => message },
+  ],
+  idOf: ({ rateLimitId }) => rateLimitId,
+};

@@ -1,0 +1,90 @@
+import type { Command } from 'commander';
+import type { paths } from '../../client/management-api.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
+import { instant, wholeNumber } from '../option-values.ts';
+import type { Cell, Listing } from '../output/columns.ts';
+import type { Output } from '../output/output.ts';
+
+export interface UsageOptions extends PageOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly interval?: string;
+  readonly timeZone?: string;
+  readonly groupBy?: string;
+  readonly top?: number;
+  readonly plan?: string;
+}
+
+type Series = paths['/api-keys/usage']['get']['responses'][200]['content']['application/json'];
+type Row = Series['rows'][number];
+
+/** The options that both series have, that of a key and that of all keys. */
+export function usageOptions(command: Command): Command {
+  return paged(
+    command
+      .option('--from <when>', 'first instant or date, or how long ago: 7d, 12h')
+      .option('--to <when>', 'end, which is excluded: an instant, a date, or how long ago')
+      .option('--interval <interval>', 'hour, day, month or total')
+      .option('--time-zone <name>', 'whose days and months are counted, like Europe/Berlin')
+      .option(
+        '--group-by <fields>',
+        'at most two of key, rateLimit, endpoint, customer, with a comma between them',
+      )
+      .option('--top <count>', 'only the busiest groups, the others as one', wholeNumber)
+      .option('--plan <id>', 'only requests that this plan applied to'),
+  );
+}
+
+export function usageQuery({ from, to, interval, timeZone, groupBy, top, plan }: UsageOptions) {
+  return {
+    ...(from !== undefined && { from: instant(from, 'ago', systemClock) }),
+    ...(to !== undefined && { to: instant(to, 'ago', systemClock) }),
+    ...(interval !== undefined && { interval: interval as 'hour' }),
+    ...(timeZone !== undefined && { timeZone }),
+    ...(groupBy !== undefined && { groupBy }),
+    ...(top !== undefined && { top }),
+    ...(plan !== undefined && { rateLimitId: plan }),
+  };
+}
+
+/** Writes a series: in JSON and YAML with what the response says about it, otherwise its rows. */
+export async function writeUsage(
+  options: UsageOptions,
+  output: Output,
+  read: (page: { readonly limit?: number; readonly cursor?: string }) => Promise<Series | string>,
+): Promise<void> {
+  let first: Series | undefined;
+  const rows: Row[] = [];
+  const pages = pagesOf(options, output, async (page) => {
+    const series = await read(page);
+    if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
+    first ??= series;
+    return { items: series.rows, nextCursor: series.nextCursor };
+  });
+  for await (const page of pages) rows.push(...page);
+  const { nextCursor: _, ...about } = first ?? {};
+  await output.report(rowListing(rows), rows, { ...about, rows });
+}
+
+/** A column for each group that the rows have. */
+function rowListing(rows: readonly Row[]): Listing<Row> {
+  const groups = (['consumerApiKeyId', 'rateLimitId', 'endpoint', 'customerId'] as const)
+    .filter((group) => rows.some((row) => row[group] !== undefined))
+    .map((name) => ({ name, toCell: (row: Row): Cell => row[name] }));
+  const counts = (
+    [
+      'requests',
+      'successful',
+      'failed',
+      'rateLimited',
+      'clientErrors',
+      'serverErrors',
+      'averageResponseTimeMs',
+    ] as const
+  ).map((name) => ({ name, toCell: (row: Row): Cell => row[name] }));
+  return {
+    columns: [{ name: 'start', toCell: ({ start }) => start }, ...groups, ...counts],
+    idOf: (row) => groups.map(({ toCell }) => toCell(row)).join(' ') || row.start,
+  };
+}

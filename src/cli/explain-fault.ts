@@ -1,0 +1,51 @@
+import { ManagementFault } from '../client/management-fault.ts';
+import { CommandFault, EXIT_CODES } from './command-fault.ts';
+
+/** What is said of a fault, and how the process ends. */
+export interface Explanation {
+  readonly exitCode: number;
+  /** Lines for standard error. */
+  readonly message: string;
+}
+
+/** The one table of how faults end a command. A fault that nobody expects keeps its stack, for a report. */
+export function explainFault(error: unknown): Explanation {
+  if (error instanceof CommandFault) return { exitCode: error.exitCode, message: error.message };
+  if (error instanceof ManagementFault)
+    return { exitCode: EXIT_CODES[kindOf(error)], message: sentencesOf(error) };
+  const cause = connectionFault(error);
+  if (cause !== undefined) return { exitCode: EXIT_CODES.unavailable, message: cause };
+  const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
+  return { exitCode: EXIT_CODES.fault, message };
+}
+
+function kindOf({ status }: ManagementFault): keyof typeof EXIT_CODES {
+  if (status === 401 || status === 403) return 'credentials';
+  if (status === 404) return 'notFound';
+  if (status === 409 || status === 412) return 'conflict';
+  if (status === 400 || status === 413 || status === 422) return 'usage';
+  if (status === 429 || status === 502 || status === 503 || status === 504) return 'unavailable';
+  return 'fault';
+}
+
+function sentencesOf({ message, fields, code, details, requestId }: ManagementFault): string {
+  const notes = [
+    ...fields.map(({ field, message: rule }) => `  ${field}: ${rule}`),
+    ...(typeof details.requiredScope === 'string' ? [`  The scope it needs: ${details.requiredScope}`] : []),
+    ...(code === 'internal_error' && requestId !== undefined
+      ? [`  The gateway's log has more under ${requestId}.`]
+      : []),
+  ];
+  return [message, ...notes].join('\n');
+}
+
+/** `fetch` rejects with a TypeError, whose cause has the system's code. */
+function connectionFault(error: unknown): string | undefined {
+  if (error instanceof Error && error.name === 'TimeoutError') return 'The gateway did not respond in time.';
+  if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return undefined;
+  const { cause } = error;
+  const reason = 'code' in cause ? String(cause.code) : cause.message;
+  if (reason === 'unexpected redirect')
+    return 'The address responds with a redirect, which is not followed: name the address of the management interface itself.';
+  return `The gateway can not be reached (${reason}).`;
+}

@@ -1,0 +1,41 @@
+import { InvalidArgumentError } from 'commander';
+import type { Clock } from '../platform/clock.ts';
+import { CommandFault } from './command-fault.ts';
+
+/** A whole number from 0. */
+export function wholeNumber(text: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
+/** For an option that may be repeated. */
+export function collect(text: string, before: readonly string[] = []): readonly string[] {
+  return [...before, text];
+}
+
+/** A JSON object. */
+export function jsonObject(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Record<string, unknown>;
+  } catch {}
+  throw new InvalidArgumentError('It must be a JSON object.');
+}
+
+const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
+
+/** A length of time like `90s`, `15m`, `12h`, `7d` or `2w`; undefined for anything else. */
+function durationMs(text: string): number | undefined {
+  const [, count, unit] = /^(\d{1,9})([smhdw])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
+}
+
+/** An instant as the interface takes it: a length of time counts from now, into the past or the future, and everything else stays as it is. */
+export function instant(text: string, direction: 'ago' | 'from now', clock: Clock): string {
+  const ms = durationMs(text);
+  if (ms === undefined) return text;
+  const at = new Date(clock.nowMs() + (direction === 'ago' ? -ms : ms));
+  if (Number.isNaN(at.getTime())) throw new CommandFault('usage', `${text} is too long.`);
+  return `${at.toISOString().slice(0, 19)}Z`;
+}

@@ -1,0 +1,97 @@
+import { styleText } from 'node:util';
+import truncatedWidth from 'fast-string-truncated-width';
+import type { Cell } from './columns.ts';
+
+export interface TableOptions {
+  readonly headers: boolean;
+  /** Columns that a line may have; undefined = no end. */
+  readonly width: number | undefined;
+  readonly isStyled: boolean;
+}
+
+const GAP = '  ';
+/** Columns are made narrower down to this, the widest first. */
+const NARROWEST = 6;
+const ELLIPSIS = '…';
+const ELLIPSIS_WIDTH = { ellipsis: ELLIPSIS, ellipsisWidth: 1 };
+
+/** Lines of aligned columns; numbers to the right. A cell that does not fit ends with an ellipsis. */
+export function tableLines(
+  names: readonly string[],
+  rows: readonly (readonly Cell[])[],
+  { headers, width, isStyled }: TableOptions,
+): readonly string[] {
+  const cells = rows.map((row) => row.map(shown));
+  const widths = fitted(
+    names.map((name, index) =>
+      cells.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? '')), headers ? name.length : 0),
+    ),
+    width,
+  );
+  const isNumber = names.map((_, index) => {
+    const kinds = new Set(rows.flatMap((row) => (row[index] == null ? [] : [typeof row[index]])));
+    return kinds.size === 1 && kinds.has('number');
+  });
+  const line = (row: readonly string[]) =>
+    row
+      .map((cell, index) => padded(cell, widths[index] ?? 0, isNumber[index] === true))
+      .join(GAP)
+      .trimEnd();
+  const head = line(names.map((name) => name.toUpperCase()));
+  return [
+    ...(headers ? [isStyled ? styleText('bold', head, { validateStream: false }) : head] : []),
+    ...cells.map(line),
+  ];
+}
+
+/** One object: a name and its value a line. */
+export function propertyLines(
+  names: readonly string[],
+  values: readonly Cell[],
+  { isStyled }: TableOptions,
+): readonly string[] {
+  const width = names.reduce((widest, name) => Math.max(widest, name.length), 0);
+  return names.map((name, index) => {
+    const label = `${name.toUpperCase()}:`.padEnd(width + 1);
+    const styled = isStyled ? styleText('bold', label, { validateStream: false }) : label;
+    return `${styled}${GAP}${shown(values[index])}`.trimEnd();
+  });
+}
+
+/** Text of others, such as names and paths, must not speak to the terminal: what would is shown as its code point. */
+function shown(cell: Cell): string {
+  if (cell === null || cell === undefined || cell === '') return '-';
+  return String(cell).replace(
+    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,
+    (character) => `\\u{${character.codePointAt(0)?.toString(16)}}`,
+  );
+}
+
+function widthOf(text: string): number {
+  return truncatedWidth(text).width;
+}
+
+function padded(cell: string, width: number, isNumber: boolean): string {
+  const { index, ellipsed, width: used } = truncatedWidth(cell, { limit: width, ...ELLIPSIS_WIDTH });
+  const text = ellipsed ? `${cell.slice(0, index)}${ELLIPSIS}` : cell.slice(0, index);
+  // The width is that of the part that is left, without its ellipsis.
+  const blanks = ' '.repeat(Math.max(0, width - used - (ellipsed ? 1 : 0)));
+  return isNumber ? blanks + text : text + blanks;
+}
+
+/** Takes from the widest column, again and again, until the line fits. The first stays as it is: an id that is cut names nothing. */
+function fitted(widths: readonly number[], total: number | undefined): readonly number[] {
+  const [first = 0, ...others] = widths;
+  let excess = total === undefined ? 0 : sum(widths) + GAP.length * (widths.length - 1) - total;
+  while (excess > 0) {
+    const widest = Math.max(...others);
+    if (widest <= NARROWEST) break;
+    others[others.indexOf(widest)] = widest - 1;
+    excess -= 1;
+  }
+  return [first, ...others];
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, number) => total + number, 0);
+}

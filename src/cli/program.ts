@@ -1,0 +1,93 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import type { Declare } from './declare.ts';
+import type { Terminal } from './terminal.ts';
+
+interface TopCommand {
+  readonly summary: string;
+  /** Only the module of the command that runs is loaded: the start is what one waits for most often. */
+  readonly load: () => Promise<Declare>;
+}
+
+/** All commands of the top level, in the order of the help. */
+const COMMANDS: Readonly<Record<string, TopCommand>> = {
+  serve: {
+    summary: 'Run the gateway',
+    load: async () => (await import('./commands/gateway.ts')).declareServe,
+  },
+  migrate: {
+    summary: 'Bring the database to the schema of this version',
+    load: async () => (await import('./commands/gateway.ts')).declareMigrate,
+  },
+  demo: {
+    summary: 'Try a gateway with a sample backend, a plan and a key',
+    load: async () => (await import('./commands/gateway.ts')).declareDemo,
+  },
+  'rotate-encryption-key': {
+    summary: 'Bring every stored secret under a new ENCRYPTION_KEY',
+    load: async () => (await import('./commands/gateway.ts')).declareRotateEncryptionKey,
+  },
+  login: {
+    summary: 'Keep the address and the token of a gateway as a context',
+    load: async () => (await import('./commands/contexts.ts')).declareLogin,
+  },
+  context: {
+    summary: 'List the contexts, or choose the one to use',
+    load: async () => (await import('./commands/contexts.ts')).declareContext,
+  },
+  whoami: {
+    summary: 'Say as whom the gateway sees you',
+    load: async () => (await import('./commands/whoami.ts')).declareWhoami,
+  },
+  keys: {
+    summary: 'Consumer API keys',
+    load: async () => (await import('./commands/keys/keys.ts')).declareKeys,
+  },
+  plans: {
+    summary: 'Rate limit plans',
+    load: async () => (await import('./commands/plans.ts')).declarePlans,
+  },
+  limits: {
+    summary: 'The live counters of a key',
+    load: async () => (await import('./commands/limits.ts')).declareLimits,
+  },
+  usage: {
+    summary: 'Usage of all keys over time',
+    load: async () => (await import('./commands/usage.ts')).declareUsage,
+  },
+};
+
+/** The program with the one command declared that `name` names, with all of them where it is 'all', else with their names and summaries alone. */
+export async function createProgram(terminal: Terminal, name: string | undefined): Promise<Command> {
+  const program = new Command('tollgate')
+    .description('Runs and administers Tollgate, an API gateway with keys, exact rate limits and usage.')
+    .version(version(), '-V, --version', 'Print the version')
+    .helpOption('-h, --help', 'Print what a command does, with examples')
+    .helpCommand(false)
+    .exitOverride()
+    .configureOutput({
+      writeOut: (text) => void terminal.stdout.write(text),
+      writeErr: (text) => void terminal.stderr.write(text),
+      getOutHelpWidth: () => terminal.stdout.columns ?? 100,
+      getErrHelpWidth: () => terminal.stderr.columns ?? 100,
+    })
+    .configureHelp({ showGlobalOptions: false })
+    .showSuggestionAfterError();
+  for (const [commandName, { summary, load }] of Object.entries(COMMANDS)) {
+    const command = program
+      .command(commandName)
+      .summary(summary)
+      .description(`${summary}.`)
+      .helpCommand(false);
+    if (name === commandName || name === 'all') (await load())(command, terminal);
+  }
+  program.command('help').argument('[command...]').summary('Print what a command does, with examples');
+  return program;
+}
+
+function version(): string {
+  const { version: value }: { readonly version: string } = JSON.parse(
+    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
+  );
+  return value;
+}

@@ -1,0 +1,35 @@
+import { CommanderError } from 'commander';
+import { EXIT_CODES } from './command-fault.ts';
+import { explainFault } from './explain-fault.ts';
+import { createProgram } from './program.ts';
+import type { Terminal } from './terminal.ts';
+
+/** The `tollgate` command, as `bin/tollgate.js` starts it. */
+const terminal: Terminal = {
+  environment: process.env,
+  stdin: process.stdin,
+  stdout: process.stdout,
+  stderr: process.stderr,
+};
+// A reader that has seen enough, like `head`, is no fault.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+  process.exit(error.code === 'EPIPE' ? 0 : EXIT_CODES.fault);
+});
+const exitCode = await run(process.argv.slice(2));
+// A command that goes on, like `serve`, or ends in its own way sets the code itself.
+if (exitCode !== 0) process.exitCode = exitCode;
+
+async function run(given: readonly string[]): Promise<number> {
+  // `help keys rotate` is `keys rotate --help`.
+  const words = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
+  try {
+    const program = await createProgram(terminal, words[0]);
+    await program.parseAsync([...words], { from: 'user' });
+    return 0;
+  } catch (error) {
+    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage;
+    const { exitCode: code, message } = explainFault(error);
+    terminal.stderr.write(`${message}\n`);
+    return code;
+  }
+}

@@ -1,0 +1,101 @@
+import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type EndedCommand, runOnTerminal, runTollgate } from './support/run-tollgate.ts';
+
+let gateway: GatewayProcess;
+let directory: string;
+let file: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
+  gateway = await startGateway({
+    BACKEND_URL: 'http://127.0.0.1:1',
+    DATA_DIR: join(directory, 'data'),
+    ROOT_TOKEN,
+  });
+  file = join(directory, 'config', 'contexts.json');
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+beforeEach(() => rm(join(directory, 'config'), { recursive: true, force: true }));
+
+function tollgate(words: readonly string[], input = '', environment = {}): Promise<EndedCommand> {
+  return runTollgate(words, { input, environment: { TOLLGATE_CONTEXTS: file, ...environment } });
+}
+
+describe('tollgate login', () => {
+  it('keeps a token that works in a file that only its owner can read, and shows it nowhere', async () => {
+    const { code, stdout, stderr } = await tollgate(['login', gateway.url], `${ROOT_TOKEN}\n`);
+    expect(code).toBe(0);
+    expect(stdout + stderr).not.toContain(ROOT_TOKEN);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    expect((await stat(join(directory, 'config'))).mode & 0o777).toBe(0o700);
+    expect(JSON.parse((await tollgate(['whoami'])).stdout)).toMatchObject({ type: 'root' });
+  });
+
+  it('keeps no token that does not work', async () => {
+    expect((await tollgate(['login', gateway.url], 'wrong')).code).toBe(3);
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+
+  it('asks on a terminal for a token that it does not show', async () => {
+    const { code, stdout } = await runOnTerminal(['login', gateway.url], {
+      environment: { TOLLGATE_CONTEXTS: file },
+      input: `${ROOT_TOKEN}\n`,
+    });
+    // What was typed before the command asked is shown by the terminal itself.
+    expect(stdout).toContain(`Token for ${gateway.url}:`);
+    expect(code).toBe(0);
+    expect(JSON.parse((await tollgate(['whoami'])).stdout)).toMatchObject({ type: 'root' });
+  });
+
+  it('reads a token from a file', async () => {
+    const tokenFile = join(directory, 'token');
+    await writeFile(tokenFile, `${ROOT_TOKEN}\n`);
+    expect((await tollgate(['login', gateway.url, '--token-file', tokenFile])).code).toBe(0);
+    const words = ['whoami', '--url', gateway.url, '--token-file', tokenFile];
+    expect((await runTollgate(words)).code).toBe(0);
+    expect((await runTollgate([...words, '--token-file', '-'], { input: ROOT_TOKEN })).code).toBe(0);
+  });
+});
+
+describe('contexts', () => {
+  beforeEach(async () => {
+    for (const name of ['one', 'two'])
+      expect((await tollgate(['login', gateway.url, '--name', name], ROOT_TOKEN)).code).toBe(0);
+  });
+
+  it('are listed without their tokens, and one of them is chosen', async () => {
+    const { stdout } = await tollgate(['context', 'list']);
+    expect(stdout).not.toContain(ROOT_TOKEN);
+    expect(JSON.parse(stdout)).toEqual([
+      { name: 'one', url: gateway.url, current: false },
+      { name: 'two', url: gateway.url, current: true },
+    ]);
+    expect((await tollgate(['context', 'use', 'one'])).code).toBe(0);
+    expect(JSON.parse(await readFile(file, 'utf8')).current).toBe('one');
+    for (const name of ['three', '__proto__'])
+      expect((await tollgate(['context', 'use', name])).code).toBe(4);
+    expect((await tollgate(['whoami', '--context', 'three'])).code).toBe(64);
+  });
+
+  it('give their token to their own address alone', async () => {
+    const { code, stderr } = await tollgate(['whoami', '--url', 'http://127.0.0.1:1', '--retries', '0']);
+    expect([code, stderr]).toEqual([3, expect.stringContaining('no token')]);
+    const other = { TOLLGATE_URL: 'http://127.0.0.1:1' };
+    expect((await tollgate(['whoami', '--retries', '0'], '', other)).code).toBe(3);
+    expect((await tollgate(['whoami', '--context', 'one'], '', other)).code).toBe(0);
+  });
+
+  it('are not read from a file that others can read', async () => {
+    await chmod(file, 0o644);
+    const { code, stderr } = await tollgate(['whoami']);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(`chmod 600 ${file}`)]);
+    expect(stderr).not.toContain(ROOT_TOKEN);
+  });
+});

@@ -1,0 +1,107 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { requireProgram } from '../support/debian-package.ts';
+import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { Administrator, type EndedCommand, type RunOptions, runOnTerminal } from './support/run-tollgate.ts';
+
+let gateway: GatewayProcess;
+let tollgate: Administrator;
+let directory: string;
+
+beforeAll(async () => {
+  await requireProgram('script', 'bsdutils');
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
+  gateway = await startGateway({
+    BACKEND_URL: 'http://127.0.0.1:1',
+    DATA_DIR: join(directory, 'data'),
+    ROOT_TOKEN,
+  });
+  tollgate = new Administrator(gateway.url);
+  await tollgate.text('keys', 'create', 'Schlüssel 鍵 of a rather long name', '--tag', 'shown');
+  await tollgate.text('keys', 'create', '=cmd|calc', '--external-id', 'a,"b"', '--tag', 'shown');
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+function onTerminal(
+  words: readonly string[],
+  options: RunOptions & { columns?: number } = {},
+): Promise<EndedCommand> {
+  return runOnTerminal(words, {
+    ...options,
+    environment: { ...tollgate.environment, ...options.environment },
+  });
+}
+
+const LIST = ['keys', 'list', '--tag', 'shown'];
+
+describe('output', () => {
+  it('is a table on a terminal, in lines no wider than it', async () => {
+    for (const columns of [90, 200]) {
+      const { code, stdout } = await onTerminal(LIST, { columns, environment: { NO_COLOR: '1' } });
+      const lines = stdout.trimEnd().split('\r\n');
+      expect(code).toBe(0);
+      expect(lines).toHaveLength(3);
+      expect(stdout.match(/^key_\w{26} /gm)).toHaveLength(2);
+      expect(lines[0]).toMatch(/^ID +NAME +STATUS +PLAN/);
+      // The two characters of a wide one count twice.
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(columns);
+      expect(stdout.includes('Schlüssel 鍵 of a rather long name')).toBe(columns === 200);
+      expect(stdout.includes('…')).toBe(columns === 90);
+    }
+  });
+
+  it('is bold in its headers on a terminal, unless NO_COLOR is set or the terminal is dumb', async () => {
+    expect((await onTerminal(LIST)).stdout).toContain('\u001b[1mID');
+    for (const environment of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
+      expect((await onTerminal(LIST, { environment })).stdout).not.toContain('\u001b');
+    expect(await tollgate.text(...LIST, '-o', 'table')).not.toContain('\u001b');
+  });
+
+  it('is JSON where standard output is no terminal', async () => {
+    const { stdout, stderr } = await tollgate.run(LIST);
+    expect(JSON.parse(stdout)).toHaveLength(2);
+    expect(stderr).toBe('');
+  });
+
+  it('is the same data in each format', async () => {
+    const json = await tollgate.json(...LIST);
+    expect(parse(await tollgate.text(...LIST, '-o', 'yaml'))).toEqual(json);
+    const ndjson = (await tollgate.text(...LIST, '-o', 'ndjson')).trim().split('\n');
+    expect(ndjson.map((line) => JSON.parse(line))).toEqual(json);
+    const ids = (await tollgate.text(...LIST, '-o', 'id')).trim().split('\n');
+    expect(ids).toEqual(json.map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId));
+  });
+
+  it('is CSV that no spreadsheet runs', async () => {
+    const [header, first] = (await tollgate.text(...LIST, '-o', 'csv')).split('\n');
+    expect(header).toBe('id,name,status,plan,expires,tags,owner,created');
+    expect(first).toMatch(/^key_\w+,'=cmd\|calc,active,\(default\),,shown,"a,""b""",/);
+    expect(await tollgate.text(...LIST, '-o', 'csv', '--no-headers')).not.toContain('owner');
+    expect(await tollgate.text(...LIST, '-o', 'table', '--no-headers')).not.toContain('OWNER');
+  });
+
+  it('of one object is a line for each of its properties', async () => {
+    const { stdout } = await onTerminal(['plans', 'show', 'default'], { environment: { NO_COLOR: '1' } });
+    expect(stdout).toMatch(/^ID: +default\r\nLIMIT: +1000\r\n/);
+  });
+});
+
+describe('a question on a terminal', () => {
+  it('says what will happen, and only a yes makes it happen', async () => {
+    await tollgate.text('keys', 'create', 'asked about');
+    const words = ['keys', 'delete', 'asked about'];
+    const refused = await onTerminal(words, { input: 'n\n' });
+    expect(refused.stdout).toMatch(
+      /The key asked about \(key_\w+\), which has had 0 requests, is deleted for good\. Go on\? \[y\/N\]/,
+    );
+    expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('Nothing was changed.') });
+    expect((await onTerminal(words, { input: 'y\n' })).code).toBe(0);
+    expect((await tollgate.run(['keys', 'show', 'asked about'])).code).toBe(4);
+  });
+});

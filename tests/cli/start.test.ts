@@ -1,0 +1,85 @@
+import { readFile } from 'node:fs/promises';
+import { describe, expect, it } from '@jest/globals';
+import { satisfies } from 'semver';
+import { freePort } from '../support/free-port.ts';
+import { runTollgate } from './support/run-tollgate.ts';
+
+/** Runs before the command, in its process. */
+const first = (script: string) => ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
+
+describe('the start of tollgate', () => {
+  it('on an old Node says which one is needed, in one sentence', async () => {
+    const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as { engines: { node: string } };
+    for (const version of ['14.0.0', '22.21.0', '24.8.0', '24.9.0', '25.2.0', '26.10.0']) {
+      const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
+      const { code, stderr } = await runTollgate(['--version'], { nodeOptions: first(pretend) });
+      const fits = satisfies(version, engines.node);
+      expect([version, code]).toEqual([version, fits ? 0 : 1]);
+      if (!fits) expect(stderr).toMatch(/^Tollgate needs Node [^\n]+this is Node [\d.]+\.\n$/);
+    }
+  });
+
+  it('loads nothing of the gateway, nor other commands, for a command of the management interface', async () => {
+    const report = `
+      import { registerHooks } from 'node:module';
+      registerHooks({ load(url, context, next) { if (url.startsWith('file:')) process.stderr.write(url + '\\n'); return next(url, context); } });`;
+    const { stderr } = await runTollgate(['keys', 'list', '--url', 'http://127.0.0.1:1', '--retries', '0'], {
+      nodeOptions: first(report),
+      environment: { TOLLGATE_TOKEN: 'any' },
+    });
+    const loaded = [...stderr.matchAll(/^file:.*\/(src|node_modules)\/(\S+)$/gm)].map(([, top, path]) => [
+      top,
+      path,
+    ]);
+    const rooms = loaded.flatMap(([top, path = '']) => (top === 'src' ? [path.split('/')[0]] : []));
+    expect([...new Set(rooms)].toSorted()).toEqual(['cli', 'client', 'platform']);
+    const packages = loaded.flatMap(([top, path = '']) =>
+      top === 'node_modules' ? [path.split('/')[0]] : [],
+    );
+    expect([...new Set(packages)].toSorted()).toEqual(
+      ['commander', 'fast-string-truncated-width', 'fast-string-width', 'openapi-fetch'].filter((name) =>
+        packages.includes(name),
+      ),
+    );
+    expect(stderr).not.toContain('commands/plans');
+  });
+});
+
+describe('the exit code of tollgate', () => {
+  it.each([
+    ['a command that is not there', ['frobnicate'], 64],
+    ['a command without its argument', ['keys', 'show'], 64],
+    ['an option that is not there', ['keys', 'list', '--frob'], 64],
+    ['an output format that is not there', ['keys', 'list', '-o', 'xml'], 64],
+    ['no gateway', ['keys', 'list'], 64],
+    ['an address that is none', ['keys', 'list', '--url', 'nowhere'], 64],
+    ['no token', ['keys', 'list', '--url', 'http://127.0.0.1:1'], 3],
+    ['help', ['help', 'keys', 'list'], 0],
+  ])('for %s', async (_what, words, code) => {
+    const ended = await runTollgate(words);
+    expect(ended.code).toBe(code);
+    if (code !== 0) expect(ended).toMatchObject({ stdout: '', stderr: expect.stringMatching(/./) });
+  });
+
+  it('is 75 where nothing listens, after it has tried again', async () => {
+    const words = ['keys', 'list', '--url', `http://127.0.0.1:${await freePort()}`, '--retries', '1'];
+    const { code, stderr } = await runTollgate(words, { environment: { TOLLGATE_TOKEN: 'any' } });
+    expect(code).toBe(75);
+    expect(stderr).toMatch(
+      /^Trying again in .*ECONNREFUSED\.\nThe gateway can not be reached \(ECONNREFUSED\)\.\n$/,
+    );
+  });
+});
+
+describe('the help of tollgate', () => {
+  it('suggests the command that was probably meant', async () => {
+    expect((await runTollgate(['keys', 'lst'])).stderr).toContain('Did you mean list?');
+  });
+
+  it('shows a command with its options and examples', async () => {
+    const { stdout } = await runTollgate(['help', 'keys', 'create']);
+    expect(stdout).toMatch(
+      /Usage: tollgate keys create [\s\S]*--secret-file[\s\S]*Examples:\n {2}tollgate keys create/,
+    );
+  });
+});

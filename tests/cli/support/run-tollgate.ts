@@ -1,0 +1,100 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { resolve } from 'node:path';
+import { ROOT_TOKEN } from '../../support/gateway.ts';
+
+const COMMAND = resolve(import.meta.dirname, '../../../bin/tollgate.js');
+
+/** How a run of the command ended. */
+export interface EndedCommand {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  /** In addition to the PATH; nothing else of the tests' own environment is passed on. */
+  readonly environment?: Readonly<Record<string, string>>;
+  /** Standard input; nothing where it is missing. */
+  readonly input?: string;
+  /** Options of Node itself. */
+  readonly nodeOptions?: readonly string[];
+}
+
+/** Runs `tollgate` until it ends. */
+export async function runTollgate(
+  words: readonly string[],
+  { environment = {}, input = '', nodeOptions = [] }: RunOptions = {},
+): Promise<EndedCommand> {
+  const child = spawn(process.execPath, [...nodeOptions, COMMAND, ...words], {
+    env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  return ended(child, input);
+}
+
+/** Runs `tollgate` on a pseudo terminal of so many columns. What both streams show comes as `stdout`, as the terminal shows both. */
+export async function runOnTerminal(
+  words: readonly string[],
+  { environment = {}, input = '', columns = 100 }: RunOptions & { readonly columns?: number } = {},
+): Promise<EndedCommand> {
+  const line = [process.execPath, COMMAND, ...words]
+    .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
+    .join(' ');
+  // -e passes the exit code on.
+  const child = spawn('script', ['-qec', `stty cols ${columns} rows 40; exec ${line}`, '/dev/null'], {
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOME: '/nonexistent',
+      SHELL: '/bin/sh',
+      TERM: 'xterm',
+      ...environment,
+    },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  return ended(child, input);
+}
+
+/** Runs `tollgate` against one gateway with the root token, and fails where the command does. */
+export class Administrator {
+  readonly #environment: Readonly<Record<string, string>>;
+
+  constructor(url: string) {
+    this.#environment = { TOLLGATE_URL: url, TOLLGATE_TOKEN: ROOT_TOKEN };
+  }
+
+  get environment(): Readonly<Record<string, string>> {
+    return this.#environment;
+  }
+
+  /** Whatever the exit code is. */
+  run(words: readonly string[], options: RunOptions = {}): Promise<EndedCommand> {
+    return runTollgate(words, { ...options, environment: { ...this.#environment, ...options.environment } });
+  }
+
+  /** What it wrote to standard output, which must be all that there is to say. */
+  async text(...words: readonly string[]): Promise<string> {
+    const { code, stdout, stderr } = await this.run(words);
+    if (code !== 0) throw new Error(`tollgate ${words.join(' ')} ended with ${code}: ${stderr}`);
+    return stdout;
+  }
+
+  // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect and fail where it is not there
+  async json(...words: readonly string[]): Promise<any> {
+    return JSON.parse(await this.text(...words, '-o', 'json'));
+  }
+}
+
+async function ended(child: ReturnType<typeof spawn>, input: string): Promise<EndedCommand> {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  child.stdin?.on('error', () => {}).end(input);
+  const [code] = (await once(child, 'close')) as [number | null];
+  return { code, stdout, stderr };
+}
