@@ -126,6 +126,16 @@ export class MissingScope extends TollgateError {
   }
 }
 
+/** What the consumer of a key may not do with it. */
+export class SelfServiceNotAllowed extends TollgateError {
+  override readonly details: { readonly requiredScope: string };
+
+  constructor(action: string) {
+    super('missing_scope', `An administrator has to allow this for the key: "selfService": ["${action}"].`);
+    this.details = { requiredScope: action };
+  }
+}
+
 /** A key id that names no key. */
 export class KeyNotFound extends TollgateError {
   constructor() {

@@ -441,6 +441,8 @@ export interface operations {
                     allowedIps?: string[] | null;
                     /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
                     allowedOrigins?: string[] | null;
+                    /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
+                    selfService?: "rotate"[] | null;
                 };
             };
         };
@@ -608,6 +610,8 @@ export interface operations {
                             allowedIps: string[] | null;
                             /** @description Null: the key may be used by any web page. */
                             allowedOrigins: string[] | null;
+                            /** @description What the consumer may do with the key itself. */
+                            selfService: "rotate"[];
                             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
                             rotation: {
                                 /**
@@ -738,6 +742,8 @@ export interface operations {
                         allowedIps: string[] | null;
                         /** @description Null: the key may be used by any web page. */
                         allowedOrigins: string[] | null;
+                        /** @description What the consumer may do with the key itself. */
+                        selfService: "rotate"[];
                         /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
                         rotation: {
                             /**
@@ -996,6 +1002,8 @@ export interface operations {
                     allowedIps?: string[] | null;
                     /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
                     allowedOrigins?: string[] | null;
+                    /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
+                    selfService?: "rotate"[] | null;
                     /** @description must be a list of at most 20 tags to add */
                     addTags?: string[];
                     /** @description must be a list of at most 20 tags to remove */
@@ -1045,6 +1053,8 @@ export interface operations {
                         allowedIps: string[] | null;
                         /** @description Null: the key may be used by any web page. */
                         allowedOrigins: string[] | null;
+                        /** @description What the consumer may do with the key itself. */
+                        selfService: "rotate"[];
                         /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
                         rotation: {
                             /**
@@ -1359,6 +1369,8 @@ export interface operations {
                         allowedIps: string[] | null;
                         /** @description Null: the key may be used by any web page. */
                         allowedOrigins: string[] | null;
+                        /** @description What the consumer may do with the key itself. */
+                        selfService: "rotate"[];
                         /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
                         rotation: {
                             /**

@@ -2,6 +2,10 @@ import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RequestLimits } from '../limiter/request-limits.ts';
 import type { KeyRestrictions } from './key-restrictions.ts';
 
+/** What an administrator may let the consumer of a key do. */
+export const SELF_SERVICE_ACTIONS = ['rotate'] as const;
+export type SelfServiceAction = (typeof SELF_SERVICE_ACTIONS)[number];
+
 /** A consumer key's record. The secret is never part of it. */
 export interface ConsumerKey {
   /** `key_` and a ULID; newer keys sort after older ones. */
@@ -31,6 +35,8 @@ export interface ConsumerKey {
   readonly allowedIps: readonly string[] | null;
   /** Origins of the web pages that alone may use the key, 1 … 20; null = any. */
   readonly allowedOrigins: readonly string[] | null;
+  /** What its consumer may do with the key itself, each once. */
+  readonly selfService: readonly SelfServiceAction[];
   /** Its secret's first and last characters, by which people recognise it; null = not noted, or unknown. */
   readonly secretHint: string | null;
   /** Null = the key has one secret. */

@@ -1,7 +1,7 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
-import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
+import type { ConsumerKey, KeySnapshot, SelfServiceAction } from './consumer-key.ts';
 import type { StoredSecret } from './stored-secret.ts';
 
 /** A key to be stored. */
@@ -57,6 +57,7 @@ export interface KeyChanges {
   /** Null: any. */
   readonly allowedIps?: readonly string[] | null;
   readonly allowedOrigins?: readonly string[] | null;
+  readonly selfService?: readonly SelfServiceAction[];
 }
 
 /** Most tags of a key. */

@@ -46,6 +46,7 @@ const NO_FIELDS = {
   overrides: NO_OVERRIDES,
   allowedIps: null,
   allowedOrigins: null,
+  selfService: [],
   rotation: null,
 } as const satisfies Partial<ConsumerKey>;
 

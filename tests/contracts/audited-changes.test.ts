@@ -36,6 +36,7 @@ describe.each([
           enabled: { from: null, to: true },
           tags: { from: null, to: ['eu'] },
           overrides: { from: null, to: {} },
+          selfService: { from: null, to: [] },
           secretHint: { from: null, to: key.secretHint },
         },
       },

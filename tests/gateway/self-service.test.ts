@@ -1,6 +1,7 @@
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
@@ -208,6 +209,105 @@ describe('a consumer', () => {
     expect(await raw(`GET ${SELF} HTTP/1.1\r\nHost: a\r\n${line}${line}\r\n`)).toMatch(/^HTTP\/1\.1 400 /);
     expect(await raw(`GET ${SELF} HTTP/1.1\r\nHost: a\r\n${line}${upgrade}\r\n`)).toMatch(/^HTTP\/1\.1 404 /);
     expect(await raw(`GET ${SELF} HTTP/1.0\r\n${line}\r\n`)).toMatch(/^HTTP\/1\.1 200 .*"name":"raw"/s);
+  });
+});
+
+describe('a consumer that may rotate its key', () => {
+  const rotate = (
+    secret: string,
+    body: object,
+    options: { replica?: number; headers?: Record<string, string> } = {},
+  ) =>
+    askSoon(`${SELF}/rotate`, secret, {
+      ...options,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...options.headers },
+      body: JSON.stringify(body),
+    });
+
+  async function rotatableKey() {
+    const { body } = await fleet.admin.call('POST', '/consumer-api-key/create', {
+      name: 'Rotating app',
+      selfService: ['rotate'],
+    });
+    return body as { readonly id: string; readonly secret: string };
+  }
+
+  it('gets another secret for the same key, beside which the one before stays valid', async () => {
+    const { id, secret } = await rotatableKey();
+    const { status, headers, body } = await rotate(secret, { graceSeconds: 600 });
+    expect([status, body.consumerApiKeyId]).toEqual([200, id]);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect([await use(secret, 1), await use(body.secret, 1)]).toEqual([200, 200]);
+    const own = (await askSoon(SELF, body.secret)).body;
+    expect(own).toMatchObject({
+      consumerApiKeyId: id,
+      rotation: { previousValidUntil: body.previousValidUntil },
+    });
+    const again = await rotate(body.secret, { graceSeconds: 0 });
+    expect([again.status, again.body.code]).toEqual([409, 'rotation_in_progress']);
+  });
+
+  it('has one entry in the audit log for it, which names the key as its actor', async () => {
+    const { id, secret } = await rotatableKey();
+    const { body } = await rotate(secret, { graceSeconds: 0 }, { headers: { 'x-audit-reason': 'monthly' } });
+    expect([await use(secret), await use(body.secret)]).toEqual([401, 200]);
+    const database = new Client(fleet.databaseUrl);
+    await database.connect();
+    const { rows } = await database.query(
+      `select actor_type, actor_id, actor_name, reason, audit_log::text as whole from audit_log where target_id = $1 and action = 'key.rotate'`,
+      [id],
+    );
+    await database.end();
+    expect(rows).toMatchObject([
+      { actor_type: 'key', actor_id: id, actor_name: 'Rotating app', reason: 'monthly' },
+    ]);
+    for (const value of [secret, body.secret]) expect(rows[0].whole).not.toContain(value);
+  });
+
+  it('rotates once when it asks on two replicas at the same time', async () => {
+    const { secret } = await rotatableKey();
+    const both = await Promise.all(
+      [0, 1].map((replica) => rotate(secret, { graceSeconds: 60 }, { replica })),
+    );
+    expect(both.map(({ status }) => status).toSorted()).toEqual([200, 409]);
+  });
+
+  it('gets the same secret again when it sends a request again', async () => {
+    const { secret } = await rotatableKey();
+    const headers = { 'idempotency-key': 'first-rotation' };
+    const first = await rotate(secret, { graceSeconds: 60 }, { headers });
+    const second = await rotate(secret, { graceSeconds: 60 }, { headers, replica: 1 });
+    expect(second.body).toEqual(first.body);
+    expect(second.headers.get('idempotency-replayed')).toBe('true');
+    const stranger = await rotatableKey();
+    const other = await rotate(stranger.secret, { graceSeconds: 60 }, { headers });
+    expect(other.headers.get('idempotency-replayed')).toBeNull();
+    expect(other.body.consumerApiKeyId).toBe(stranger.id);
+  });
+
+  it('may not change its expiry, and must say how long the secret before stays valid', async () => {
+    const { secret } = await rotatableKey();
+    for (const [body, field] of [
+      [{}, 'graceSeconds'],
+      [{ graceSeconds: 2_592_001 }, 'graceSeconds'],
+      [{ graceSeconds: 0, expiresAt: null }, 'expiresAt'],
+      [{ graceSeconds: 0, secret: 'mine' }, 'secret'],
+    ] as const) {
+      const response = await rotate(secret, body);
+      expect([response.status, response.body.errors[0].field]).toEqual([400, field]);
+    }
+    expect((await askSoon(`${SELF}/rotate`, secret)).headers.get('allow')).toBe('POST');
+  });
+
+  it('may do so only as long as an administrator allows it, on every replica', async () => {
+    const { id, secret } = await rotatableKey();
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { selfService: null });
+    const { status, body } = await rotate(secret, { graceSeconds: 0 }, { replica: 1 });
+    expect([status, body.code, body.requiredScope]).toEqual([403, 'missing_scope', 'rotate']);
+    expect(await use(secret)).toBe(200);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { selfService: ['rotate'] });
+    expect((await rotate(secret, { graceSeconds: 0 }, { replica: 1 })).status).toBe(200);
   });
 });
 

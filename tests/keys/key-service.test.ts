@@ -62,6 +62,7 @@ describe('the service of keys', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      selfService: [],
       secretHint: `${secret.slice(0, 7)}…${secret.slice(-4)}`,
       rotation: null,
     });

@@ -36,6 +36,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      selfService: [],
       rotation: null,
       usage: {
         totalRequests: 0,

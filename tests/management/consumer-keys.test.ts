@@ -136,6 +136,7 @@ describe('GET /consumer-api-key', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      selfService: [],
       rotation: null,
     });
   });
@@ -209,7 +210,7 @@ describe('GET /consumer-api-key', () => {
 });
 
 const AT_LEAST_ONE =
-  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, allowedIps, allowedOrigins, addTags, removeTags';
+  'must have at least one of name, enabled, expiresAt, rateLimitId, externalId, tags, metadata, overrides, allowedIps, allowedOrigins, selfService, addTags, removeTags';
 
 describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
   it('changes what is sent and leaves the rest', async () => {
@@ -232,6 +233,7 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       overrides: {},
       allowedIps: null,
       allowedOrigins: null,
+      selfService: [],
       rotation: null,
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };
@@ -329,6 +331,23 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     ]);
     expect((await patch(['null'], 400)).errors).toEqual([{ field: 'allowedOrigins[0]', message: rule }]);
     expect((await patch(null)).allowedOrigins).toBeNull();
+  });
+
+  it('sets and removes what the consumer may do with the key itself', async () => {
+    const { body: made } = await management
+      .send('post', CREATE, { name: 'n', selfService: ['rotate'] })
+      .expect(201);
+    const path = `/consumer-api-key/${made.id}`;
+    expect((await management.send('get', path).expect(200)).body.selfService).toEqual(['rotate']);
+    const patch = async (selfService: unknown, status = 200) =>
+      (await management.send('patch', path, { selfService }).expect(status)).body;
+    expect((await patch(null)).selfService).toEqual([]);
+    expect((await patch(['rotate'])).selfService).toEqual(['rotate']);
+    expect((await patch([])).selfService).toEqual([]);
+    expect((await patch(['delete'], 400)).errors).toEqual([
+      { field: 'selfService[0]', message: 'must be one of rotate' },
+    ]);
+    expect((await patch('rotate', 400)).errors[0].field).toBe('selfService');
   });
 
   it('leaves lastUpdated alone when nothing changes', async () => {

@@ -26,6 +26,7 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     metadata: null,
     allowedIps: null,
     allowedOrigins: null,
+    selfService: [],
     secretHint: 'tg_abcd…wxyz',
     rotation: null,
     secretOrigin: 'generated',

@@ -148,7 +148,16 @@ function readChanges(body: UpdateKeyBody, clock: Clock): KeyChanges {
 
 /** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
 function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
-  const { enabled, rateLimitId: planId, externalId, tags, overrides, allowedIps, allowedOrigins } = body;
+  const {
+    enabled,
+    rateLimitId: planId,
+    externalId,
+    tags,
+    overrides,
+    allowedIps,
+    allowedOrigins,
+    selfService,
+  } = body;
   const expiresAtMs = readExpiry(body.expiresAt, clock);
   const metadata = readMetadata(body.metadata);
   // What has another form is the id of nothing, and may hold what a database rejects.
@@ -163,5 +172,6 @@ function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'nam
     ...(overrides !== undefined && { overrides: readOverrides(overrides) }),
     ...(allowedIps !== undefined && { allowedIps }),
     ...(allowedOrigins !== undefined && { allowedOrigins }),
+    ...(selfService !== undefined && { selfService: [...new Set(selfService)] }),
   };
 }

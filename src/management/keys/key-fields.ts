@@ -2,7 +2,12 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { InvalidBody, TollgateError } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
-import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
+import {
+  type ConsumerKey,
+  type KeyRotation,
+  SELF_SERVICE_ACTIONS,
+  type SelfServiceAction,
+} from '../../keys/consumer-key.ts';
 import { type KeyFilter, MAX_TAGS } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
@@ -76,6 +81,16 @@ export const KEY_FIELDS = {
       format: 'page-origin',
     },
   },
+  selfService: {
+    description: `must be a list of what the consumer may do with the key itself, of ${SELF_SERVICE_ACTIONS.join(', ')}; null for nothing`,
+    type: ['array', 'null'],
+    maxItems: SELF_SERVICE_ACTIONS.length,
+    items: {
+      description: `must be one of ${SELF_SERVICE_ACTIONS.join(', ')}`,
+      type: 'string',
+      enum: SELF_SERVICE_ACTIONS,
+    },
+  },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 /** What an edit of tags may say besides. */
@@ -95,6 +110,7 @@ export interface WrittenKeyFields {
   readonly overrides?: WrittenOverrides | null;
   readonly allowedIps?: readonly string[] | null;
   readonly allowedOrigins?: readonly string[] | null;
+  readonly selfService?: readonly SelfServiceAction[] | null;
 }
 
 /** The fields that list and detail show besides the spec's. */
@@ -108,6 +124,10 @@ export const SHOWN_KEY_FIELDS = {
   overrides: SHOWN_OVERRIDES,
   allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used from any address.' },
   allowedOrigins: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used by any web page.' },
+  selfService: {
+    ...listOf({ type: 'string', enum: SELF_SERVICE_ACTIONS }),
+    description: 'What the consumer may do with the key itself.',
+  },
   rotation: {
     ...orNull(
       objectOf({ startedAt: INSTANT, previousValidUntil: INSTANT, previousLastUsedAt: orNull(INSTANT) }),
@@ -127,6 +147,7 @@ export function presentKeyFields(key: ConsumerKey): object {
     overrides: presentOverrides(key.overrides),
     allowedIps: key.allowedIps,
     allowedOrigins: key.allowedOrigins,
+    selfService: key.selfService,
     rotation: key.rotation && presentRotation(key.rotation),
   };
 }

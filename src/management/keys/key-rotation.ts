@@ -1,4 +1,4 @@
-import type { BodySchema } from '../../http/body-schema.ts';
+import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeptSecret } from '../../keys/secret-repository.ts';
 import { endpoint, Reply } from '../endpoint.ts';
@@ -6,6 +6,14 @@ import { INSTANT, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
 
 const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
+
+/** For how long a key has two secrets. */
+export const GRACE_SECONDS: FieldSchema = {
+  description: `must be an integer from 0 to ${MAX_GRACE_SECONDS}: for how long the previous secret stays valid`,
+  type: 'integer',
+  minimum: 0,
+  maximum: MAX_GRACE_SECONDS,
+};
 
 interface RotateKeyBody {
   readonly graceSeconds: number;
@@ -15,15 +23,7 @@ const ROTATE_KEY_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['graceSeconds'],
-  properties: {
-    graceSeconds: {
-      description: `must be an integer from 0 to ${MAX_GRACE_SECONDS}: for how long the previous secret stays valid`,
-      type: 'integer',
-      minimum: 0,
-      maximum: MAX_GRACE_SECONDS,
-    },
-    expiresAt: KEY_FIELDS.expiresAt,
-  },
+  properties: { graceSeconds: GRACE_SECONDS, expiresAt: KEY_FIELDS.expiresAt },
 };
 
 /** Gives a key a new secret, beside which the one before stays valid for a time. */

@@ -1,10 +1,12 @@
 import type { Principal } from '../../admins/principal.ts';
+import { SelfServiceNotAllowed } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { SELF_SERVICE_PATH } from '../../paths/reserved-paths.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
 import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/key-fields.ts';
 import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/key-limits.ts';
+import { GRACE_SECONDS, rotateConsumerKey } from '../keys/key-rotation.ts';
 import { presentCounters, SHOWN_COUNTERS } from '../keys/limit-counters.ts';
 import { objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { showKeyUsage } from '../usage/usage.ts';
@@ -56,6 +58,28 @@ export const showOwnUsage: Endpoint = {
   summary: 'Show the usage of the presented key over time',
   scope: null,
   handle: (call, services) => showKeyUsage.handle({ ...call, id: ownKeyId(call.principal) }, services),
+};
+
+/** Gives a consumer a new secret for its own key, where an administrator allows that. Its expiry is not the consumer's to change. */
+export const rotateOwnKey: Endpoint = {
+  ...rotateConsumerKey,
+  path: `${SELF_SERVICE_PATH}/rotate`,
+  operationId: 'rotateOwnKey',
+  summary: 'Give the presented key a new secret; the previous one stays valid for a time',
+  scope: null,
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['graceSeconds'],
+    properties: { graceSeconds: GRACE_SECONDS },
+  },
+  errors: ['missing_scope', 'rotation_in_progress'],
+  async handle(call, services) {
+    const id = ownKeyId(call.principal);
+    const { key } = await services.keys.record(id);
+    if (!key.selfService.includes('rotate')) throw new SelfServiceNotAllowed('rotate');
+    return rotateConsumerKey.handle({ ...call, id }, services);
+  },
 };
 
 function ownKeyId({ type, id }: Principal): string {

@@ -9,10 +9,10 @@ import { SELF_SERVICE_PATH } from '../../paths/reserved-paths.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { createEndpointApp, type EndpointAppOptions, methodFault } from '../management-app.ts';
 import { notePrincipal } from '../principal-of.ts';
-import { showOwnKey, showOwnUsage } from './own-key.ts';
+import { rotateOwnKey, showOwnKey, showOwnUsage } from './own-key.ts';
 
 /** What consumers may do with the key that they present, which is the `id` of their calls. */
-export const SELF_SERVICE_ENDPOINTS: readonly Endpoint[] = [showOwnKey, showOwnUsage];
+export const SELF_SERVICE_ENDPOINTS: readonly Endpoint[] = [showOwnKey, showOwnUsage, rotateOwnKey];
 
 /** Self-service at a path of the public port. Whose key it is, and that it is valid, is found out before. */
 export interface SelfServiceApp {

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
-import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
+import type { ConsumerKey, KeyRotation, SelfServiceAction } from '../../keys/consumer-key.ts';
 import type { SecretOrigin } from '../../keys/stored-secret.ts';
 import type { LimitOverrides } from '../../limiter/limit-overrides.ts';
 
@@ -34,6 +34,11 @@ export interface ConsumerKeysTable {
   readonly allowed_ips: readonly string[] | null;
   /** Null: any page. */
   readonly allowed_origins: readonly string[] | null;
+  readonly self_service: ColumnType<
+    readonly SelfServiceAction[],
+    readonly SelfServiceAction[] | undefined,
+    readonly SelfServiceAction[]
+  >;
 }
 
 /** The table `previous_secrets`. */
@@ -88,6 +93,7 @@ export const OWN_KEY_COLUMNS = [
   'consumer_keys.metadata',
   'consumer_keys.allowed_ips',
   'consumer_keys.allowed_origins',
+  'consumer_keys.self_service',
   'consumer_keys.secret_hint',
 ] as const;
 
@@ -113,6 +119,7 @@ export function keyOfRow(
     overrides: row.overrides,
     allowedIps: row.allowed_ips,
     allowedOrigins: row.allowed_origins,
+    selfService: row.self_service,
     secretHint: row.secret_hint,
     rotation: rotationOf(row),
   };

@@ -63,6 +63,7 @@ export class PostgresKeyRepository implements KeyRepository {
           metadata: jsonOf(key.metadata),
           allowed_ips: key.allowedIps,
           allowed_origins: key.allowedOrigins,
+          self_service: key.selfService,
         })
         .returning(OWN_KEY_COLUMNS)
         .executeTakeFirstOrThrow();
@@ -268,6 +269,7 @@ async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number
       metadata: jsonOf(key.metadata),
       allowed_ips: key.allowedIps,
       allowed_origins: key.allowedOrigins,
+      self_service: key.selfService,
       updated_at: new Date(updatedAtMs),
       version: set('version', '+', 1),
     }))
