@@ -7,6 +7,8 @@ import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
 const DEFAULT_CAPACITY = 10_000;
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
+/** How long to wait where nothing was added: decisions come by the thousand, and each is an occasion. Milliseconds. */
+const RETRY_MS = 500;
 
 interface Uncounted extends UncountedUnits {
   readonly resetAtMs: number;
@@ -30,6 +32,8 @@ export class UncountedLedger {
   readonly #options: Required<UncountedLedgerOptions>;
   #uncounted = new Map<string, Uncounted>();
   #givenBack = 0;
+  /** No earlier try, by the time of the shared count. Milliseconds since 1970. */
+  #againAtMs = 0;
 
   constructor(options: UncountedLedgerOptions) {
     this.#options = { capacity: DEFAULT_CAPACITY, ...options };
@@ -69,22 +73,31 @@ export class UncountedLedger {
 
   /** Gives back what was noted, if anything. Call it when the shared count responds, with its time. Never rejects. */
   async giveBack(nowMs: number): Promise<void> {
-    if (this.#uncounted.size === 0) return;
+    if (this.#uncounted.size === 0 || nowMs < this.#againAtMs) return;
     const open = [...this.#uncounted.values()].filter(({ resetAtMs }) => resetAtMs > nowMs);
     this.#uncounted = new Map();
     for (let start = 0; start < open.length; start += CHUNK_SIZE) {
-      await Promise.all(open.slice(start, start + CHUNK_SIZE).map((entry) => this.#restore(entry)));
+      const chunk = open.slice(start, start + CHUNK_SIZE);
+      const areAdded = await Promise.all(chunk.map((entry) => this.#restore(entry)));
+      if (areAdded.every(Boolean)) continue;
+      this.#againAtMs = nowMs + RETRY_MS;
+      for (const entry of open.slice(start + CHUNK_SIZE)) this.#add(entry);
+      return;
     }
   }
 
-  async #restore(entry: Uncounted): Promise<void> {
+  /** Resolves with false for an entry that is kept, because it certainly was not added. */
+  async #restore(entry: Uncounted): Promise<boolean> {
     const { keyId, limit, customerId, units } = entry;
     try {
       await this.#options.restorer.restore({ keyId, limit, customerId, units });
       this.#givenBack += units;
+      return true;
     } catch (error) {
-      // Otherwise it may have been added: adding it twice could limit requests that should be allowed.
-      if (error instanceof NotCounted) this.#add(entry);
+      // It may have been added: adding it twice could limit requests that should be allowed.
+      if (!(error instanceof NotCounted)) return true;
+      this.#add(entry);
+      return false;
     }
   }
 }

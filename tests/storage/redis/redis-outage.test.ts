@@ -166,6 +166,8 @@ describe('a replica whose Redis', () => {
     await expect(replica.counters.restore(units)).rejects.toBeInstanceOf(NotCounted);
     await replica.usageConnection.config('SET', 'maxmemory', '0');
     expect((await peek(replica.counters, units.keyId, units.limit)).used).toBe(0);
+    await server.stop();
+    await expect(replica.counters.restore(units)).rejects.toBeInstanceOf(NotCounted);
   });
 
   it('was never there starts all the same, and uses it when it comes', async () => {

@@ -30,6 +30,15 @@ const WINDOW_WITHOUT_EXPIRY = -2;
 /** Milliseconds; as long as the response to a request with an idempotency key. */
 const OPERATION_KEPT_MS = '86400000';
 
+/** How units are added. */
+interface Addition {
+  readonly nowMs: number;
+  /** Room given by it beyond the limit. */
+  readonly granted: number;
+  /** Repeated, it adds nothing. */
+  readonly operationId?: string | undefined;
+}
+
 /** The windows in Redis, for all that is no decision. A customer beyond the bound has the window that those share. */
 export class RedisWindowCounters implements WindowCounters, CountRestorer {
   readonly #redis: RedisConnection;
@@ -54,17 +63,20 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
   }
 
   async restore({ keyId, limit, customerId, units }: UncountedUnits): Promise<void> {
-    await this.#add({ keyId, limit, customerId, units, granted: 0 }).catch((error: unknown) => {
+    // Nothing is sent that adds before the time is known.
+    const nowMs = await this.#nowMs().catch(() => {
+      throw new NotCounted('there is no connection to Redis');
+    });
+    await this.#add({ keyId, limit, customerId, units }, { nowMs, granted: 0 }).catch((error: unknown) => {
       // Redis rejects a script before its first write: read-only, out of memory.
       throw isRejected(error) ? new NotCounted('Redis rejected to add units') : error;
     });
   }
 
   async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
+    const addition = { nowMs: await this.#nowMs(), granted: units, operationId };
     const repliesMs = await Promise.all(
-      limits.map((limit) =>
-        this.#add({ keyId, limit, customerId, units: -units, granted: units, operationId }),
-      ),
+      limits.map((limit) => this.#add({ keyId, limit, customerId, units: -units }, addition)),
     );
     await outlive(repliesMs);
   }
@@ -93,22 +105,15 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     await this.#settleCost.runWithKeys(this.#redis, keys, [String(units), ...ends]);
   }
 
-  async #add({
-    keyId,
-    limit,
-    customerId,
-    units,
-    granted,
-    operationId,
-  }: UncountedUnits & {
-    readonly granted: number;
-    readonly operationId?: string | undefined;
-  }): Promise<number> {
+  async #add(
+    { keyId, limit, customerId, units }: UncountedUnits,
+    { nowMs, granted, operationId }: Addition,
+  ): Promise<number> {
     const isChange = granted > 0;
     const windows = windowKeysOf(keyId, limit, customerId);
     const operation = operationKey(keyId, operationId ?? '');
     const keys = [versionKey(keyId), ...windows, customersKey(keyId), operation];
-    const endsAtMs = windowEndMs(await this.#nowMs(), limit.period);
+    const endsAtMs = windowEndMs(nowMs, limit.period);
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
     const rememberedMs = operationId === undefined ? '0' : OPERATION_KEPT_MS;
