@@ -5,18 +5,12 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { requireProgram } from '../support/debian-package.ts';
+import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
-
-/** The commands of the section on usage in docs/api.md, one text for each block. */
-async function documentedCommands(): Promise<readonly string[]> {
-  const guide = await readFile(new URL('../../docs/api.md', import.meta.url), 'utf8');
-  const section = guide.slice(guide.indexOf('## Usage over time'), guide.indexOf('## Errors'));
-  return [...section.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
-}
 
 describe('the commands of docs/api.md that read usage', () => {
   let fleet: Fleet;
@@ -46,7 +40,7 @@ describe('the commands of docs/api.md that read usage', () => {
     });
     const env = { ...process.env, GATEWAY: url, ROOT_TOKEN, KEY_ID: id };
     const outputs: string[] = [];
-    for (const block of await documentedCommands()) {
+    for (const block of await documentedCommands('## Usage over time')) {
       const script = block.replaceAll('2026-11-01', month).replaceAll('&to=2026-12-01', '');
       outputs.push((await run('sh', ['-ec', script], { env, cwd: directory })).stdout);
     }
