@@ -368,26 +368,1497 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tollgate/openapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show this document */
+        get: operations["openApiDocument"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
-        Error: {
+        AdditionalLimit: {
+            limitId: string;
+            limit: number;
+            period: string;
+            /** @description "key" where it is missing. */
+            per?: string;
+            /** @description "enforce" where it is missing. */
+            mode?: string;
+            /** @description Every request where it is missing. */
+            match?: components["schemas"]["RequestPattern"][];
+        };
+        AdminToken: {
+            adminTokenId: string;
+            name: string;
+            scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+            /** @description Empty: all keys exist for the token. */
+            onlyTags: string[];
+            /** @description Null: the token may be used from any address. */
+            allowedIps: string[] | null;
+            expiresAt: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            /** @description To the minute. */
+            lastUsedAt: string | null;
+            /** @example tga_Ab3d…9xYz */
+            secretHint: string;
+            /** @description While the secret before this one is valid as well. */
+            rotation: components["schemas"]["AdminTokenRotation"] | null;
+        };
+        AdminTokenNotFoundOrNotFoundError: {
             /** @description A sentence for a person. */
             error: string;
-            /** @description Stable, for programs. */
-            code: string;
-            /** @description Each field of the body that breaks its rule; only with the code invalid_body. */
-            errors?: {
-                field: string;
-                message: string;
-            }[];
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "admin_token_not_found" | "not_found";
+        };
+        AdminTokenRotation: {
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            previousValidUntil: string;
+        };
+        ApplyRateLimitRequest: {
+            /** @description must be the id of a consumer API key */
+            consumerApiKeyId: string;
+            /** @description must be the id of a rate limit plan */
+            rateLimitId: string;
+        };
+        ApplyRateLimitResponse: {
+            consumerApiKeyId: string;
+            rateLimitId: string;
+            message: string;
+            limit: number;
+            period: string;
+        };
+        BadRequestError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "bad_request" | "invalid_parameter";
+        };
+        ConsumerKey: {
+            consumerApiKeyId: string;
+            name: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            enabled: boolean;
+            expiresAt: string | null;
+            /** @description Null: the default plan applies. */
+            rateLimitId: string | null;
+            externalId: string | null;
+            tags: string[];
+            metadata: Record<string, never> | null;
+            /** @description Limits of this key that differ from those of its plan, by limitId. */
+            overrides: {
+                [key: string]: components["schemas"]["LimitOverride"];
+            };
+            /** @description Null: the key may be used from any address. */
+            allowedIps: string[] | null;
+            /** @description Null: the key may be used by any web page. */
+            allowedOrigins: string[] | null;
+            /** @description What the consumer may do with the key itself. */
+            selfService: "rotate"[];
+            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+            rotation: components["schemas"]["KeyRotation"] | null;
+        };
+        ConsumerKeyDetail: {
+            consumerApiKeyId: string;
+            name: string;
+            /** @description Asterisks when secrets are shown only once (setting SECRET_REVEAL). */
+            secret: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            enabled: boolean;
+            expiresAt: string | null;
+            /** @description Null: the default plan applies. */
+            rateLimitId: string | null;
+            externalId: string | null;
+            tags: string[];
+            metadata: Record<string, never> | null;
+            /** @description Limits of this key that differ from those of its plan, by limitId. */
+            overrides: {
+                [key: string]: components["schemas"]["LimitOverride"];
+            };
+            /** @description Null: the key may be used from any address. */
+            allowedIps: string[] | null;
+            /** @description Null: the key may be used by any web page. */
+            allowedOrigins: string[] | null;
+            /** @description What the consumer may do with the key itself. */
+            selfService: "rotate"[];
+            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+            rotation: components["schemas"]["KeyRotation"] | null;
+            usage: components["schemas"]["KeyUsage"];
+        };
+        CreateAdminTokenRequest: {
+            /**
+             * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+             * @example Mobile app
+             */
+            name: string;
+            /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
+            scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
+            onlyTags?: string[];
+            /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+            allowedIps?: string[] | null;
+            /**
+             * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a token that never expires
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+        };
+        CreateConsumerKeyRequest: {
+            /**
+             * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+             * @example Mobile app
+             */
+            name: string;
+            /** @description must be true or false */
+            enabled?: boolean;
+            /**
+             * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+            /** @description must be the id of a rate limit plan, or null for the default plan */
+            rateLimitId?: string | null;
+            /**
+             * @description must be a string of 1 to 128 characters that names the owner in your own system, or null
+             * @example customer-42
+             */
+            externalId?: string | null;
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
+            tags?: string[];
+            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            metadata?: Record<string, never> | null;
+            /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
+            overrides?: {
+                [key: string]: components["schemas"]["WrittenLimitOverride"];
+            } | null;
+            /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+            allowedIps?: string[] | null;
+            /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
+            allowedOrigins?: string[] | null;
+            /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
+            selfService?: "rotate"[] | null;
+        };
+        CreateRateLimitRequest: {
+            /** @description must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create" */
+            rateLimitId: string;
+            /** @description must be a string of at most 1024 characters without NUL or unpaired surrogates */
+            description: string;
+            /** @description must be an integer from 1 to 999999999999999 */
+            limit: number;
+            /**
+             * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
+             * @example 15 minutes
+             * @example hour
+             * @example P1M
+             */
+            period: string;
+            /** @description must be a list of at most 7 limits beside the plan's own */
+            additionalLimits?: components["schemas"]["WrittenAdditionalLimit"][];
+            /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
+            costs?: components["schemas"]["WrittenRequestCost"][];
+        };
+        CreatedAdminToken: components["schemas"]["AdminToken"] & {
+            /**
+             * @description Shown here and never again.
+             * @example tga_…
+             */
+            secret: string;
+        };
+        CreatedConsumerKey: {
+            id: string;
+            name: string;
+            secret: string;
+            /**
+             * @description UTC
+             * @example 2026-02-03 04:05:06
+             */
+            createdAt: string;
+        };
+        CreatedRateLimit: {
+            rateLimitId: string;
+            description: string;
+            limit: number;
+            period: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /** @description Present only where the plan has limits beside its own. */
+            additionalLimits?: components["schemas"]["AdditionalLimit"][];
+            /** @description Present only where some requests of the plan do not cost 1. */
+            costs?: components["schemas"]["RequestCost"][];
+        };
+        CustomerUsage: {
+            customerId: string;
+            requests: number;
+            successful: number;
+            failed: number;
+        };
+        DeleteAdminTokenResponse: {
+            adminTokenId: string;
+            message: string;
+        };
+        DeleteConsumerKeyResponse: {
+            consumerApiKeyId: string;
+            message: string;
+        };
+        DeleteRateLimitResponse: {
+            rateLimitId: string;
+            message: string;
+        };
+        EndConsumerKeyRotationRequest: {
+            /**
+             * @description must be "new" or "previous"
+             * @enum {string}
+             */
+            keep: "new" | "previous";
+        };
+        EndpointUsage: {
+            endpoint: string;
+            requests: number;
+            successful: number;
+            failed: number;
+            averageResponseTimeMs: number;
+        };
+        ExpectationFailedError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "expectation_failed";
+        };
+        FieldFault: {
+            field: string;
+            message: string;
+        };
+        ForbiddenError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "address_not_allowed" | "missing_scope";
+            /** @description Only with the code missing_scope. */
+            requiredScope?: string;
+        };
+        GatewaySettings: {
+            keyPrefix: string;
+            /** @enum {string} */
+            secretReveal: "always" | "once";
+            /** @description Null: keys without a plan are unlimited. */
+            defaultPlanId: string | null;
+            customerIdHeader: string;
+            usageRetentionDays: number;
+            usageDailyRetentionDays: number;
+            auditRetentionDays: number;
+        };
+        GrantKeyLimitsRequest: {
+            /** @description must be an integer from 1 to 999999999999999 */
+            requests: number;
+            /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
+            limitId?: string;
+            /** @description must be 1 to 128 printable ASCII characters */
+            customerId?: string;
+            /** @description must be a string of at most 256 characters without NUL or unpaired surrogates */
+            reason?: string;
+        };
+        HTTPVersionNotSupportedError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "http_version_not_supported";
+        };
+        IdempotencyInProgressError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress";
+        };
+        IdempotencyInProgressOrNoRotationError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "no_rotation";
+        };
+        IdempotencyInProgressOrPlanExistsError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "plan_exists";
+        };
+        IdempotencyInProgressOrRotationInProgressError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "rotation_in_progress";
+        };
+        IdempotencyKeyReusedError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_key_reused";
+        };
+        InternalServerError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "internal_error";
+        };
+        InvalidBodyError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "bad_request" | "invalid_body" | "invalid_parameter" | "malformed_json";
+            /** @description Each field that breaks its rule; only with the code invalid_body. */
+            errors?: components["schemas"]["FieldFault"][];
+        };
+        InvalidCursorError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "bad_request" | "invalid_cursor" | "invalid_parameter";
+        };
+        InvalidCursorOrRangeTooLargeOrUnsupportedGroupingError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "bad_request" | "invalid_cursor" | "invalid_parameter" | "range_too_large" | "unsupported_grouping";
+            /** @description Only with the code range_too_large, where a range fits. */
+            largestRange?: components["schemas"]["TimeRange"];
+        };
+        KeyLimits: {
+            consumerApiKeyId: string;
+            /** @description The plan that applies; null when none does. */
+            rateLimitId: string | null;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            now: string;
+            /** @description The store of the counts is away: they are null. */
+            degraded: boolean;
+            limits: components["schemas"]["LimitCounter"][];
+        };
+        KeyNotFoundOrLimitNotFoundOrNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "key_not_found" | "limit_not_found" | "not_found";
+        };
+        KeyNotFoundOrNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "key_not_found" | "not_found";
+        };
+        KeyNotFoundOrNotFoundOrPlanNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "key_not_found" | "not_found" | "plan_not_found";
+        };
+        KeyNotFoundOrPlanNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "key_not_found" | "plan_not_found";
+        };
+        KeyRotation: {
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            startedAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            previousValidUntil: string;
+            previousLastUsedAt: string | null;
+        };
+        KeyUsage: {
+            totalRequests: number;
+            successfulRequests: number;
+            failedRequests: number;
+            /** @description The tightest of the limits of the key. Null when no limit applies to it. */
+            rateLimits: components["schemas"]["TightestLimit"] | null;
+            endpoints: components["schemas"]["EndpointUsage"][];
+            usageByCustomer: components["schemas"]["CustomerUsage"][];
+        };
+        LimitCounter: {
+            limitId: string;
+            /** @description What holds now: the override of the key where it has one. */
+            limit: number;
+            /** @description What the plan says. */
+            baseLimit: number;
+            period: string;
+            /** @enum {string} */
+            per: "key" | "customer";
+            /** @enum {string} */
+            mode: "enforce" | "shadow";
+            used: number | null;
+            /** @description Room given in this window beyond the limit. */
+            granted: number | null;
+            remaining: number | null;
+            /** @description Of a window that is not open: if it opened now. */
+            resetTime: string | null;
+            open: boolean | null;
+        };
+        LimitOverride: {
+            limit: number;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            until?: string;
+        };
+        ListAdminTokensResponse: {
+            adminTokens: components["schemas"]["AdminToken"][];
+            /** @description Present only when there are more tokens. */
+            nextCursor?: string;
+        };
+        ListAuditLogResponse: {
+            entries: components["schemas"]["ListAuditLogResponseEntriesItem"][];
+            /** @description Present only when there are more entries. */
+            nextCursor?: string;
+        };
+        ListAuditLogResponseEntriesItem: {
+            auditId: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            at: string;
+            /** @enum {string} */
+            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+            actor: components["schemas"]["ListAuditLogResponseEntriesItemActor"];
+            target: components["schemas"]["ListAuditLogResponseEntriesItemTarget"];
+            /** @description By the names of the fields. */
+            changes: {
+                [key: string]: components["schemas"]["ListAuditLogResponseEntriesItemChangesItem"];
+            };
+            /** @description From the header X-Audit-Reason. */
+            reason: string | null;
+            requestId: string;
+            address: string;
+            /** @description "success", or the code of the error with which it was rejected. */
+            outcome: string;
+        };
+        ListAuditLogResponseEntriesItemActor: {
+            /** @enum {string} */
+            type: "root" | "token" | "config" | "key";
+            adminTokenId: string | null;
+            name: string;
+        };
+        ListAuditLogResponseEntriesItemChangesItem: {
+            from: unknown;
+            to: unknown;
+        };
+        ListAuditLogResponseEntriesItemTarget: {
+            /** @enum {string} */
+            type: "key" | "plan" | "token" | "operation";
+            id: string;
+            name: string | null;
+        };
+        ListConsumerKeysResponse: {
+            apiKeys: components["schemas"]["ConsumerKey"][];
+            /** @description Present only when there are more keys. */
+            nextCursor?: string;
+        };
+        ListRateLimitsResponse: {
+            rateLimits: components["schemas"]["RateLimit"][];
+        };
+        NotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "not_found";
+        };
+        NotFoundOrPlanNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "not_found" | "plan_not_found";
+        };
+        NotImplementedError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "not_implemented";
+        };
+        PayloadTooLargeError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "body_too_large";
+        };
+        PlanInUseOrPlanIsDefaultError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "plan_in_use" | "plan_is_default";
+            /** @description Only with the code plan_in_use. */
+            boundKeys?: number;
+        };
+        PlanNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "plan_not_found";
+        };
+        Problem: {
+            /** @description urn:problem-type:tollgate: and the code. */
+            type: string;
+            title: string;
+            status: number;
+            /** @description A sentence for a person. */
+            detail: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_cursor" | "unsupported_grouping" | "range_too_large" | "bad_request" | "missing_scope" | "missing_root_token" | "invalid_root_token" | "missing_api_key" | "invalid_api_key" | "key_disabled" | "key_expired" | "address_not_allowed" | "origin_not_allowed" | "key_not_found" | "plan_not_found" | "limit_not_found" | "admin_token_not_found" | "not_found" | "method_not_allowed" | "request_timeout" | "plan_exists" | "plan_in_use" | "plan_is_default" | "rotation_in_progress" | "version_mismatch" | "no_rotation" | "idempotency_key_reused" | "idempotency_in_progress" | "body_too_large" | "target_too_long" | "unsupported_media_type" | "expectation_failed" | "too_many_requests" | "head_too_large" | "not_implemented" | "http_version_not_supported" | "loop_detected" | "bad_gateway" | "overloaded" | "store_unavailable" | "gateway_timeout" | "internal_error";
+            /** @description Each field that breaks its rule; only with the code invalid_body. */
+            errors?: components["schemas"]["FieldFault"][];
+            /** @description Only with the code plan_in_use. */
+            boundKeys?: number;
+            /** @description Only with the code missing_scope. */
+            requiredScope?: string;
+            /** @description Only with the code range_too_large, where a range fits. */
+            largestRange?: components["schemas"]["TimeRange"];
+        };
+        PutRateLimitRequest: {
+            /** @description must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create" */
+            rateLimitId?: string;
+            /** @description must be a string of at most 1024 characters without NUL or unpaired surrogates */
+            description?: string;
+            /** @description must be an integer from 1 to 999999999999999 */
+            limit: number;
+            /**
+             * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
+             * @example 15 minutes
+             * @example hour
+             * @example P1M
+             */
+            period: string;
+            /** @description must be a list of at most 7 limits beside the plan's own */
+            additionalLimits?: components["schemas"]["WrittenAdditionalLimit"][];
+            /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
+            costs?: components["schemas"]["WrittenRequestCost"][];
+        };
+        RateLimit: {
+            rateLimitId: string;
+            description: string;
+            limit: number;
+            period: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            /** @description Present only where the plan has limits beside its own. */
+            additionalLimits?: components["schemas"]["AdditionalLimit"][];
+            /** @description Present only where some requests of the plan do not cost 1. */
+            costs?: components["schemas"]["RequestCost"][];
+        };
+        RequestCost: {
+            methods?: string[];
+            path: string;
+            cost: number | "response";
+            reserve?: number;
+        };
+        RequestHeaderFieldsTooLargeError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "head_too_large";
+        };
+        RequestPattern: {
+            methods?: string[];
+            path: string;
+        };
+        RequestTimeoutError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "request_timeout";
+        };
+        ResetKeyLimitsRequest: {
+            /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
+            limitId?: string;
+            /** @description must be 1 to 128 printable ASCII characters */
+            customerId?: string;
+            /** @description must be a string of at most 256 characters without NUL or unpaired surrogates */
+            reason?: string;
+        };
+        RotateAdminTokenRequest: {
+            /** @description must be an integer from 0 to 2592000: how long the present secret stays valid */
+            graceSeconds: number;
+        };
+        RotateAdminTokenResponse: {
+            adminTokenId: string;
+            /**
+             * @description Shown here and never again.
+             * @example tga_…
+             */
+            secret: string;
+            /** @description Null: the secret before is rejected from now on. */
+            previousValidUntil: string | null;
+            message: string;
+        };
+        RotateConsumerKeyRequest: {
+            /** @description must be an integer from 0 to 2592000: for how long the previous secret stays valid */
+            graceSeconds: number;
+            /**
+             * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+        };
+        RotatedConsumerKey: {
+            consumerApiKeyId: string;
+            /** @description The new one. */
+            secret: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            previousValidUntil: string;
+            message: string;
+        };
+        ServiceUnavailableError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "store_unavailable";
+        };
+        TightestLimit: {
+            limit: number;
+            remaining: number;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            resetTime: string;
+        };
+        TimeRange: {
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            to: string;
+        };
+        TooManyRequestsError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "too_many_requests";
+        };
+        URITooLongError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "target_too_long";
+        };
+        UnauthorizedError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "invalid_root_token" | "missing_root_token";
+        };
+        UnsupportedMediaTypeError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "unsupported_media_type";
+        };
+        UpdateAdminTokenRequest: {
+            /**
+             * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+             * @example Mobile app
+             */
+            name?: string;
+            /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
+            scopes?: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
+            onlyTags?: string[];
+            /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+            allowedIps?: string[] | null;
+            /**
+             * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a token that never expires
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+        };
+        UpdateConsumerKeyRequest: {
+            /**
+             * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+             * @example Mobile app
+             */
+            name?: string;
+            /** @description must be true or false */
+            enabled?: boolean;
+            /**
+             * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+            /** @description must be the id of a rate limit plan, or null for the default plan */
+            rateLimitId?: string | null;
+            /**
+             * @description must be a string of 1 to 128 characters that names the owner in your own system, or null
+             * @example customer-42
+             */
+            externalId?: string | null;
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
+            tags?: string[];
+            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            metadata?: Record<string, never> | null;
+            /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
+            overrides?: {
+                [key: string]: components["schemas"]["WrittenLimitOverride"];
+            } | null;
+            /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+            allowedIps?: string[] | null;
+            /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
+            allowedOrigins?: string[] | null;
+            /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
+            selfService?: "rotate"[] | null;
+            /** @description must be a list of at most 20 tags to add */
+            addTags?: string[];
+            /** @description must be a list of at most 20 tags to remove */
+            removeTags?: string[];
+        };
+        UpdateRateLimitRequest: {
+            /** @description must be a string of at most 1024 characters without NUL or unpaired surrogates */
+            description?: string;
+            /** @description must be an integer from 1 to 999999999999999 */
+            limit?: number;
+            /**
+             * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
+             * @example 15 minutes
+             * @example hour
+             * @example P1M
+             */
+            period?: string;
+            /** @description must be a list of at most 7 limits beside the plan's own */
+            additionalLimits?: components["schemas"]["WrittenAdditionalLimit"][];
+            /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
+            costs?: components["schemas"]["WrittenRequestCost"][];
+        };
+        UsageRow: {
+            /**
+             * Format: date-time
+             * @description First instant of the bucket. Buckets without requests have no row.
+             * @example 2026-02-03T04:05:06Z
+             */
+            start: string;
+            /** @description With groupBy=key. */
+            consumerApiKeyId?: string;
+            /** @description With groupBy=rateLimit. Null where no plan applied. */
+            rateLimitId?: string | null;
+            /** @description With groupBy=endpoint. */
+            endpoint?: string;
+            /** @description With groupBy=customer. */
+            customerId?: string;
+            requests: number;
+            successful: number;
+            failed: number;
+            rateLimited: number;
+            clientErrors: number;
+            serverErrors: number;
+            averageResponseTimeMs: number;
+        };
+        UsageSeries: {
+            /**
+             * Format: date-time
+             * @description Included. What was asked for, rounded outwards to a whole hour or day.
+             * @example 2026-02-03T04:05:06Z
+             */
+            from: string;
+            /**
+             * Format: date-time
+             * @description Excluded. Rounded likewise.
+             * @example 2026-02-03T04:05:06Z
+             */
+            to: string;
+            interval: string;
+            timeZone: string;
+            /**
+             * Format: date-time
+             * @description Buckets that end by then change no more.
+             * @example 2026-02-03T04:05:06Z
+             */
+            completeUntil: string;
+            rows: components["schemas"]["UsageRow"][];
+            /** @description Present only when there are more rows. */
+            nextCursor?: string;
+        };
+        VerifyAuditLogResponse: {
+            valid: boolean;
+            /** @description Those that are in order. */
+            entries: number;
+            /** @description The auditId of the first entry that was changed, put in or removed. */
+            firstBroken?: string;
+            /** @description Of the newest entry, hexadecimal. */
+            lastHash: string;
+        };
+        VersionMismatchError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "version_mismatch";
+        };
+        Whoami: {
+            /** @enum {string} */
+            type: "root" | "token";
+            adminTokenId: string | null;
+            name: string;
+            scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
+            onlyTags: string[];
+            expiresAt: string | null;
+            /** @description Of the gateway. */
+            version: string;
+            settings: components["schemas"]["GatewaySettings"];
+        };
+        WrittenAdditionalLimit: {
+            /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
+            limitId: string;
+            /** @description must be an integer from 1 to 999999999999999 */
+            limit: number;
+            /**
+             * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
+             * @example 15 minutes
+             * @example hour
+             * @example P1M
+             */
+            period: string;
+            /**
+             * @description must be "key" or "customer"
+             * @enum {string}
+             */
+            per?: "key" | "customer";
+            /**
+             * @description must be "enforce" or "shadow"
+             * @enum {string}
+             */
+            mode?: "enforce" | "shadow";
+            /** @description must be a list of 1 to 32 patterns of requests; leave it out for every request */
+            match?: components["schemas"]["WrittenRequestPattern"][];
+        };
+        WrittenLimitOverride: {
+            /** @description must be an integer from 1 to 999999999999999 */
+            limit: number;
+            /**
+             * @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or null for good
+             * @example 2030-12-31T00:00:00Z
+             */
+            until?: string | null;
+        };
+        WrittenRequestCost: {
+            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
+            methods?: string[];
+            /**
+             * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
+             * @example /v1/search/**
+             */
+            path: string;
+            /** @description must be an integer from 0 to 999999999999999, or "response" where the backend reports it; only then may "reserve" stand beside it */
+            cost: number | string;
+            /** @description must be an integer from 1 to 999999999999999 */
+            reserve?: number;
+        };
+        WrittenRequestPattern: {
+            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
+            methods?: string[];
+            /**
+             * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
+             * @example /v1/search/**
+             */
+            path: string;
         };
     };
-    responses: never;
-    parameters: never;
+    responses: {
+        /** @description admin_token_not_found, not_found */
+        AdminTokenNotFoundOrNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["AdminTokenNotFoundOrNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad_request, invalid_parameter */
+        BadRequest: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["BadRequestError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description expectation_failed */
+        ExpectationFailed: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ExpectationFailedError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description address_not_allowed, missing_scope */
+        Forbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ForbiddenError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description http_version_not_supported */
+        HTTPVersionNotSupported: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["HTTPVersionNotSupportedError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_in_progress */
+        IdempotencyInProgress: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_in_progress, no_rotation */
+        IdempotencyInProgressOrNoRotation: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrNoRotationError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_in_progress, plan_exists */
+        IdempotencyInProgressOrPlanExists: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrPlanExistsError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_in_progress, rotation_in_progress */
+        IdempotencyInProgressOrRotationInProgress: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrRotationInProgressError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_key_reused */
+        IdempotencyKeyReused: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyKeyReusedError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description internal_error */
+        InternalServerError: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["InternalServerError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad_request, invalid_body, invalid_parameter, malformed_json */
+        InvalidBody: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["InvalidBodyError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad_request, invalid_cursor, invalid_parameter */
+        InvalidCursor: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["InvalidCursorError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description bad_request, invalid_cursor, invalid_parameter, range_too_large, unsupported_grouping */
+        InvalidCursorOrRangeTooLargeOrUnsupportedGrouping: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["InvalidCursorOrRangeTooLargeOrUnsupportedGroupingError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description key_not_found, limit_not_found, not_found */
+        KeyNotFoundOrLimitNotFoundOrNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["KeyNotFoundOrLimitNotFoundOrNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description key_not_found, not_found */
+        KeyNotFoundOrNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["KeyNotFoundOrNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description key_not_found, not_found, plan_not_found */
+        KeyNotFoundOrNotFoundOrPlanNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["KeyNotFoundOrNotFoundOrPlanNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description key_not_found, plan_not_found */
+        KeyNotFoundOrPlanNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["KeyNotFoundOrPlanNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description not_found */
+        NotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["NotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description not_found, plan_not_found */
+        NotFoundOrPlanNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["NotFoundOrPlanNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description not_implemented */
+        NotImplemented: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["NotImplementedError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description body_too_large */
+        PayloadTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PayloadTooLargeError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description plan_in_use, plan_is_default */
+        PlanInUseOrPlanIsDefault: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PlanInUseOrPlanIsDefaultError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description plan_not_found */
+        PlanNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["PlanNotFoundError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description head_too_large */
+        RequestHeaderFieldsTooLarge: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RequestHeaderFieldsTooLargeError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description request_timeout */
+        RequestTimeout: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["RequestTimeoutError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description store_unavailable */
+        ServiceUnavailable: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ServiceUnavailableError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description too_many_requests */
+        TooManyRequests: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["TooManyRequestsError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description target_too_long */
+        URITooLong: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["URITooLongError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description invalid_root_token, missing_root_token */
+        Unauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["UnauthorizedError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description unsupported_media_type */
+        UnsupportedMediaType: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["UnsupportedMediaTypeError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description version_mismatch */
+        VersionMismatch: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["VersionMismatchError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+    };
+    parameters: {
+        /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+        consumerApiKeyId: string;
+        /** @example gold */
+        rateLimitId: string;
+        adminTokenId: string;
+        /**
+         * @description Sent again with the same key within 24 hours, the request is performed once.
+         * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+         */
+        IdempotencyKey: string;
+        /**
+         * @description Changes the record only in one of these states: * or a list of ETags.
+         * @example "ml62s3tx-1"
+         */
+        IfMatch: string;
+        /**
+         * @description Changes the record only if it is in none of these states; * where it must not exist.
+         * @example *
+         */
+        IfNoneMatch: string;
+        /**
+         * @description Kept in the audit log.
+         * @example asked for by phone
+         */
+        AuditReason: string;
+    };
     requestBodies: never;
-    headers: never;
+    headers: {
+        /** @description Names the request in the log, as the client named it or anew. */
+        "X-Request-Id": string;
+        /** @description The path of what was made. */
+        Location: string;
+        /** @description The state of the record, for If-Match. */
+        ETag: string;
+        /** @description The response is that of the first time. */
+        "Idempotency-Replayed": "true";
+        "WWW-Authenticate": string;
+        /** @description Seconds until the request may be sent again. */
+        "Retry-After": number;
+        Vary: string;
+    };
     pathItems: never;
 }
 export type $defs = Record<string, never>;
@@ -395,157 +1866,68 @@ export interface operations {
     createConsumerKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: key-name
-                     * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
-                     */
-                    name: string;
-                    /** @description must be true or false */
-                    enabled?: boolean;
-                    /**
-                     * Format: utc-instant
-                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
-                     */
-                    expiresAt?: string | null;
-                    /** @description must be the id of a rate limit plan, or null for the default plan */
-                    rateLimitId?: string | null;
-                    /**
-                     * Format: external-id
-                     * @description must be a string of 1 to 128 characters that names the owner in your own system, or null
-                     */
-                    externalId?: string | null;
-                    /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
-                    tags?: string[];
-                    /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
-                    metadata?: Record<string, never> | null;
-                    /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
-                    overrides?: {
-                        [key: string]: {
-                            /** @description must be an integer from 1 to 999999999999999 */
-                            limit: number;
-                            /**
-                             * Format: utc-instant
-                             * @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or null for good
-                             */
-                            until?: string | null;
-                        };
-                    } | null;
-                    /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
-                    allowedIps?: string[] | null;
-                    /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
-                    allowedOrigins?: string[] | null;
-                    /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
-                    selfService?: "rotate"[] | null;
-                };
+                /**
+                 * @example {
+                 *       "name": "Mobile app",
+                 *       "rateLimitId": "gold",
+                 *       "externalId": "customer-42",
+                 *       "tags": [
+                 *         "eu",
+                 *         "paid"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateConsumerKeyRequest"];
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Made. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        name: string;
-                        secret: string;
-                        /**
-                         * @description UTC
-                         * @example 2026-02-03 04:05:06
-                         */
-                        createdAt: string;
-                    };
+                    "application/json": components["schemas"]["CreatedConsumerKey"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description plan_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["PlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     listConsumerKeys: {
@@ -571,121 +1953,25 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        apiKeys: {
-                            consumerApiKeyId: string;
-                            name: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            createdAt: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            lastUpdated: string;
-                            enabled: boolean;
-                            expiresAt: string | null;
-                            /** @description Null: the default plan applies. */
-                            rateLimitId: string | null;
-                            externalId: string | null;
-                            tags: string[];
-                            metadata: Record<string, never> | null;
-                            /** @description Limits of this key that differ from those of its plan, by limitId. */
-                            overrides: {
-                                [key: string]: {
-                                    limit: number;
-                                    /**
-                                     * Format: date-time
-                                     * @example 2026-02-03T04:05:06Z
-                                     */
-                                    until?: string;
-                                };
-                            };
-                            /** @description Null: the key may be used from any address. */
-                            allowedIps: string[] | null;
-                            /** @description Null: the key may be used by any web page. */
-                            allowedOrigins: string[] | null;
-                            /** @description What the consumer may do with the key itself. */
-                            selfService: "rotate"[];
-                            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
-                            rotation: {
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                startedAt: string;
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                previousValidUntil: string;
-                                previousLastUsedAt: string | null;
-                            } | null;
-                        }[];
-                        /** @description Present only when there are more keys. */
-                        nextCursor?: string;
-                    };
+                    "application/json": components["schemas"]["ListConsumerKeysResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     showConsumerKey: {
@@ -693,7 +1979,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
@@ -702,164 +1989,52 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        name: string;
-                        /** @description Asterisks when secrets are shown only once (setting SECRET_REVEAL). */
-                        secret: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        enabled: boolean;
-                        expiresAt: string | null;
-                        /** @description Null: the default plan applies. */
-                        rateLimitId: string | null;
-                        externalId: string | null;
-                        tags: string[];
-                        metadata: Record<string, never> | null;
-                        /** @description Limits of this key that differ from those of its plan, by limitId. */
-                        overrides: {
-                            [key: string]: {
-                                limit: number;
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                until?: string;
-                            };
-                        };
-                        /** @description Null: the key may be used from any address. */
-                        allowedIps: string[] | null;
-                        /** @description Null: the key may be used by any web page. */
-                        allowedOrigins: string[] | null;
-                        /** @description What the consumer may do with the key itself. */
-                        selfService: "rotate"[];
-                        /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
-                        rotation: {
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            startedAt: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            previousValidUntil: string;
-                            previousLastUsedAt: string | null;
-                        } | null;
-                        usage: {
-                            totalRequests: number;
-                            successfulRequests: number;
-                            failedRequests: number;
-                            /** @description The tightest of the limits of the key. Null when no limit applies to it. */
-                            rateLimits: {
-                                limit: number;
-                                remaining: number;
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                resetTime: string;
-                            } | null;
-                            endpoints: {
-                                endpoint: string;
-                                requests: number;
-                                successful: number;
-                                failed: number;
-                                averageResponseTimeMs: number;
-                            }[];
-                            usageByCustomer: {
-                                customerId: string;
-                                requests: number;
-                                successful: number;
-                                failed: number;
-                            }[];
-                        };
-                    };
+                    "application/json": components["schemas"]["ConsumerKeyDetail"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     deleteConsumerKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
@@ -868,625 +2043,244 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["DeleteConsumerKeyResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["VersionMismatch"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     updateConsumerKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: key-name
-                     * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
-                     */
-                    name?: string;
-                    /** @description must be true or false */
-                    enabled?: boolean;
-                    /**
-                     * Format: utc-instant
-                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
-                     */
-                    expiresAt?: string | null;
-                    /** @description must be the id of a rate limit plan, or null for the default plan */
-                    rateLimitId?: string | null;
-                    /**
-                     * Format: external-id
-                     * @description must be a string of 1 to 128 characters that names the owner in your own system, or null
-                     */
-                    externalId?: string | null;
-                    /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
-                    tags?: string[];
-                    /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
-                    metadata?: Record<string, never> | null;
-                    /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
-                    overrides?: {
-                        [key: string]: {
-                            /** @description must be an integer from 1 to 999999999999999 */
-                            limit: number;
-                            /**
-                             * Format: utc-instant
-                             * @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or null for good
-                             */
-                            until?: string | null;
-                        };
-                    } | null;
-                    /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
-                    allowedIps?: string[] | null;
-                    /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
-                    allowedOrigins?: string[] | null;
-                    /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
-                    selfService?: "rotate"[] | null;
-                    /** @description must be a list of at most 20 tags to add */
-                    addTags?: string[];
-                    /** @description must be a list of at most 20 tags to remove */
-                    removeTags?: string[];
-                };
+                /**
+                 * @example {
+                 *       "enabled": false,
+                 *       "addTags": [
+                 *         "suspended"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateConsumerKeyRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        name: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        enabled: boolean;
-                        expiresAt: string | null;
-                        /** @description Null: the default plan applies. */
-                        rateLimitId: string | null;
-                        externalId: string | null;
-                        tags: string[];
-                        metadata: Record<string, never> | null;
-                        /** @description Limits of this key that differ from those of its plan, by limitId. */
-                        overrides: {
-                            [key: string]: {
-                                limit: number;
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                until?: string;
-                            };
-                        };
-                        /** @description Null: the key may be used from any address. */
-                        allowedIps: string[] | null;
-                        /** @description Null: the key may be used by any web page. */
-                        allowedOrigins: string[] | null;
-                        /** @description What the consumer may do with the key itself. */
-                        selfService: "rotate"[];
-                        /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
-                        rotation: {
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            startedAt: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            previousValidUntil: string;
-                            previousLastUsedAt: string | null;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["ConsumerKey"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found, plan_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFoundOrPlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     rotateConsumerKey: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be an integer from 0 to 2592000: for how long the previous secret stays valid */
-                    graceSeconds: number;
-                    /**
-                     * Format: utc-instant
-                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
-                     */
-                    expiresAt?: string | null;
-                };
+                /**
+                 * @example {
+                 *       "graceSeconds": 86400
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateConsumerKeyRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        /** @description The new one. */
-                        secret: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        previousValidUntil: string;
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["RotatedConsumerKey"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description rotation_in_progress */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrRotationInProgress"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     endConsumerKeyRotation: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * @description must be "new" or "previous"
-                     * @enum {string}
-                     */
-                    keep: "new" | "previous";
-                };
+                /**
+                 * @example {
+                 *       "keep": "new"
+                 *     }
+                 */
+                "application/json": components["schemas"]["EndConsumerKeyRotationRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        name: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        enabled: boolean;
-                        expiresAt: string | null;
-                        /** @description Null: the default plan applies. */
-                        rateLimitId: string | null;
-                        externalId: string | null;
-                        tags: string[];
-                        metadata: Record<string, never> | null;
-                        /** @description Limits of this key that differ from those of its plan, by limitId. */
-                        overrides: {
-                            [key: string]: {
-                                limit: number;
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                until?: string;
-                            };
-                        };
-                        /** @description Null: the key may be used from any address. */
-                        allowedIps: string[] | null;
-                        /** @description Null: the key may be used by any web page. */
-                        allowedOrigins: string[] | null;
-                        /** @description What the consumer may do with the key itself. */
-                        selfService: "rotate"[];
-                        /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
-                        rotation: {
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            startedAt: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            previousValidUntil: string;
-                            previousLastUsedAt: string | null;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["ConsumerKey"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description no_rotation */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrNoRotation"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     showConsumerKeyUsage: {
@@ -1515,7 +2309,8 @@ export interface operations {
             };
             header?: never;
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
@@ -1524,320 +2319,91 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Vary: components["headers"]["Vary"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /**
-                         * Format: date-time
-                         * @description Included. What was asked for, rounded outwards to a whole hour or day.
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        from: string;
-                        /**
-                         * Format: date-time
-                         * @description Excluded. Rounded likewise.
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        to: string;
-                        interval: string;
-                        timeZone: string;
-                        /**
-                         * Format: date-time
-                         * @description Buckets that end by then change no more.
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        completeUntil: string;
-                        rows: {
-                            /**
-                             * Format: date-time
-                             * @description First instant of the bucket. Buckets without requests have no row.
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            start: string;
-                            /** @description With groupBy=key. */
-                            consumerApiKeyId?: string;
-                            /** @description With groupBy=rateLimit. Null where no plan applied. */
-                            rateLimitId?: string | null;
-                            /** @description With groupBy=endpoint. */
-                            endpoint?: string;
-                            /** @description With groupBy=customer. */
-                            customerId?: string;
-                            requests: number;
-                            successful: number;
-                            failed: number;
-                            rateLimited: number;
-                            clientErrors: number;
-                            serverErrors: number;
-                            averageResponseTimeMs: number;
-                        }[];
-                        /** @description Present only when there are more rows. */
-                        nextCursor?: string;
-                    };
+                    "application/json": components["schemas"]["UsageSeries"];
                     "text/csv": string;
                 };
             };
-            /** @description bad_request, invalid_parameter, invalid_cursor, unsupported_grouping, range_too_large */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidCursorOrRangeTooLargeOrUnsupportedGrouping"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     createRateLimit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create" */
-                    rateLimitId: string;
-                    /**
-                     * Format: stored-text
-                     * @description must be a string of at most 1024 characters without NUL or unpaired surrogates
-                     */
-                    description: string;
-                    /** @description must be an integer from 1 to 999999999999999 */
-                    limit: number;
-                    /**
-                     * Format: period
-                     * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
-                     */
-                    period: string;
-                    /** @description must be a list of at most 7 limits beside the plan's own */
-                    additionalLimits?: {
-                        /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
-                        limitId: string;
-                        /** @description must be an integer from 1 to 999999999999999 */
-                        limit: number;
-                        /**
-                         * Format: period
-                         * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
-                         */
-                        period: string;
-                        /**
-                         * @description must be "key" or "customer"
-                         * @enum {string}
-                         */
-                        per?: "key" | "customer";
-                        /**
-                         * @description must be "enforce" or "shadow"
-                         * @enum {string}
-                         */
-                        mode?: "enforce" | "shadow";
-                        /** @description must be a list of 1 to 32 patterns of requests; leave it out for every request */
-                        match?: {
-                            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
-                            methods?: string[];
-                            /**
-                             * Format: path-pattern
-                             * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
-                             */
-                            path: string;
-                        }[];
-                    }[];
-                    /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
-                    costs?: {
-                        /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
-                        methods?: string[];
-                        /**
-                         * Format: path-pattern
-                         * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
-                         */
-                        path: string;
-                        /** @description must be an integer from 0 to 999999999999999, or "response" where the backend reports it; only then may "reserve" stand beside it */
-                        cost: number | string;
-                        /** @description must be an integer from 1 to 999999999999999 */
-                        reserve?: number;
-                    }[];
-                };
+                /**
+                 * @example {
+                 *       "rateLimitId": "gold",
+                 *       "description": "For partners",
+                 *       "limit": 1000,
+                 *       "period": "hour"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateRateLimitRequest"];
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Made. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimitId: string;
-                        description: string;
-                        limit: number;
-                        period: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /** @description Present only where the plan has limits beside its own. */
-                        additionalLimits?: {
-                            limitId: string;
-                            limit: number;
-                            period: string;
-                            /** @description "key" where it is missing. */
-                            per?: string;
-                            /** @description "enforce" where it is missing. */
-                            mode?: string;
-                            /** @description Every request where it is missing. */
-                            match?: {
-                                methods?: string[];
-                                path: string;
-                            }[];
-                        }[];
-                        /** @description Present only where some requests of the plan do not cost 1. */
-                        costs?: {
-                            methods?: string[];
-                            path: string;
-                            cost: number | "response";
-                            reserve?: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["CreatedRateLimit"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description plan_exists */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrPlanExists"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     listRateLimits: {
@@ -1852,105 +2418,25 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimits: {
-                            rateLimitId: string;
-                            description: string;
-                            limit: number;
-                            period: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            createdAt: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            lastUpdated: string;
-                            /** @description Present only where the plan has limits beside its own. */
-                            additionalLimits?: {
-                                limitId: string;
-                                limit: number;
-                                period: string;
-                                /** @description "key" where it is missing. */
-                                per?: string;
-                                /** @description "enforce" where it is missing. */
-                                mode?: string;
-                                /** @description Every request where it is missing. */
-                                match?: {
-                                    methods?: string[];
-                                    path: string;
-                                }[];
-                            }[];
-                            /** @description Present only where some requests of the plan do not cost 1. */
-                            costs?: {
-                                methods?: string[];
-                                path: string;
-                                cost: number | "response";
-                                reserve?: number;
-                            }[];
-                        }[];
-                    };
+                    "application/json": components["schemas"]["ListRateLimitsResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     showRateLimit: {
@@ -1958,7 +2444,8 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                rateLimitId: string;
+                /** @example gold */
+                rateLimitId: components["parameters"]["rateLimitId"];
             };
             cookie?: never;
         };
@@ -1967,371 +2454,138 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimitId: string;
-                        description: string;
-                        limit: number;
-                        period: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description Present only where the plan has limits beside its own. */
-                        additionalLimits?: {
-                            limitId: string;
-                            limit: number;
-                            period: string;
-                            /** @description "key" where it is missing. */
-                            per?: string;
-                            /** @description "enforce" where it is missing. */
-                            mode?: string;
-                            /** @description Every request where it is missing. */
-                            match?: {
-                                methods?: string[];
-                                path: string;
-                            }[];
-                        }[];
-                        /** @description Present only where some requests of the plan do not cost 1. */
-                        costs?: {
-                            methods?: string[];
-                            path: string;
-                            cost: number | "response";
-                            reserve?: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["RateLimit"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description plan_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFoundOrPlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     putRateLimit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                rateLimitId: string;
+                /** @example gold */
+                rateLimitId: components["parameters"]["rateLimitId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create" */
-                    rateLimitId?: string;
-                    /**
-                     * Format: stored-text
-                     * @description must be a string of at most 1024 characters without NUL or unpaired surrogates
-                     */
-                    description?: string;
-                    /** @description must be an integer from 1 to 999999999999999 */
-                    limit: number;
-                    /**
-                     * Format: period
-                     * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
-                     */
-                    period: string;
-                    /** @description must be a list of at most 7 limits beside the plan's own */
-                    additionalLimits?: {
-                        /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
-                        limitId: string;
-                        /** @description must be an integer from 1 to 999999999999999 */
-                        limit: number;
-                        /**
-                         * Format: period
-                         * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
-                         */
-                        period: string;
-                        /**
-                         * @description must be "key" or "customer"
-                         * @enum {string}
-                         */
-                        per?: "key" | "customer";
-                        /**
-                         * @description must be "enforce" or "shadow"
-                         * @enum {string}
-                         */
-                        mode?: "enforce" | "shadow";
-                        /** @description must be a list of 1 to 32 patterns of requests; leave it out for every request */
-                        match?: {
-                            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
-                            methods?: string[];
-                            /**
-                             * Format: path-pattern
-                             * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
-                             */
-                            path: string;
-                        }[];
-                    }[];
-                    /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
-                    costs?: {
-                        /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
-                        methods?: string[];
-                        /**
-                         * Format: path-pattern
-                         * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
-                         */
-                        path: string;
-                        /** @description must be an integer from 0 to 999999999999999, or "response" where the backend reports it; only then may "reserve" stand beside it */
-                        cost: number | string;
-                        /** @description must be an integer from 1 to 999999999999999 */
-                        reserve?: number;
-                    }[];
-                };
+                /**
+                 * @example {
+                 *       "limit": 1000,
+                 *       "period": "hour",
+                 *       "additionalLimits": [
+                 *         {
+                 *           "limitId": "burst",
+                 *           "limit": 50,
+                 *           "period": "1s"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["PutRateLimitRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimitId: string;
-                        description: string;
-                        limit: number;
-                        period: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description Present only where the plan has limits beside its own. */
-                        additionalLimits?: {
-                            limitId: string;
-                            limit: number;
-                            period: string;
-                            /** @description "key" where it is missing. */
-                            per?: string;
-                            /** @description "enforce" where it is missing. */
-                            mode?: string;
-                            /** @description Every request where it is missing. */
-                            match?: {
-                                methods?: string[];
-                                path: string;
-                            }[];
-                        }[];
-                        /** @description Present only where some requests of the plan do not cost 1. */
-                        costs?: {
-                            methods?: string[];
-                            path: string;
-                            cost: number | "response";
-                            reserve?: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["RateLimit"];
                 };
             };
             /** @description Made. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimitId: string;
-                        description: string;
-                        limit: number;
-                        period: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description Present only where the plan has limits beside its own. */
-                        additionalLimits?: {
-                            limitId: string;
-                            limit: number;
-                            period: string;
-                            /** @description "key" where it is missing. */
-                            per?: string;
-                            /** @description "enforce" where it is missing. */
-                            mode?: string;
-                            /** @description Every request where it is missing. */
-                            match?: {
-                                methods?: string[];
-                                path: string;
-                            }[];
-                        }[];
-                        /** @description Present only where some requests of the plan do not cost 1. */
-                        costs?: {
-                            methods?: string[];
-                            path: string;
-                            cost: number | "response";
-                            reserve?: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["RateLimit"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     deleteRateLimit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                rateLimitId: string;
+                /** @example gold */
+                rateLimitId: components["parameters"]["rateLimitId"];
             };
             cookie?: never;
         };
@@ -2340,424 +2594,154 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimitId: string;
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["DeleteRateLimitResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description plan_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description plan_in_use, plan_is_default */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFoundOrPlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["PlanInUseOrPlanIsDefault"];
+            412: components["responses"]["VersionMismatch"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     updateRateLimit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                rateLimitId: string;
+                /** @example gold */
+                rateLimitId: components["parameters"]["rateLimitId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: stored-text
-                     * @description must be a string of at most 1024 characters without NUL or unpaired surrogates
-                     */
-                    description?: string;
-                    /** @description must be an integer from 1 to 999999999999999 */
-                    limit?: number;
-                    /**
-                     * Format: period
-                     * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
-                     */
-                    period?: string;
-                    /** @description must be a list of at most 7 limits beside the plan's own */
-                    additionalLimits?: {
-                        /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
-                        limitId: string;
-                        /** @description must be an integer from 1 to 999999999999999 */
-                        limit: number;
-                        /**
-                         * Format: period
-                         * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
-                         */
-                        period: string;
-                        /**
-                         * @description must be "key" or "customer"
-                         * @enum {string}
-                         */
-                        per?: "key" | "customer";
-                        /**
-                         * @description must be "enforce" or "shadow"
-                         * @enum {string}
-                         */
-                        mode?: "enforce" | "shadow";
-                        /** @description must be a list of 1 to 32 patterns of requests; leave it out for every request */
-                        match?: {
-                            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
-                            methods?: string[];
-                            /**
-                             * Format: path-pattern
-                             * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
-                             */
-                            path: string;
-                        }[];
-                    }[];
-                    /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
-                    costs?: {
-                        /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
-                        methods?: string[];
-                        /**
-                         * Format: path-pattern
-                         * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
-                         */
-                        path: string;
-                        /** @description must be an integer from 0 to 999999999999999, or "response" where the backend reports it; only then may "reserve" stand beside it */
-                        cost: number | string;
-                        /** @description must be an integer from 1 to 999999999999999 */
-                        reserve?: number;
-                    }[];
-                };
+                /**
+                 * @example {
+                 *       "limit": 2000
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateRateLimitRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        rateLimitId: string;
-                        description: string;
-                        limit: number;
-                        period: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description Present only where the plan has limits beside its own. */
-                        additionalLimits?: {
-                            limitId: string;
-                            limit: number;
-                            period: string;
-                            /** @description "key" where it is missing. */
-                            per?: string;
-                            /** @description "enforce" where it is missing. */
-                            mode?: string;
-                            /** @description Every request where it is missing. */
-                            match?: {
-                                methods?: string[];
-                                path: string;
-                            }[];
-                        }[];
-                        /** @description Present only where some requests of the plan do not cost 1. */
-                        costs?: {
-                            methods?: string[];
-                            path: string;
-                            cost: number | "response";
-                            reserve?: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["RateLimit"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description plan_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFoundOrPlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     applyRateLimit: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be the id of a consumer API key */
-                    consumerApiKeyId: string;
-                    /** @description must be the id of a rate limit plan */
-                    rateLimitId: string;
-                };
+                /**
+                 * @example {
+                 *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                 *       "rateLimitId": "gold"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApplyRateLimitRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        rateLimitId: string;
-                        message: string;
-                        limit: number;
-                        period: string;
-                    };
+                    "application/json": components["schemas"]["ApplyRateLimitResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found, plan_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrPlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     showKeyLimits: {
@@ -2768,7 +2752,8 @@ export interface operations {
             };
             header?: never;
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
@@ -2777,401 +2762,152 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        /** @description The plan that applies; null when none does. */
-                        rateLimitId: string | null;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        now: string;
-                        /** @description The store of the counts is away: they are null. */
-                        degraded: boolean;
-                        limits: {
-                            limitId: string;
-                            /** @description What holds now: the override of the key where it has one. */
-                            limit: number;
-                            /** @description What the plan says. */
-                            baseLimit: number;
-                            period: string;
-                            /** @enum {string} */
-                            per: "key" | "customer";
-                            /** @enum {string} */
-                            mode: "enforce" | "shadow";
-                            used: number | null;
-                            /** @description Room given in this window beyond the limit. */
-                            granted: number | null;
-                            remaining: number | null;
-                            /** @description Of a window that is not open: if it opened now. */
-                            resetTime: string | null;
-                            open: boolean | null;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["KeyLimits"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     resetKeyLimits: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
-                    limitId?: string;
-                    /** @description must be 1 to 128 printable ASCII characters */
-                    customerId?: string;
-                    /**
-                     * Format: stored-text
-                     * @description must be a string of at most 256 characters without NUL or unpaired surrogates
-                     */
-                    reason?: string;
-                };
+                /**
+                 * @example {
+                 *       "limitId": "main",
+                 *       "reason": "asked for by phone"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ResetKeyLimitsRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        /** @description The plan that applies; null when none does. */
-                        rateLimitId: string | null;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        now: string;
-                        /** @description The store of the counts is away: they are null. */
-                        degraded: boolean;
-                        limits: {
-                            limitId: string;
-                            /** @description What holds now: the override of the key where it has one. */
-                            limit: number;
-                            /** @description What the plan says. */
-                            baseLimit: number;
-                            period: string;
-                            /** @enum {string} */
-                            per: "key" | "customer";
-                            /** @enum {string} */
-                            mode: "enforce" | "shadow";
-                            used: number | null;
-                            /** @description Room given in this window beyond the limit. */
-                            granted: number | null;
-                            remaining: number | null;
-                            /** @description Of a window that is not open: if it opened now. */
-                            resetTime: string | null;
-                            open: boolean | null;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["KeyLimits"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found, limit_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrLimitNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     grantKeyLimits: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                consumerApiKeyId: string;
+                /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
+                consumerApiKeyId: components["parameters"]["consumerApiKeyId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be an integer from 1 to 999999999999999 */
-                    requests: number;
-                    /** @description must be 1 to 32 letters, digits, dots, hyphens or underscores, the first a letter or a digit */
-                    limitId?: string;
-                    /** @description must be 1 to 128 printable ASCII characters */
-                    customerId?: string;
-                    /**
-                     * Format: stored-text
-                     * @description must be a string of at most 256 characters without NUL or unpaired surrogates
-                     */
-                    reason?: string;
-                };
+                /**
+                 * @example {
+                 *       "requests": 500,
+                 *       "limitId": "main"
+                 *     }
+                 */
+                "application/json": components["schemas"]["GrantKeyLimitsRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        consumerApiKeyId: string;
-                        /** @description The plan that applies; null when none does. */
-                        rateLimitId: string | null;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        now: string;
-                        /** @description The store of the counts is away: they are null. */
-                        degraded: boolean;
-                        limits: {
-                            limitId: string;
-                            /** @description What holds now: the override of the key where it has one. */
-                            limit: number;
-                            /** @description What the plan says. */
-                            baseLimit: number;
-                            period: string;
-                            /** @enum {string} */
-                            per: "key" | "customer";
-                            /** @enum {string} */
-                            mode: "enforce" | "shadow";
-                            used: number | null;
-                            /** @description Room given in this window beyond the limit. */
-                            granted: number | null;
-                            remaining: number | null;
-                            /** @description Of a window that is not open: if it opened now. */
-                            resetTime: string | null;
-                            open: boolean | null;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["KeyLimits"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description key_not_found, limit_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFoundOrLimitNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     showUsage: {
@@ -3213,263 +2949,91 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Vary: components["headers"]["Vary"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /**
-                         * Format: date-time
-                         * @description Included. What was asked for, rounded outwards to a whole hour or day.
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        from: string;
-                        /**
-                         * Format: date-time
-                         * @description Excluded. Rounded likewise.
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        to: string;
-                        interval: string;
-                        timeZone: string;
-                        /**
-                         * Format: date-time
-                         * @description Buckets that end by then change no more.
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        completeUntil: string;
-                        rows: {
-                            /**
-                             * Format: date-time
-                             * @description First instant of the bucket. Buckets without requests have no row.
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            start: string;
-                            /** @description With groupBy=key. */
-                            consumerApiKeyId?: string;
-                            /** @description With groupBy=rateLimit. Null where no plan applied. */
-                            rateLimitId?: string | null;
-                            /** @description With groupBy=endpoint. */
-                            endpoint?: string;
-                            /** @description With groupBy=customer. */
-                            customerId?: string;
-                            requests: number;
-                            successful: number;
-                            failed: number;
-                            rateLimited: number;
-                            clientErrors: number;
-                            serverErrors: number;
-                            averageResponseTimeMs: number;
-                        }[];
-                        /** @description Present only when there are more rows. */
-                        nextCursor?: string;
-                    };
+                    "application/json": components["schemas"]["UsageSeries"];
                     "text/csv": string;
                 };
             };
-            /** @description bad_request, invalid_parameter, invalid_cursor, unsupported_grouping, range_too_large */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidCursorOrRangeTooLargeOrUnsupportedGrouping"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     createAdminToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path?: never;
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: key-name
-                     * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
-                     */
-                    name: string;
-                    /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
-                    scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
-                    /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
-                    onlyTags?: string[];
-                    /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
-                    allowedIps?: string[] | null;
-                    /**
-                     * Format: utc-instant
-                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a token that never expires
-                     */
-                    expiresAt?: string | null;
-                };
+                /**
+                 * @example {
+                 *       "name": "Support desk",
+                 *       "scopes": [
+                 *         "support"
+                 *       ],
+                 *       "expiresAt": "2030-12-31T00:00:00Z"
+                 *     }
+                 */
+                "application/json": components["schemas"]["CreateAdminTokenRequest"];
             };
         };
         responses: {
-            /** @description Done. */
+            /** @description Made. */
             201: {
                 headers: {
+                    Location: components["headers"]["Location"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        adminTokenId: string;
-                        name: string;
-                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
-                        /** @description Empty: all keys exist for the token. */
-                        onlyTags: string[];
-                        /** @description Null: the token may be used from any address. */
-                        allowedIps: string[] | null;
-                        expiresAt: string | null;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description To the minute. */
-                        lastUsedAt: string | null;
-                        /** @example tga_Ab3d…9xYz */
-                        secretHint: string;
-                        /** @description While the secret before this one is valid as well. */
-                        rotation: {
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            previousValidUntil: string;
-                        } | null;
-                    } & {
-                        /**
-                         * @description Shown here and never again.
-                         * @example tga_…
-                         */
-                        secret: string;
-                    };
+                    "application/json": components["schemas"]["CreatedAdminToken"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     listAdminTokens: {
@@ -3489,101 +3053,25 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        adminTokens: {
-                            adminTokenId: string;
-                            name: string;
-                            scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
-                            /** @description Empty: all keys exist for the token. */
-                            onlyTags: string[];
-                            /** @description Null: the token may be used from any address. */
-                            allowedIps: string[] | null;
-                            expiresAt: string | null;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            createdAt: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            lastUpdated: string;
-                            /** @description To the minute. */
-                            lastUsedAt: string | null;
-                            /** @example tga_Ab3d…9xYz */
-                            secretHint: string;
-                            /** @description While the secret before this one is valid as well. */
-                            rotation: {
-                                /**
-                                 * Format: date-time
-                                 * @example 2026-02-03T04:05:06Z
-                                 */
-                                previousValidUntil: string;
-                            } | null;
-                        }[];
-                        /** @description Present only when there are more tokens. */
-                        nextCursor?: string;
-                    };
+                    "application/json": components["schemas"]["ListAdminTokensResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter, invalid_cursor */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidCursor"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     showAdminToken: {
@@ -3591,7 +3079,7 @@ export interface operations {
             query?: never;
             header?: never;
             path: {
-                adminTokenId: string;
+                adminTokenId: components["parameters"]["adminTokenId"];
             };
             cookie?: never;
         };
@@ -3600,114 +3088,51 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        adminTokenId: string;
-                        name: string;
-                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
-                        /** @description Empty: all keys exist for the token. */
-                        onlyTags: string[];
-                        /** @description Null: the token may be used from any address. */
-                        allowedIps: string[] | null;
-                        expiresAt: string | null;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description To the minute. */
-                        lastUsedAt: string | null;
-                        /** @example tga_Ab3d…9xYz */
-                        secretHint: string;
-                        /** @description While the secret before this one is valid as well. */
-                        rotation: {
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            previousValidUntil: string;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["AdminToken"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description admin_token_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["AdminTokenNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     deleteAdminToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                adminTokenId: string;
+                adminTokenId: components["parameters"]["adminTokenId"];
             };
             cookie?: never;
         };
@@ -3716,380 +3141,156 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        adminTokenId: string;
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["DeleteAdminTokenResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description admin_token_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["AdminTokenNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["VersionMismatch"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     updateAdminToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                adminTokenId: string;
+                adminTokenId: components["parameters"]["adminTokenId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /**
-                     * Format: key-name
-                     * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
-                     */
-                    name?: string;
-                    /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
-                    scopes?: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
-                    /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
-                    onlyTags?: string[];
-                    /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
-                    allowedIps?: string[] | null;
-                    /**
-                     * Format: utc-instant
-                     * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a token that never expires
-                     */
-                    expiresAt?: string | null;
-                };
+                /**
+                 * @example {
+                 *       "scopes": [
+                 *         "read-only"
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["UpdateAdminTokenRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        adminTokenId: string;
-                        name: string;
-                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
-                        /** @description Empty: all keys exist for the token. */
-                        onlyTags: string[];
-                        /** @description Null: the token may be used from any address. */
-                        allowedIps: string[] | null;
-                        expiresAt: string | null;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        createdAt: string;
-                        /**
-                         * Format: date-time
-                         * @example 2026-02-03T04:05:06Z
-                         */
-                        lastUpdated: string;
-                        /** @description To the minute. */
-                        lastUsedAt: string | null;
-                        /** @example tga_Ab3d…9xYz */
-                        secretHint: string;
-                        /** @description While the secret before this one is valid as well. */
-                        rotation: {
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            previousValidUntil: string;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["AdminToken"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description admin_token_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description version_mismatch */
-            412: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["AdminTokenNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     rotateAdminToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
             path: {
-                adminTokenId: string;
+                adminTokenId: components["parameters"]["adminTokenId"];
             };
             cookie?: never;
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description must be an integer from 0 to 2592000: how long the present secret stays valid */
-                    graceSeconds: number;
-                };
+                /**
+                 * @example {
+                 *       "graceSeconds": 3600
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateAdminTokenRequest"];
             };
         };
         responses: {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        adminTokenId: string;
-                        /**
-                         * @description Shown here and never again.
-                         * @example tga_…
-                         */
-                        secret: string;
-                        /** @description Null: the secret before is rejected from now on. */
-                        previousValidUntil: string | null;
-                        message: string;
-                    };
+                    "application/json": components["schemas"]["RotateAdminTokenResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter, malformed_json, invalid_body */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description admin_token_not_found */
-            404: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description rotation_in_progress */
-            409: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description body_too_large */
-            413: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description unsupported_media_type */
-            415: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["AdminTokenNotFoundOrNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrRotationInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     whoami: {
@@ -4104,87 +3305,25 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        type: "root" | "token";
-                        adminTokenId: string | null;
-                        name: string;
-                        scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write")[];
-                        onlyTags: string[];
-                        expiresAt: string | null;
-                        /** @description Of the gateway. */
-                        version: string;
-                        settings: {
-                            keyPrefix: string;
-                            /** @enum {string} */
-                            secretReveal: "always" | "once";
-                            /** @description Null: keys without a plan are unlimited. */
-                            defaultPlanId: string | null;
-                            customerIdHeader: string;
-                            usageRetentionDays: number;
-                            usageDailyRetentionDays: number;
-                            auditRetentionDays: number;
-                        };
-                    };
+                    "application/json": components["schemas"]["Whoami"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     listAuditLog: {
@@ -4216,105 +3355,27 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Vary: components["headers"]["Vary"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        entries: {
-                            auditId: string;
-                            /**
-                             * Format: date-time
-                             * @example 2026-02-03T04:05:06Z
-                             */
-                            at: string;
-                            /** @enum {string} */
-                            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
-                            actor: {
-                                /** @enum {string} */
-                                type: "root" | "token" | "config" | "key";
-                                adminTokenId: string | null;
-                                name: string;
-                            };
-                            target: {
-                                /** @enum {string} */
-                                type: "key" | "plan" | "token" | "operation";
-                                id: string;
-                                name: string | null;
-                            };
-                            /** @description By the names of the fields. */
-                            changes: {
-                                [key: string]: {
-                                    from: unknown;
-                                    to: unknown;
-                                };
-                            };
-                            /** @description From the header X-Audit-Reason. */
-                            reason: string | null;
-                            requestId: string;
-                            address: string;
-                            /** @description "success", or the code of the error with which it was rejected. */
-                            outcome: string;
-                        }[];
-                        /** @description Present only when there are more entries. */
-                        nextCursor?: string;
-                    };
+                    "application/json": components["schemas"]["ListAuditLogResponse"];
                     "text/csv": string;
                 };
             };
-            /** @description bad_request, invalid_parameter, invalid_cursor */
-            400: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["InvalidCursor"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
     verifyAuditLog: {
@@ -4329,74 +3390,58 @@ export interface operations {
             /** @description Done. */
             200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        valid: boolean;
-                        /** @description Those that are in order. */
-                        entries: number;
-                        /** @description The auditId of the first entry that was changed, put in or removed. */
-                        firstBroken?: string;
-                        /** @description Of the newest entry, hexadecimal. */
-                        lastHash: string;
-                    };
+                    "application/json": components["schemas"]["VerifyAuditLogResponse"];
                 };
             };
-            /** @description bad_request, invalid_parameter */
-            400: {
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    openApiDocument: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
                 headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Error"];
+                    "application/json": Record<string, never>;
                 };
             };
-            /** @description missing_root_token, invalid_root_token */
-            401: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description missing_scope */
-            403: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description too_many_requests */
-            429: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description internal_error */
-            500: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
-            /** @description store_unavailable */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": components["schemas"]["Error"];
-                };
-            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
         };
     };
 }

@@ -15,6 +15,8 @@ export interface FieldSchema {
 export interface BodySchema {
   readonly type: 'object';
   readonly additionalProperties: false;
+  /** At least this many fields. */
+  readonly minProperties?: 1;
   readonly required: readonly string[];
   readonly properties: Readonly<Record<string, FieldSchema>>;
 }
@@ -90,6 +92,10 @@ function faultOf(error: ErrorObject, schema: BodySchema): FieldFault {
       field: fieldName([...steps, shownName(unknown)]),
       message: `is not a field that is known here. ${nameHint(unknown, known)}`,
     };
+  }
+  if (error.keyword === 'minProperties' && steps.length === 0) {
+    const fields = Object.keys(schema.properties).join(', ');
+    return { field: 'body', message: `must have at least one of ${fields}` };
   }
   if (steps.length === 0) return { field: 'body', message: 'must be a JSON object' };
   return { field: fieldName(steps), message: ruleOf(steps, schema) ?? 'is not valid' };

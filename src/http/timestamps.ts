@@ -18,7 +18,8 @@ export function sqlSeconds(ms: number): string {
   return isoSeconds(ms).slice(0, -1).replace('T', ' ');
 }
 
-const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|\+00:00)$/;
+/** Whole or cut seconds of UTC, as `parseIsoUtc` reads them, if there is such a day and time. */
+export const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 
 /**
  * Reads `YYYY-MM-DDThh:mm:ss[.fraction]Z` as milliseconds since 1970, cut to the whole second so that it is what `isoSeconds`

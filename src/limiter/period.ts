@@ -42,6 +42,19 @@ const ISO_CALENDAR = /^p(?=\d)(?:(\d{1,9})y)?(?:(\d{1,9})m)?$/;
 const ISO_WEEKS = /^p(\d{1,9})w$/;
 const ISO_FIXED = /^p(?=\d|t)(?:(\d{1,9})d)?(?:t(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?)?$/;
 
+/** What every period matches, as a regular expression for those who check before they send. It does not bound the length of the period. */
+export const PERIOD_PATTERN = [WORDS, COMPACT, ISO_CALENDAR, ISO_WEEKS, ISO_FIXED]
+  .map(({ source }) => source.replace(/\\.|\[[^\]]*\]|[a-z]/g, inBothCases))
+  .join('|');
+
+/** A part of a regular expression: an escape, a class, or a letter. */
+function inBothCases(part: string): string {
+  if (part.startsWith('\\')) return part;
+  return part.length === 1
+    ? `[${part}${part.toUpperCase()}]`
+    : part.replace(/[a-z]/g, (letter) => letter + letter.toUpperCase());
+}
+
 /** Which rule a text breaks that is no period. */
 type Fault = string;
 

@@ -9,6 +9,7 @@ import {
 } from './keys/consumer-keys.ts';
 import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
 import { endConsumerKeyRotation, rotateConsumerKey } from './keys/key-rotation.ts';
+import { openApiEndpoint } from './openapi/show-openapi.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
 import {
   createRateLimit,
@@ -59,4 +60,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   showWhoami,
   listAuditLog,
   verifyAuditLog,
+  openApiEndpoint(() => ENDPOINTS),
 ];

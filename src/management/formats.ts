@@ -5,7 +5,8 @@ import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
 
-const NAME_LENGTH = 255;
+/** Of a key's name without the blanks around it, in characters. */
+export const NAME_LENGTH = 255;
 const CONTROL_CHARACTER = /\p{Cc}/u;
 
 /** What the bodies' schemas can't say with JSON Schema's own keywords. */

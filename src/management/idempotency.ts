@@ -14,8 +14,8 @@ export interface OnceOnlyRequest {
   readonly perform: (operationId: string) => Promise<KeptResponse>;
 }
 
-/** Rejections that say nothing of the request itself, or that may be over when it is sent again. */
-const NOT_KEPT: ReadonlySet<number> = new Set([401, 403, 408, 429]);
+/** Rejections that say nothing of the request itself, or that end with other headers or when it is sent later. */
+const NOT_KEPT: ReadonlySet<number> = new Set([401, 403, 408, 412, 429]);
 
 /** The value of `Idempotency-Key`; undefined for a request without. Throws `bad_request` for one that breaks the rule. */
 export function readIdempotencyKey(req: Request): string | undefined {

@@ -27,3 +27,8 @@ export function listOf(items: ResponseSchema): ResponseSchema {
 export function orNull(schema: ResponseSchema): ResponseSchema {
   return { anyOf: [schema, { type: 'null' }] };
 }
+
+/** A schema with a name of its own in the OpenAPI document, and so in the code that is made from it. */
+export function named(title: string, schema: ResponseSchema): ResponseSchema {
+  return { title, ...schema };
+}

@@ -19,7 +19,7 @@ export interface PathSegments {
 }
 
 /** Longest path of a pattern, in characters: what names an endpoint in the statistics has no more bytes. */
-const MAX_PATTERN_LENGTH = 256;
+export const MAX_PATTERN_LENGTH = 256;
 
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,64}$/;
 /** Visible ASCII. All other characters of a path arrive percent-encoded. */

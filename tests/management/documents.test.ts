@@ -5,17 +5,19 @@ import { AUDIT_ACTIONS } from '../../src/audit/audit-entry.ts';
 import { ERROR_CODES, TollgateError } from '../../src/errors.ts';
 import { errorResponse } from '../../src/http/error-responses.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
-import { openApiDocument } from '../../src/management/openapi.ts';
+import { openApiDocument } from '../../src/management/openapi/document.ts';
 
 const guide = read('docs/api.md');
 
 describe('docs/openapi.json', () => {
   it('is current (npm run openapi writes it)', () => {
-    expect(JSON.parse(read('docs/openapi.json'))).toEqual(openApiDocument());
+    expect(JSON.parse(read('docs/openapi.json'))).toEqual(openApiDocument(ENDPOINTS));
   });
 
   it('has an operation for every endpoint, each with an id of its own', () => {
-    const ids = [...JSON.stringify(openApiDocument()).matchAll(/"operationId":"(\w+)"/g)].map(([, id]) => id);
+    const ids = [...JSON.stringify(openApiDocument(ENDPOINTS)).matchAll(/"operationId":"(\w+)"/g)].map(
+      ([, id]) => id,
+    );
     expect(ids.toSorted()).toEqual(ENDPOINTS.map(({ operationId }) => operationId).toSorted());
   });
 

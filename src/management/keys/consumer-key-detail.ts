@@ -6,7 +6,7 @@ import { windowEndMs } from '../../limiter/period.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
 import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage.ts';
 import { endpoint, type ManagementServices, Reply } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
 
 const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
@@ -14,21 +14,27 @@ const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
 /** What a key was used for in all. */
 export const SHOWN_TOTALS = { totalRequests: COUNT, successfulRequests: COUNT, failedRequests: COUNT };
 
-const USAGE = objectOf({
-  ...SHOWN_TOTALS,
-  rateLimits: {
-    ...orNull(objectOf({ limit: COUNT, remaining: COUNT, resetTime: INSTANT })),
-    description: 'The tightest of the limits of the key. Null when no limit applies to it.',
-  },
-  endpoints: listOf(
-    objectOf({
-      endpoint: TEXT,
-      ...COUNTS,
-      averageResponseTimeMs: { type: 'number', minimum: 0 },
-    }),
-  ),
-  usageByCustomer: listOf(objectOf({ customerId: TEXT, ...COUNTS })),
-});
+const USAGE = named(
+  'KeyUsage',
+  objectOf({
+    ...SHOWN_TOTALS,
+    rateLimits: {
+      ...orNull(named('TightestLimit', objectOf({ limit: COUNT, remaining: COUNT, resetTime: INSTANT }))),
+      description: 'The tightest of the limits of the key. Null when no limit applies to it.',
+    },
+    endpoints: listOf(
+      named(
+        'EndpointUsage',
+        objectOf({
+          endpoint: TEXT,
+          ...COUNTS,
+          averageResponseTimeMs: { type: 'number', minimum: 0 },
+        }),
+      ),
+    ),
+    usageByCustomer: listOf(named('CustomerUsage', objectOf({ customerId: TEXT, ...COUNTS }))),
+  }),
+);
 
 /** Shows a key with its secret, its use and the state of its window. */
 export const showConsumerKey = endpoint({
@@ -39,15 +45,18 @@ export const showConsumerKey = endpoint({
   scope: 'keys:read',
   status: 200,
   tagged: true,
-  response: objectOf({
-    consumerApiKeyId: TEXT,
-    name: TEXT,
-    secret: { ...TEXT, description: 'Asterisks when secrets are shown only once (setting SECRET_REVEAL).' },
-    createdAt: INSTANT,
-    lastUpdated: INSTANT,
-    ...SHOWN_KEY_FIELDS,
-    usage: USAGE,
-  }),
+  response: named(
+    'ConsumerKeyDetail',
+    objectOf({
+      consumerApiKeyId: TEXT,
+      name: TEXT,
+      secret: { ...TEXT, description: 'Asterisks when secrets are shown only once (setting SECRET_REVEAL).' },
+      createdAt: INSTANT,
+      lastUpdated: INSTANT,
+      ...SHOWN_KEY_FIELDS,
+      usage: USAGE,
+    }),
+  ),
   errors: ['key_not_found'],
   async handle({ id }, services) {
     const { key, secret, snapshot } = await services.keys.detail(id);

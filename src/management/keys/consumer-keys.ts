@@ -1,4 +1,4 @@
-import { InvalidBody, PlanNotFound } from '../../errors.ts';
+import { PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { sqlSeconds } from '../../http/timestamps.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
@@ -6,7 +6,7 @@ import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
-import { listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import {
   KEY_FIELDS,
   KEY_FILTER_QUERY,
@@ -40,12 +40,15 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
   body: CREATE_KEY_BODY,
   status: 201,
   tagged: true,
-  response: objectOf({
-    id: TEXT,
-    name: TEXT,
-    secret: TEXT,
-    createdAt: { type: 'string', description: 'UTC', examples: ['2026-02-03 04:05:06'] },
-  }),
+  response: named(
+    'CreatedConsumerKey',
+    objectOf({
+      id: TEXT,
+      name: TEXT,
+      secret: TEXT,
+      createdAt: { type: 'string', description: 'UTC', examples: ['2026-02-03 04:05:06'] },
+    }),
+  ),
   errors: ['plan_not_found'],
   async handle({ body, change }, { keys, clock, log }) {
     const created = await keys.create({ name: body.name.trim(), ...readFields(body, clock) }, change);
@@ -91,6 +94,7 @@ interface UpdateKeyBody extends WrittenKeyFields {
 const UPDATE_KEY_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
+  minProperties: 1,
   required: [],
   properties: { ...KEY_FIELDS, ...TAG_EDITS },
 };
@@ -135,15 +139,12 @@ export const deleteConsumerKey = endpoint({
 
 function readChanges(body: UpdateKeyBody, clock: Clock): KeyChanges {
   const { name, addTags, removeTags } = body;
-  const changes: KeyChanges = {
+  return {
     ...readFields(body, clock),
     ...(name !== undefined && { name: name.trim() }),
     ...(addTags !== undefined && { addTags }),
     ...(removeTags !== undefined && { removeTags }),
   };
-  if (Object.keys(changes).length > 0) return changes;
-  const fields = Object.keys(UPDATE_KEY_BODY.properties).join(', ');
-  throw new InvalidBody([{ field: 'body', message: `must have at least one of ${fields}` }]);
 }
 
 /** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */

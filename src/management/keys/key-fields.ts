@@ -13,7 +13,7 @@ import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restriction
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { isExternalId, MAX_EXTERNAL_ID } from '../formats.ts';
-import { INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { OVERRIDES, presentOverrides, SHOWN_OVERRIDES, type WrittenOverrides } from './limit-overrides.ts';
 
 const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
@@ -130,7 +130,10 @@ export const SHOWN_KEY_FIELDS = {
   },
   rotation: {
     ...orNull(
-      objectOf({ startedAt: INSTANT, previousValidUntil: INSTANT, previousLastUsedAt: orNull(INSTANT) }),
+      named(
+        'KeyRotation',
+        objectOf({ startedAt: INSTANT, previousValidUntil: INSTANT, previousLastUsedAt: orNull(INSTANT) }),
+      ),
     ),
     description: 'Null: the key has one secret. previousLastUsedAt is null until the previous one is used.',
   },
@@ -166,13 +169,16 @@ export function presentRotation({
 }
 
 /** What a list item and the response to an edit have. */
-export const KEY_ITEM = objectOf({
-  consumerApiKeyId: TEXT,
-  name: TEXT,
-  createdAt: INSTANT,
-  lastUpdated: INSTANT,
-  ...SHOWN_KEY_FIELDS,
-});
+export const KEY_ITEM = named(
+  'ConsumerKey',
+  objectOf({
+    consumerApiKeyId: TEXT,
+    name: TEXT,
+    createdAt: INSTANT,
+    lastUpdated: INSTANT,
+    ...SHOWN_KEY_FIELDS,
+  }),
+);
 
 export function presentKeyItem(key: ConsumerKey): object {
   return {

@@ -6,7 +6,7 @@ import { ANONYMOUS_CUSTOMER, type Limit } from '../../limiter/limit.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
 import { endpoint, type ManagementServices } from '../endpoint.ts';
 import { LIMIT_ID } from '../plans/plan-schema.ts';
-import { INSTANT, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
 
 const CUSTOMER_ID: FieldSchema = {
@@ -27,13 +27,16 @@ const UNITS: FieldSchema = {
   maximum: 999_999_999_999_999,
 };
 
-const KEY_LIMITS = objectOf({
-  consumerApiKeyId: TEXT,
-  rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
-  now: INSTANT,
-  degraded: { type: 'boolean', description: 'The store of the counts is away: they are null.' },
-  limits: SHOWN_COUNTERS,
-});
+const KEY_LIMITS = named(
+  'KeyLimits',
+  objectOf({
+    consumerApiKeyId: TEXT,
+    rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
+    now: INSTANT,
+    degraded: { type: 'boolean', description: 'The store of the counts is away: they are null.' },
+    limits: SHOWN_COUNTERS,
+  }),
+);
 
 /** Whose windows are shown. */
 export const CUSTOMER_QUERY = {

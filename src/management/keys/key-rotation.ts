@@ -2,7 +2,7 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeptSecret } from '../../keys/secret-repository.ts';
 import { endpoint, Reply } from '../endpoint.ts';
-import { INSTANT, objectOf, TEXT } from '../response-schemas.ts';
+import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
 
 const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
@@ -37,12 +37,15 @@ export const rotateConsumerKey = endpoint<RotateKeyBody>({
   status: 200,
   tagged: true,
   conditional: true,
-  response: objectOf({
-    consumerApiKeyId: TEXT,
-    secret: { ...TEXT, description: 'The new one.' },
-    previousValidUntil: INSTANT,
-    message: TEXT,
-  }),
+  response: named(
+    'RotatedConsumerKey',
+    objectOf({
+      consumerApiKeyId: TEXT,
+      secret: { ...TEXT, description: 'The new one.' },
+      previousValidUntil: INSTANT,
+      message: TEXT,
+    }),
+  ),
   errors: ['key_not_found', 'rotation_in_progress'],
   async handle({ id, body, change }, { rotations, clock, log }) {
     const { graceSeconds } = body;

@@ -3,23 +3,26 @@ import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import { type Limit, limitAt } from '../../limiter/limit.ts';
 import { windowEndMs } from '../../limiter/period.ts';
 import type { WindowCounter, WindowCounts } from '../../limiter/window-counters.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 /** What is left of each limit of a key. */
 export const SHOWN_COUNTERS = listOf(
-  objectOf({
-    limitId: TEXT,
-    limit: { ...COUNT, description: 'What holds now: the override of the key where it has one.' },
-    baseLimit: { ...COUNT, description: 'What the plan says.' },
-    period: TEXT,
-    per: { type: 'string', enum: ['key', 'customer'] },
-    mode: { type: 'string', enum: ['enforce', 'shadow'] },
-    used: orNull(COUNT),
-    granted: { ...orNull(COUNT), description: 'Room given in this window beyond the limit.' },
-    remaining: orNull(COUNT),
-    resetTime: { ...orNull(INSTANT), description: 'Of a window that is not open: if it opened now.' },
-    open: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
-  }),
+  named(
+    'LimitCounter',
+    objectOf({
+      limitId: TEXT,
+      limit: { ...COUNT, description: 'What holds now: the override of the key where it has one.' },
+      baseLimit: { ...COUNT, description: 'What the plan says.' },
+      period: TEXT,
+      per: { type: 'string', enum: ['key', 'customer'] },
+      mode: { type: 'string', enum: ['enforce', 'shadow'] },
+      used: orNull(COUNT),
+      granted: { ...orNull(COUNT), description: 'Room given in this window beyond the limit.' },
+      remaining: orNull(COUNT),
+      resetTime: { ...orNull(INSTANT), description: 'Of a window that is not open: if it opened now.' },
+      open: { anyOf: [{ type: 'boolean' }, { type: 'null' }] },
+    }),
+  ),
 );
 
 /** `counts` undefined: their store is unavailable, and they are null. */

@@ -18,6 +18,7 @@ export const OVERRIDES: FieldSchema = {
   maxProperties: 32,
   propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$' },
   additionalProperties: {
+    title: 'WrittenLimitOverride',
     description: 'must be an object with "limit" and perhaps "until"',
     type: 'object',
     required: ['limit'],
@@ -38,6 +39,7 @@ export const SHOWN_OVERRIDES: ResponseSchema = {
   type: 'object',
   description: 'Limits of this key that differ from those of its plan, by limitId.',
   additionalProperties: {
+    title: 'LimitOverride',
     type: 'object',
     required: ['limit'],
     properties: { limit: { type: 'integer', minimum: 1 }, until: INSTANT },

@@ -55,6 +55,7 @@ const MATCH: FieldSchema = {
   minItems: 1,
   maxItems: 32,
   items: {
+    title: 'WrittenRequestPattern',
     description: 'must be an object with "path" and perhaps "methods"',
     type: 'object',
     required: ['path'],
@@ -67,6 +68,7 @@ const ADDITIONAL_LIMITS: FieldSchema = {
   type: 'array',
   maxItems: 7,
   items: {
+    title: 'WrittenAdditionalLimit',
     description: 'must be an object with "limitId", "limit", "period", and perhaps "per", "mode" and "match"',
     type: 'object',
     required: ['limitId', 'limit', 'period'],
@@ -86,6 +88,7 @@ const COSTS: FieldSchema = {
   type: 'array',
   maxItems: 32,
   items: {
+    title: 'WrittenRequestCost',
     description: 'must be an object with "path", "cost", and perhaps "methods" and "reserve"',
     type: 'object',
     required: ['path', 'cost'],
@@ -148,6 +151,7 @@ const { rateLimitId: _, ...CHANGEABLE } = CREATE_PLAN_BODY.properties;
 export const UPDATE_PLAN_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
+  minProperties: 1,
   required: [],
   properties: CHANGEABLE,
 };

@@ -2,7 +2,7 @@ import { InvalidBody } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../../plans/plan.ts';
 import { endpoint, Reply } from '../endpoint.ts';
-import { INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { INSTANT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
 import {
   CREATE_PLAN_BODY,
   type CreatePlanBody,
@@ -14,37 +14,41 @@ import {
   type UpdatePlanBody,
 } from './plan-schema.ts';
 
-const PATTERN = {
+const PATTERN = named('RequestPattern', {
   type: 'object',
   required: ['path'],
   properties: { methods: listOf(TEXT), path: TEXT },
-};
+});
 const LIMITS = {
-  ...listOf({
-    type: 'object',
-    required: ['limitId', 'limit', 'period'],
-    properties: {
-      limitId: TEXT,
-      limit: { type: 'integer', minimum: 1 },
-      period: TEXT,
-      per: { ...TEXT, description: '"key" where it is missing.' },
-      mode: { ...TEXT, description: '"enforce" where it is missing.' },
-      match: { ...listOf(PATTERN), description: 'Every request where it is missing.' },
-    },
-  }),
+  ...listOf(
+    named('AdditionalLimit', {
+      type: 'object',
+      required: ['limitId', 'limit', 'period'],
+      properties: {
+        limitId: TEXT,
+        limit: { type: 'integer', minimum: 1 },
+        period: TEXT,
+        per: { ...TEXT, description: '"key" where it is missing.' },
+        mode: { ...TEXT, description: '"enforce" where it is missing.' },
+        match: { ...listOf(PATTERN), description: 'Every request where it is missing.' },
+      },
+    }),
+  ),
   description: 'Present only where the plan has limits beside its own.',
 };
 const COSTS = {
-  ...listOf({
-    type: 'object',
-    required: ['path', 'cost'],
-    properties: {
-      methods: listOf(TEXT),
-      path: TEXT,
-      cost: { anyOf: [{ type: 'integer', minimum: 0 }, { const: 'response' }] },
-      reserve: { type: 'integer', minimum: 0 },
-    },
-  }),
+  ...listOf(
+    named('RequestCost', {
+      type: 'object',
+      required: ['path', 'cost'],
+      properties: {
+        methods: listOf(TEXT),
+        path: TEXT,
+        cost: { anyOf: [{ type: 'integer', minimum: 0 }, { const: 'response' }] },
+        reserve: { type: 'integer', minimum: 0 },
+      },
+    }),
+  ),
   description: 'Present only where some requests of the plan do not cost 1.',
 };
 const TERMS = {
@@ -55,16 +59,16 @@ const TERMS = {
   createdAt: INSTANT,
 };
 const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
-const CREATED_PLAN = {
+const CREATED_PLAN = named('CreatedRateLimit', {
   type: 'object',
   required: Object.keys(TERMS),
   properties: { ...TERMS, ...OPTIONAL_TERMS },
-};
-const PLAN = {
+});
+const PLAN = named('RateLimit', {
   type: 'object',
   required: [...Object.keys(TERMS), 'lastUpdated'],
   properties: { ...TERMS, lastUpdated: INSTANT, ...OPTIONAL_TERMS },
-};
+});
 
 /** Makes a plan; the response echoes its fields exactly as they were sent. */
 export const createRateLimit = endpoint<CreatePlanBody>({
@@ -226,9 +230,7 @@ function readTerms(
 const CHANGEABLE = ['description', 'limit', 'period', 'additionalLimits', 'costs'] as const;
 
 function readChanges(body: UpdatePlanBody): Partial<PlanTerms> {
-  const changes: Partial<PlanTerms> = Object.fromEntries(
+  return Object.fromEntries(
     CHANGEABLE.flatMap((field) => (body[field] === undefined ? [] : [[field, body[field]]])),
   );
-  if (Object.keys(changes).length > 0) return changes;
-  throw new InvalidBody([{ field: 'body', message: `must have at least one of ${CHANGEABLE.join(', ')}` }]);
 }

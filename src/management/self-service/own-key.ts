@@ -8,7 +8,7 @@ import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/key-fields.ts';
 import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/key-limits.ts';
 import { GRACE_SECONDS, rotateConsumerKey } from '../keys/key-rotation.ts';
 import { presentCounters, SHOWN_COUNTERS } from '../keys/limit-counters.ts';
-import { objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { showKeyUsage } from '../usage/usage.ts';
 
 /** Shows a consumer what it may know of its own key. */
@@ -20,15 +20,18 @@ export const showOwnKey = endpoint({
   scope: null,
   query: CUSTOMER_QUERY,
   status: 200,
-  response: objectOf({
-    consumerApiKeyId: TEXT,
-    name: TEXT,
-    expiresAt: SHOWN_KEY_FIELDS.expiresAt,
-    rotation: SHOWN_KEY_FIELDS.rotation,
-    rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
-    limits: SHOWN_COUNTERS,
-    usage: objectOf(SHOWN_TOTALS),
-  }),
+  response: named(
+    'OwnKey',
+    objectOf({
+      consumerApiKeyId: TEXT,
+      name: TEXT,
+      expiresAt: SHOWN_KEY_FIELDS.expiresAt,
+      rotation: SHOWN_KEY_FIELDS.rotation,
+      rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
+      limits: SHOWN_COUNTERS,
+      usage: named('UsageTotals', objectOf(SHOWN_TOTALS)),
+    }),
+  ),
   errors: [],
   async handle({ principal, query }, services) {
     const id = ownKeyId(principal);

@@ -5,7 +5,7 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { KEY_FIELDS, readExpiry } from '../keys/key-fields.ts';
-import { INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 const GRANTABLE = [...SCOPES, ...Object.keys(PRESETS)];
 
@@ -53,22 +53,25 @@ export function readTokenFields(body: WrittenTokenFields, clock: Clock): Partial
 }
 
 /** A token in a list and by itself. */
-export const TOKEN_ITEM = objectOf({
-  adminTokenId: TEXT,
-  name: TEXT,
-  scopes: listOf({ type: 'string', enum: SCOPES }),
-  onlyTags: { ...listOf(TEXT), description: 'Empty: all keys exist for the token.' },
-  allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the token may be used from any address.' },
-  expiresAt: orNull(INSTANT),
-  createdAt: INSTANT,
-  lastUpdated: INSTANT,
-  lastUsedAt: { ...orNull(INSTANT), description: 'To the minute.' },
-  secretHint: { ...TEXT, examples: ['tga_Ab3d…9xYz'] },
-  rotation: {
-    ...orNull(objectOf({ previousValidUntil: INSTANT })),
-    description: 'While the secret before this one is valid as well.',
-  },
-});
+export const TOKEN_ITEM = named(
+  'AdminToken',
+  objectOf({
+    adminTokenId: TEXT,
+    name: TEXT,
+    scopes: listOf({ type: 'string', enum: SCOPES }),
+    onlyTags: { ...listOf(TEXT), description: 'Empty: all keys exist for the token.' },
+    allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the token may be used from any address.' },
+    expiresAt: orNull(INSTANT),
+    createdAt: INSTANT,
+    lastUpdated: INSTANT,
+    lastUsedAt: { ...orNull(INSTANT), description: 'To the minute.' },
+    secretHint: { ...TEXT, examples: ['tga_Ab3d…9xYz'] },
+    rotation: {
+      ...orNull(named('AdminTokenRotation', objectOf({ previousValidUntil: INSTANT }))),
+      description: 'While the secret before this one is valid as well.',
+    },
+  }),
+);
 
 export function presentToken(token: AdminToken, nowMs: number): object {
   const { previousValidUntilMs: untilMs } = token;

@@ -1,5 +1,4 @@
 import type { Preset, Scope } from '../../admins/scopes.ts';
-import { InvalidBody } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { endpoint, Reply } from '../endpoint.ts';
@@ -36,7 +35,7 @@ export const createAdminToken = endpoint<CreateTokenBody>({
   body: CREATE_TOKEN_BODY,
   status: 201,
   tagged: true,
-  response: { allOf: [TOKEN_ITEM, objectOf({ secret: SECRET })] },
+  response: { title: 'CreatedAdminToken', allOf: [TOKEN_ITEM, objectOf({ secret: SECRET })] },
   errors: [],
   async handle({ body, principal, change }, { tokens, clock, log }) {
     const fields = {
@@ -99,6 +98,7 @@ export const showAdminToken = endpoint({
 const UPDATE_TOKEN_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
+  minProperties: 1,
   required: [],
   properties: TOKEN_FIELDS,
 };
@@ -118,10 +118,6 @@ export const updateAdminToken = endpoint<WrittenTokenFields>({
   errors: ['admin_token_not_found'],
   async handle({ id, body, principal, change }, { tokens, clock, log }) {
     const changes = readTokenFields(body, clock);
-    if (Object.keys(changes).length === 0) {
-      const fields = Object.keys(TOKEN_FIELDS).join(', ');
-      throw new InvalidBody([{ field: 'body', message: `must have at least one of ${fields}` }]);
-    }
     const token = await tokens.update(id, { changes, principal }, change);
     log.info({ event: 'admin_token_updated', adminTokenId: id }, 'an admin token was changed');
     return Reply.tagged(token, presentToken(token, clock.nowMs()));

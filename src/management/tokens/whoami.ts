@@ -1,7 +1,7 @@
 import { SCOPES } from '../../admins/scopes.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { endpoint } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
 /** Shows who the credential belongs to and what it may do, and what a console needs to know of the gateway. */
 export const showWhoami = endpoint({
@@ -11,24 +11,30 @@ export const showWhoami = endpoint({
   summary: 'Show whose credential this is, and what it may do',
   scope: null,
   status: 200,
-  response: objectOf({
-    type: { type: 'string', enum: ['root', 'token'] },
-    adminTokenId: orNull(TEXT),
-    name: TEXT,
-    scopes: listOf({ type: 'string', enum: SCOPES }),
-    onlyTags: listOf(TEXT),
-    expiresAt: orNull(INSTANT),
-    version: { ...TEXT, description: 'Of the gateway.' },
-    settings: objectOf({
-      keyPrefix: TEXT,
-      secretReveal: { type: 'string', enum: ['always', 'once'] },
-      defaultPlanId: { ...orNull(TEXT), description: 'Null: keys without a plan are unlimited.' },
-      customerIdHeader: TEXT,
-      usageRetentionDays: COUNT,
-      usageDailyRetentionDays: COUNT,
-      auditRetentionDays: COUNT,
+  response: named(
+    'Whoami',
+    objectOf({
+      type: { type: 'string', enum: ['root', 'token'] },
+      adminTokenId: orNull(TEXT),
+      name: TEXT,
+      scopes: listOf({ type: 'string', enum: SCOPES }),
+      onlyTags: listOf(TEXT),
+      expiresAt: orNull(INSTANT),
+      version: { ...TEXT, description: 'Of the gateway.' },
+      settings: named(
+        'GatewaySettings',
+        objectOf({
+          keyPrefix: TEXT,
+          secretReveal: { type: 'string', enum: ['always', 'once'] },
+          defaultPlanId: { ...orNull(TEXT), description: 'Null: keys without a plan are unlimited.' },
+          customerIdHeader: TEXT,
+          usageRetentionDays: COUNT,
+          usageDailyRetentionDays: COUNT,
+          auditRetentionDays: COUNT,
+        }),
+      ),
     }),
-  }),
+  ),
   errors: [],
   async handle({ principal }, { gateway }) {
     const { version, ...settings } = gateway;

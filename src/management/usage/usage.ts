@@ -4,7 +4,7 @@ import { isoSeconds } from '../../http/timestamps.ts';
 import type { Grouping, SeriesPosition, SeriesRow } from '../../usage/series/series-store.ts';
 import { MAX_SERIES_ROWS, type SeriesPage } from '../../usage/series/usage-series.ts';
 import { type Call, endpoint, StreamedText } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, orNull, TEXT } from '../response-schemas.ts';
 import { type CsvValue, csvFile } from './csv.ts';
 import { ALL_USAGE_QUERY, KEY_USAGE_QUERY, readUsageQuery, type UsageQuery } from './usage-query.ts';
 
@@ -26,7 +26,7 @@ const COUNT_FIELDS = {
   averageResponseTimeMs: { type: 'number', minimum: 0 },
 };
 
-const SERIES = {
+const SERIES = named('UsageSeries', {
   type: 'object',
   required: ['from', 'to', 'interval', 'timeZone', 'completeUntil', 'rows'],
   properties: {
@@ -38,24 +38,29 @@ const SERIES = {
     interval: TEXT,
     timeZone: TEXT,
     completeUntil: { ...INSTANT, description: 'Buckets that end by then change no more.' },
-    rows: listOf({
-      type: 'object',
-      required: ['start', ...Object.keys(COUNT_FIELDS)],
-      properties: {
-        start: {
-          ...INSTANT,
-          description: 'First instant of the bucket. Buckets without requests have no row.',
+    rows: listOf(
+      named('UsageRow', {
+        type: 'object',
+        required: ['start', ...Object.keys(COUNT_FIELDS)],
+        properties: {
+          start: {
+            ...INSTANT,
+            description: 'First instant of the bucket. Buckets without requests have no row.',
+          },
+          consumerApiKeyId: { ...TEXT, description: 'With groupBy=key.' },
+          rateLimitId: {
+            ...orNull(TEXT),
+            description: 'With groupBy=rateLimit. Null where no plan applied.',
+          },
+          endpoint: { ...TEXT, description: 'With groupBy=endpoint.' },
+          customerId: { ...TEXT, description: 'With groupBy=customer.' },
+          ...COUNT_FIELDS,
         },
-        consumerApiKeyId: { ...TEXT, description: 'With groupBy=key.' },
-        rateLimitId: { ...orNull(TEXT), description: 'With groupBy=rateLimit. Null where no plan applied.' },
-        endpoint: { ...TEXT, description: 'With groupBy=endpoint.' },
-        customerId: { ...TEXT, description: 'With groupBy=customer.' },
-        ...COUNT_FIELDS,
-      },
-    }),
+      }),
+    ),
     nextCursor: { type: 'string', description: 'Present only when there are more rows.' },
   },
-};
+});
 
 const ERRORS = ['invalid_cursor', 'unsupported_grouping', 'range_too_large'] as const;
 

@@ -1,0 +1,112 @@
+import { requiredScopes } from '../../admins/principal.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { ErrorResponses } from './error-responses.ts';
+import { BODY_EXAMPLES } from './examples.ts';
+import { type HeaderName, headerComponents, headersOf } from './headers.ts';
+import { parameterComponents, parametersOf } from './parameters.ts';
+import { capitalized, SchemaComponents } from './schema-components.ts';
+
+const DESCRIPTION = [
+  'Consumer API keys, rate limit plans, usage, admin tokens and the audit log.',
+  'Unknown fields of a body and unknown query parameters are errors.',
+  'Every response carries "Cache-Control: no-store"; errors are problem details (RFC 9457) with "Accept: application/problem+json".',
+].join(' ');
+
+/** The OpenAPI 3.1 document of the management interface, made from the same schemas that check the bodies. */
+export function openApiDocument(endpoints: readonly Endpoint[]): object {
+  const schemas = new SchemaComponents();
+  const errors = new ErrorResponses(schemas);
+  const paths = [...Map.groupBy(endpoints, ({ path }) => path)].map(([path, operations]) => [
+    path,
+    Object.fromEntries(
+      operations.map((endpoint) => [endpoint.method, operationOf(endpoint, { schemas, errors })]),
+    ),
+  ]);
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Tollgate management interface',
+      version: '1',
+      description: DESCRIPTION,
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: TAGS,
+    paths: Object.fromEntries(paths),
+    components: {
+      securitySchemes: SECURITY_SCHEMES,
+      parameters: parameterComponents(),
+      headers: headerComponents(),
+      responses: errors.all(),
+      schemas: schemas.all(),
+    },
+  };
+}
+
+const SECURITY_SCHEMES = {
+  rootToken: { type: 'http', scheme: 'bearer', description: 'The root token, which has all scopes.' },
+  adminToken: {
+    type: 'http',
+    scheme: 'bearer',
+    description: 'An admin token with the scopes that the operation names.',
+  },
+};
+
+const TAGS = [
+  { name: 'keys', description: 'Consumer API keys and their live counters.' },
+  { name: 'plans', description: 'Rate limit plans.' },
+  { name: 'usage', description: 'Requests over time.' },
+  { name: 'administration', description: 'Admin tokens, the audit log, and the gateway itself.' },
+];
+
+/** The tag of an operation, by where its path leads. */
+function tagOf(path: string): string {
+  if (path.endsWith('/usage')) return 'usage';
+  if (path.startsWith('/tollgate')) return 'administration';
+  return path.startsWith('/rate-limit') ? 'plans' : 'keys';
+}
+
+interface Components {
+  readonly schemas: SchemaComponents;
+  readonly errors: ErrorResponses;
+}
+
+function operationOf(endpoint: Endpoint, { schemas, errors }: Components): object {
+  const { operationId, summary, path, scope, body } = endpoint;
+  const parameters = parametersOf(endpoint, schemas);
+  const name = capitalized(operationId);
+  const content = body && {
+    'application/json': {
+      schema: schemas.place({ ...body }, `${name}Request`),
+      ...(operationId in BODY_EXAMPLES && { example: BODY_EXAMPLES[operationId] }),
+    },
+  };
+  return {
+    operationId,
+    summary,
+    tags: [tagOf(path)],
+    security: [{ rootToken: [] }, { adminToken: requiredScopes(scope) }],
+    ...(parameters.length === 0 ? {} : { parameters }),
+    ...(content === undefined ? {} : { requestBody: { required: true, content } }),
+    responses: { ...successesOf(endpoint, schemas), ...errors.of(endpoint) },
+  };
+}
+
+function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
+  const { operationId, method, status, mayCreate, tagged, csv, response } = endpoint;
+  const schema = schemas.place(response, `${capitalized(operationId)}Response`);
+  const content = { 'application/json': { schema }, ...(csv && CSV) };
+  const headers: readonly HeaderName[] = [
+    'X-Request-Id',
+    ...(tagged ? (['ETag'] as const) : []),
+    ...(method === 'post' ? (['Idempotency-Replayed'] as const) : []),
+    ...(csv ? (['Vary'] as const) : []),
+  ];
+  const done = { description: 'Done.', headers: headersOf(headers), content };
+  const made = { description: 'Made.', headers: headersOf(['Location', ...headers]), content };
+  if (status === 201) return { 201: made };
+  return mayCreate ? { 200: done, 201: made } : { 200: done };
+}
+
+/** Its columns are the fields of a row. */
+const CSV = { 'text/csv': { schema: { type: 'string' } } };

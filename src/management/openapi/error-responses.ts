@@ -1,0 +1,157 @@
+import { STATUS_CODES } from 'node:http';
+import { ERROR_CODES, type ErrorCode, TollgateError } from '../../errors.ts';
+import { failureOf } from '../../http/error-responses.ts';
+import type { Endpoint } from '../endpoint.ts';
+import { COUNT, INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
+import { headersOf } from './headers.ts';
+import { capitalized, type SchemaComponents } from './schema-components.ts';
+
+/** Codes that any endpoint may respond. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  'bad_request',
+  'invalid_parameter',
+  'missing_root_token',
+  'invalid_root_token',
+  'missing_scope',
+  'address_not_allowed',
+  'request_timeout',
+  'target_too_long',
+  'expectation_failed',
+  'head_too_large',
+  'too_many_requests',
+  'internal_error',
+  'not_implemented',
+  'store_unavailable',
+  'http_version_not_supported',
+];
+
+/** Codes that an endpoint with a body may respond. */
+const BODY_ERRORS: readonly ErrorCode[] = [
+  'malformed_json',
+  'invalid_body',
+  'body_too_large',
+  'unsupported_media_type',
+];
+
+/** What an error says besides its sentence and its code. */
+const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object>>>>> = {
+  invalid_body: {
+    errors: {
+      ...listOf({ ...objectOf({ field: TEXT, message: TEXT }), title: 'FieldFault' }),
+      description: 'Each field that breaks its rule; only with the code invalid_body.',
+    },
+  },
+  plan_in_use: { boundKeys: { ...COUNT, description: 'Only with the code plan_in_use.' } },
+  missing_scope: { requiredScope: { ...TEXT, description: 'Only with the code missing_scope.' } },
+  range_too_large: {
+    largestRange: {
+      ...objectOf({ from: INSTANT, to: INSTANT }),
+      title: 'TimeRange',
+      description: 'Only with the code range_too_large, where a range fits.',
+    },
+  },
+};
+
+/** The document's error responses, by name; most are the same for many operations. */
+export class ErrorResponses {
+  readonly #schemas: SchemaComponents;
+  readonly #responses = new Map<string, object>();
+
+  constructor(schemas: SchemaComponents) {
+    this.#schemas = schemas;
+    schemas.place(PROBLEM, '');
+  }
+
+  all(): Readonly<Record<string, object>> {
+    return Object.fromEntries([...this.#responses].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** One response for each status, with the codes that share it. */
+  of(endpoint: Endpoint): Readonly<Record<string, object>> {
+    const byStatus = Map.groupBy(new Set(codesOf(endpoint)), statusOf);
+    return Object.fromEntries(
+      [...byStatus]
+        .toSorted(([a], [b]) => a - b)
+        .map(([status, codes]) => [
+          status,
+          { $ref: `#/components/responses/${this.#add(status, codes.toSorted())}` },
+        ]),
+    );
+  }
+
+  /** Named by its status, and by the codes that not every operation with this status has. */
+  #add(status: number, codes: readonly ErrorCode[]): string {
+    const own = codes.filter((code) => !COMMON_ERRORS.includes(code) && !BODY_ERRORS.includes(code));
+    const isOfBody = codes.includes('invalid_body');
+    const words = own.length > 0 ? own : [isOfBody ? 'invalid_body' : (STATUS_CODES[status] ?? '')];
+    const name = words.map(nameOf).join('Or') + (own.length > 0 && isOfBody ? 'OrInvalidBody' : '');
+    const details = Object.assign({}, ...codes.map((code) => DETAILS[code] ?? {}));
+    const schema = {
+      title: name.endsWith('Error') ? name : `${name}Error`,
+      type: 'object',
+      required: ['error', 'code'],
+      properties: {
+        error: { type: 'string', description: 'A sentence for a person.' },
+        code: { type: 'string', enum: codes, description: 'Stable, for programs.' },
+        ...details,
+      },
+    };
+    this.#responses.set(name, {
+      description: codes.join(', '),
+      headers: headersOf([
+        'X-Request-Id',
+        ...(status === 401 ? (['WWW-Authenticate'] as const) : []),
+        ...(codes.some(hasRetryAfter) ? (['Retry-After'] as const) : []),
+        'Vary',
+      ]),
+      content: {
+        'application/json': { schema: this.#schemas.place(schema, '') },
+        'application/problem+json': { schema: { $ref: '#/components/schemas/Problem' } },
+      },
+    });
+    return name;
+  }
+}
+
+/** With `Accept: application/problem+json`. */
+const PROBLEM = {
+  title: 'Problem',
+  type: 'object',
+  required: ['type', 'title', 'status', 'detail', 'code'],
+  properties: {
+    type: { type: 'string', description: 'urn:problem-type:tollgate: and the code.' },
+    title: TEXT,
+    status: { type: 'integer', minimum: 400, maximum: 599 },
+    detail: { type: 'string', description: 'A sentence for a person.' },
+    code: { type: 'string', enum: ERROR_CODES, description: 'Stable, for programs.' },
+    ...Object.assign({}, ...Object.values(DETAILS)),
+  },
+};
+
+/** Every code that an operation may respond. */
+function codesOf({ method, path, body, conditional, errors }: Endpoint): readonly ErrorCode[] {
+  return [
+    ...COMMON_ERRORS,
+    ...(body === undefined ? [] : BODY_ERRORS),
+    ...(path.includes('{') ? (['not_found'] as const) : []),
+    ...(conditional ? (['version_mismatch'] as const) : []),
+    ...(method === 'post' ? (['idempotency_key_reused', 'idempotency_in_progress'] as const) : []),
+    ...errors,
+  ];
+}
+
+function statusOf(code: ErrorCode): number {
+  return failureOf(new TollgateError(code, '')).status;
+}
+
+function hasRetryAfter(code: ErrorCode): boolean {
+  return 'Retry-After' in failureOf(new TollgateError(code, '')).headers;
+}
+
+/** `plan_in_use` and `Not Found` as `PlanInUse` and `NotFound`. */
+function nameOf(words: string): string {
+  return words
+    .split(/[^A-Za-z]+/)
+    .map(capitalized)
+    .join('');
+}

@@ -1,0 +1,27 @@
+const KEY_ID = 'key_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
+
+/** A body for each operation that takes one, by the operation's id. */
+export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
+  createConsumerKey: {
+    name: 'Mobile app',
+    rateLimitId: 'gold',
+    externalId: 'customer-42',
+    tags: ['eu', 'paid'],
+  },
+  updateConsumerKey: { enabled: false, addTags: ['suspended'] },
+  rotateConsumerKey: { graceSeconds: 86_400 },
+  endConsumerKeyRotation: { keep: 'new' },
+  createRateLimit: { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' },
+  putRateLimit: {
+    limit: 1000,
+    period: 'hour',
+    additionalLimits: [{ limitId: 'burst', limit: 50, period: '1s' }],
+  },
+  updateRateLimit: { limit: 2000 },
+  applyRateLimit: { consumerApiKeyId: KEY_ID, rateLimitId: 'gold' },
+  resetKeyLimits: { limitId: 'main', reason: 'asked for by phone' },
+  grantKeyLimits: { requests: 500, limitId: 'main' },
+  createAdminToken: { name: 'Support desk', scopes: ['support'], expiresAt: '2030-12-31T00:00:00Z' },
+  updateAdminToken: { scopes: ['read-only'] },
+  rotateAdminToken: { graceSeconds: 3600 },
+};

@@ -1,0 +1,92 @@
+import { isDeepStrictEqual } from 'node:util';
+import { TEXT_RULES } from './text-rules.ts';
+
+/** A JSON schema, or a keyword's value that holds some. */
+type Schema = Readonly<Record<string, unknown>>;
+
+/** Formats that JSON Schema itself knows. */
+const STANDARD_FORMATS: ReadonlySet<unknown> = new Set(['date-time']);
+
+/**
+ * The named schemas of the document. Every object with fields is one, so that generated code has names that a person would choose: its own
+ * `title`, else one made of where it stands. Formats that only our own checks know become the keywords that say the same.
+ */
+export class SchemaComponents {
+  readonly #schemas = new Map<string, Schema>();
+
+  /** All that were named so far, by name. */
+  all(): Readonly<Record<string, Schema>> {
+    return Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  /** The schema as it stands in the document: a reference where it has fields. Throws when another schema has its name. */
+  place(schema: Schema, fallbackName: string): Schema {
+    const { title, ...untitled } = schema;
+    const name = typeof title === 'string' ? title : fallbackName;
+    const inner = this.#withoutNested(standardSchema(untitled), name);
+    if (title === undefined && !hasFields(schema)) return inner;
+    const { description, ...content } = inner;
+    this.#add(name, content);
+    const reference = { $ref: `#/components/schemas/${name}` };
+    return description === undefined ? reference : { ...reference, description };
+  }
+
+  #add(name: string, schema: Schema): void {
+    const present = this.#schemas.get(name);
+    if (present !== undefined && !isDeepStrictEqual(present, schema))
+      throw new Error(`Two schemas of the OpenAPI document have the name ${name}.`);
+    this.#schemas.set(name, schema);
+  }
+
+  #withoutNested(schema: Schema, name: string): Schema {
+    return Object.fromEntries(
+      Object.entries(schema).map(([keyword, value]) => [keyword, this.#placeIn(keyword, value, name)]),
+    );
+  }
+
+  #placeIn(keyword: string, value: unknown, name: string): unknown {
+    switch (keyword) {
+      case 'properties':
+        return Object.fromEntries(
+          Object.entries(value as Schema).map(([field, schema]) => [
+            field,
+            this.place(schema as Schema, name + capitalized(field)),
+          ]),
+        );
+      case 'items':
+      case 'additionalProperties':
+        return isSchema(value) ? this.place(value, `${name}Item`) : value;
+      case 'anyOf':
+        return (value as readonly Schema[]).map((schema) => this.place(schema, name));
+      case 'allOf':
+        return (value as readonly Schema[]).map((schema) =>
+          schema.title === undefined ? this.#withoutNested(schema, name) : this.place(schema, name),
+        );
+      default:
+        return value;
+    }
+  }
+}
+
+/** With a first letter in upper case. */
+export function capitalized(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+function hasFields({ properties, allOf }: Schema): boolean {
+  return properties !== undefined || allOf !== undefined;
+}
+
+function isSchema(value: unknown): value is Schema {
+  return typeof value === 'object' && value !== null;
+}
+
+/** The schema with keywords in place of a format of ours; `null` passes them, as they look at texts only. */
+function standardSchema(schema: Schema): Schema {
+  const { format, ...others } = schema;
+  if (format === undefined || STANDARD_FORMATS.has(format)) return schema;
+  const rules = TEXT_RULES[String(format)];
+  if (rules === undefined)
+    throw new Error(`The format "${String(format)}" has no rules for the OpenAPI document.`);
+  return { ...others, ...rules };
+}

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { createBodyCompiler } from '../../src/http/body-schema.ts';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { BODY_FORMATS } from '../../src/management/formats.ts';
+import { openApiDocument } from '../../src/management/openapi/document.ts';
+import { BODY_EXAMPLES } from '../../src/management/openapi/examples.ts';
+import { TEXT_RULES } from '../../src/management/openapi/text-rules.ts';
+import { startManagement, type TestManagement } from './start-management.ts';
+
+const document = JSON.parse(JSON.stringify(openApiDocument(ENDPOINTS)));
+const withBody = ENDPOINTS.filter(({ body }) => body !== undefined);
+
+describe('the OpenAPI document', () => {
+  let management: TestManagement;
+  beforeAll(async () => {
+    management = await startManagement();
+  });
+  afterAll(() => management.stop());
+
+  it('is served to every valid credential, and to no other', async () => {
+    const { body } = await management.send('get', '/tollgate/openapi.json').expect(200);
+    expect(body).toEqual(document);
+    await management.bare('get', '/tollgate/openapi.json').expect(401);
+  });
+
+  it('names every object that has fields', () => {
+    const inline = partsOf(document.paths).filter((part) => 'properties' in part);
+    const nested = Object.values<object>(document.components.schemas).flatMap((schema) =>
+      partsOf(schema).filter((part) => part !== schema && 'properties' in part),
+    );
+    expect([...inline, ...nested]).toEqual([]);
+  });
+
+  it('knows no format that is not one of JSON Schema', () => {
+    const formats = partsOf(document).flatMap((part) => ('format' in part ? [part.format] : []));
+    expect([...new Set(formats.filter((format) => typeof format === 'string'))]).toEqual(['date-time']);
+  });
+
+  it.each(withBody)('has an example of the body of $operationId that passes its check', (endpoint) => {
+    const { operationId, body } = endpoint;
+    if (body === undefined) throw new Error('filtered above');
+    expect(BODY_EXAMPLES).toHaveProperty(operationId);
+    const check = createBodyCompiler(BODY_FORMATS)(body);
+    expect(() => check(BODY_EXAMPLES[operationId])).not.toThrow();
+  });
+});
+
+describe('the pattern that stands for the format', () => {
+  const samples: Readonly<Record<string, fc.Arbitrary<string>>> = {
+    'key-name': fc.string({ unit: 'binary', maxLength: 300 }),
+    'stored-text': fc.string({ unit: 'binary' }),
+    'external-id': fc.string({ unit: 'binary', maxLength: 140 }),
+    period: fc.stringMatching(/^[pP]?\d{0,3} ?(s|sec|minutes|Hour|d|M|T1H|w|year|)\w?$/),
+    'path-pattern': fc.stringMatching(/^\/([a*.{}%2F/?#~ é]|\*\*|\{id\}|%2F)*$/),
+    'utc-instant': fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+    'ip-network': fc.oneof(fc.ipV4Extended(), fc.ipV6(), fc.stringMatching(/^(10|::)[.0:/]*\d*$/)),
+    'page-origin': fc.webUrl({ validSchemes: ['http', 'https'] }).map((url) => URL.parse(url)?.origin ?? url),
+  };
+
+  it.each(Object.keys(BODY_FORMATS))('%s rejects nothing that the format accepts', (format) => {
+    const {
+      pattern,
+      minLength = 0,
+      maxLength = Number.POSITIVE_INFINITY,
+    } = TEXT_RULES[format] ?? {
+      pattern: '(?!)',
+    };
+    const expression = new RegExp(pattern, 'u');
+    fc.assert(
+      fc.property(samples[format] ?? fc.string(), (text) => {
+        fc.pre(BODY_FORMATS[format]?.(text) === true);
+        const length = [...text].length;
+        expect([expression.test(text), length >= minLength, length <= maxLength]).toEqual([true, true, true]);
+      }),
+    );
+  });
+
+  it.each(['key-name', 'external-id', 'path-pattern'])('%s accepts nothing else', (format) => {
+    const {
+      pattern,
+      minLength = 0,
+      maxLength = Number.POSITIVE_INFINITY,
+    } = TEXT_RULES[format] ?? {
+      pattern: '(?!)',
+    };
+    const expression = new RegExp(pattern, 'u');
+    fc.assert(
+      fc.property(samples[format] ?? fc.string(), (text) => {
+        const length = [...text].length;
+        const isAccepted = expression.test(text) && length >= minLength && length <= maxLength;
+        expect(isAccepted).toBe(BODY_FORMATS[format]?.(text));
+      }),
+    );
+  });
+});
+
+/** All objects within a value; not members of allOf, which complete the schema around them, nor dependent schemas, which are rules. */
+function partsOf(value: unknown): readonly Record<string, unknown>[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const { allOf: _, dependentSchemas: __, ...others } = value as Record<string, unknown>;
+  const parts = Object.values(others).flatMap(partsOf);
+  return Array.isArray(value) ? parts : [value as Record<string, unknown>, ...parts];
+}
