@@ -10,5 +10,7 @@ ALTER TABLE consumer_keys
   -- What the consumer may change of the key with the key itself.
   ADD COLUMN self_service text[] NOT NULL DEFAULT '{}';
 
--- A preflight carries no key: all keys are asked whether one of them allows the origin.
-CREATE INDEX consumer_keys_allowed_origins ON consumer_keys USING gin (allowed_origins) WHERE allowed_origins IS NOT NULL;
+-- A preflight carries no key: all keys are asked whether one of them allows the origin. Without a list of pending entries, which each of the
+-- look-ups would read from its beginning: made-up origins are looked up a hundred at a time.
+CREATE INDEX consumer_keys_allowed_origins ON consumer_keys USING gin (allowed_origins) WITH (fastupdate = off)
+  WHERE allowed_origins IS NOT NULL;
