@@ -1,5 +1,5 @@
 import { neededStores } from './needed-stores.ts';
-import { findPostgres, findRedis, type TestStore } from './test-stores.ts';
+import { findPostgres, findRedis, makeEmbeddedPostgres, type TestStore } from './test-stores.ts';
 
 declare global {
   /** Jest gives a run's setup and teardown nothing in common but the process. */
@@ -17,6 +17,7 @@ export default async function setUp({ testPathPatterns }: RunConfig): Promise<vo
   const stores = {
     TEST_REDIS_URL: needed.redis ? findRedis() : undefined,
     TEST_DATABASE_URL: needed.postgres ? findPostgres() : undefined,
+    TEST_EMBEDDED_POSTGRES: needed.embedded ? makeEmbeddedPostgres() : undefined,
   };
   const found = await Promise.allSettled(Object.values(stores));
   globalThis.tollgateTestStores = found.flatMap((store) =>

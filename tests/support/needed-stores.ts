@@ -5,6 +5,8 @@ import { dirname, relative, resolve } from 'node:path';
 export interface NeededStores {
   readonly redis: boolean;
   readonly postgres: boolean;
+  /** A directory in which an embedded Postgres was made, to be copied. */
+  readonly embedded: boolean;
 }
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -24,6 +26,7 @@ export function neededStores(patterns: readonly string[]): NeededStores {
   return {
     redis: texts.some((text) => /\btestRedisUrl\b|\bTEST_REDIS_URL\b/.test(text)),
     postgres: texts.some((text) => /\bcreateTestDatabase\b|\bTEST_DATABASE_URL\b/.test(text)),
+    embedded: chosen.some((file) => readFileSync(file, 'utf8').includes('createEmbeddedRecords')),
   };
 }
 

@@ -1,10 +1,10 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { createTestDatabase } from './stores.ts';
+import { createTestDatabase, embeddedPostgres } from './stores.ts';
 
 /** Where the migrations are. */
 export const MIGRATIONS = fileURLToPath(new URL('../../sql', import.meta.url));
@@ -44,6 +44,7 @@ export async function createPostgresRecords(defaultPlanId: string | null = 'defa
 /** In an embedded Postgres in a new folder. Only one may have it open: `reopen` closes the first. */
 export async function createEmbeddedRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-records-'));
+  await cp(embeddedPostgres(), directory, { recursive: true });
   const open = (planId: string | null) =>
     openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId });
   const records = await open(defaultPlanId);

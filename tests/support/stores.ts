@@ -28,6 +28,11 @@ export async function createTestDatabase(): Promise<TestDatabase> {
   return { url: url.href, drop: () => administer(`DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
 }
 
+/** A directory with the files of a new embedded Postgres, to be copied. */
+export function embeddedPostgres(): string {
+  return setting('TEST_EMBEDDED_POSTGRES');
+}
+
 async function administer(statement: string): Promise<void> {
   const client = new Client({ connectionString: setting('TEST_DATABASE_URL') });
   await client.connect();

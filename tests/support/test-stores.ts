@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { dockerResponds } from './docker.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { startRedisServer } from './redis-server.ts';
@@ -56,6 +59,14 @@ export async function findPostgres(): Promise<TestStore> {
     };
   }
   return startPostgresServer().catch((cause: unknown) => missing('Postgres', 'TEST_DATABASE_URL', cause));
+}
+
+/** A directory with the files of a new embedded Postgres: to copy them takes a tenth of the time that it takes to make them. */
+export async function makeEmbeddedPostgres(): Promise<TestStore> {
+  const { PGlite } = await import('@electric-sql/pglite');
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-embedded-'));
+  await (await PGlite.create(directory)).close();
+  return { url: directory, stop: () => rm(directory, { recursive: true, force: true }) };
 }
 
 function missing(store: string, setting: string, cause: unknown): never {
