@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List consumer API keys, newest first */
+        /** List consumer API keys */
         get: operations["listConsumerKeys"];
         put?: never;
         post?: never;
@@ -496,6 +496,10 @@ export interface components {
             selfService: "rotate"[];
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
         };
         ConsumerKeyDetail: {
             consumerApiKeyId: string;
@@ -531,6 +535,10 @@ export interface components {
             selfService: "rotate"[];
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
             usage: components["schemas"]["KeyUsage"];
         };
         CreateAdminTokenRequest: {
@@ -955,12 +963,54 @@ export interface components {
             name: string | null;
         };
         ListConsumerKeysResponse: {
-            apiKeys: components["schemas"]["ConsumerKey"][];
+            apiKeys: components["schemas"]["ListedConsumerKey"][];
             /** @description Present only when there are more keys. */
             nextCursor?: string;
+            /** @description With count=true: the keys on all pages. */
+            total?: number;
         };
         ListRateLimitsResponse: {
             rateLimits: components["schemas"]["RateLimit"][];
+        };
+        ListedConsumerKey: {
+            consumerApiKeyId: string;
+            name: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            enabled: boolean;
+            expiresAt: string | null;
+            /** @description Null: the default plan applies. */
+            rateLimitId: string | null;
+            externalId: string | null;
+            tags: string[];
+            metadata: Record<string, never> | null;
+            /** @description Limits of this key that differ from those of its plan, by limitId. */
+            overrides: {
+                [key: string]: components["schemas"]["LimitOverride"];
+            };
+            /** @description Null: the key may be used from any address. */
+            allowedIps: string[] | null;
+            /** @description Null: the key may be used by any web page. */
+            allowedOrigins: string[] | null;
+            /** @description What the consumer may do with the key itself. */
+            selfService: "rotate"[];
+            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+            rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
+            usage?: components["schemas"]["UsageTotals"];
+            /** @description With include=limits. */
+            limits?: components["schemas"]["LimitCounter"][];
         };
         NotFoundError: {
             /** @description A sentence for a person. */
@@ -1336,6 +1386,11 @@ export interface components {
             rows: components["schemas"]["UsageRow"][];
             /** @description Present only when there are more rows. */
             nextCursor?: string;
+        };
+        UsageTotals: {
+            totalRequests: number;
+            successfulRequests: number;
+            failedRequests: number;
         };
         VerifyAuditLogResponse: {
             valid: boolean;
@@ -1933,16 +1988,36 @@ export interface operations {
     listConsumerKeys: {
         parameters: {
             query?: {
-                /** @description must be an integer from 1 to 1000 */
-                limit?: number;
-                /** @description must be the nextCursor of an earlier response */
-                cursor?: string;
+                /** @description must be a string of 1 to 255 characters without control characters: only keys with it in their name, externalId, id or secretHint, in any case */
+                q?: string;
+                /** @description must be one or more of active, disabled, expired, expiring, separated by commas: only keys in any of these states */
+                status?: string;
                 /** @description must be the id of a rate limit plan: only keys that are bound to it */
                 rateLimitId?: string;
                 /** @description must be a tag of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: only keys that have it */
                 tag?: string;
                 /** @description must be a string of 1 to 128 characters: only keys of this owner */
                 externalId?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were created then or later */
+                createdAfter?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were created before */
+                createdBefore?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that expire before, or have expired */
+                expiresBefore?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were never used, or last before */
+                unusedSince?: string;
+                /** @description must be one of createdAt, name, lastUsedAt, expiresAt */
+                sort?: "createdAt" | "name" | "lastUsedAt" | "expiresAt";
+                /** @description must be asc or desc; when missing, desc by createdAt and lastUsedAt, asc by name and expiresAt */
+                order?: "asc" | "desc";
+                /** @description must be one or more of usage, limits, separated by commas: what each key is shown with; "limit" is then at most 200 */
+                include?: string;
+                /** @description must be true or false: whether the response has the total of keys, on all pages */
+                count?: "true" | "false";
+                /** @description must be an integer from 1 to 1000 */
+                limit?: number;
+                /** @description must be the nextCursor of an earlier response */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -1960,7 +2035,7 @@ export interface operations {
                     "application/json": components["schemas"]["ListConsumerKeysResponse"];
                 };
             };
-            400: components["responses"]["BadRequest"];
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             408: components["responses"]["RequestTimeout"];
