@@ -34,6 +34,8 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       tags: [],
       metadata: null,
       overrides: {},
+      secretHint: expect.stringMatching(/^tg_.{4}….{4}$/),
+      lastUsedAt: null,
       allowedIps: null,
       allowedOrigins: null,
       selfService: [],
