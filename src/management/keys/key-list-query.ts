@@ -24,7 +24,7 @@ import { isTag, TAG, TAG_RULE } from './key-fields.ts';
 const INCLUDES = ['usage', 'limits'] as const;
 
 /** What an item of the list may have besides the key. */
-export type KeyInclude = (typeof INCLUDES)[number];
+type KeyInclude = (typeof INCLUDES)[number];
 
 /** With `include`, which costs more for each key. */
 const LONGEST_PAGE_WITH_MORE = 200;
