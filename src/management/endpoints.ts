@@ -15,6 +15,7 @@ import {
   showRateLimit,
   updateRateLimit,
 } from './plans/rate-limits.ts';
+import { SELF_SERVICE_ENDPOINTS } from './self-service/self-service-endpoints.ts';
 import {
   createAdminToken,
   deleteAdminToken,
@@ -56,5 +57,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   showWhoami,
   listAuditLog,
   verifyAuditLog,
-  openApiEndpoint(() => ENDPOINTS),
+  openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
+
+/** The same with those of consumers, which are served elsewhere. */
+export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [...ENDPOINTS, ...SELF_SERVICE_ENDPOINTS];
