@@ -506,6 +506,40 @@ export interface components {
             limit: number;
             period: string;
         };
+        AuditActor: {
+            /** @enum {string} */
+            type: "root" | "token" | "config" | "key";
+            adminTokenId: string | null;
+            name: string;
+        };
+        AuditEntry: {
+            auditId: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            at: string;
+            /** @enum {string} */
+            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+            actor: components["schemas"]["AuditActor"];
+            target: components["schemas"]["AuditTarget"];
+            /** @description By the names of the fields. */
+            changes: {
+                [key: string]: components["schemas"]["FieldChange"];
+            };
+            /** @description From the header X-Audit-Reason. */
+            reason: string | null;
+            requestId: string;
+            address: string;
+            /** @description "success", or the code of the error with which it was rejected. */
+            outcome: string;
+        };
+        AuditTarget: {
+            /** @enum {string} */
+            type: "key" | "plan" | "token" | "operation";
+            id: string;
+            name: string | null;
+        };
         BadRequestError: {
             /** @description A sentence for a person. */
             error: string;
@@ -775,6 +809,10 @@ export interface components {
              */
             code: "expectation_failed";
         };
+        FieldChange: {
+            from: unknown;
+            to: unknown;
+        };
         FieldFault: {
             field: string;
             message: string;
@@ -1018,47 +1056,9 @@ export interface components {
             nextCursor?: string;
         };
         ListAuditLogResponse: {
-            entries: components["schemas"]["ListAuditLogResponseEntriesItem"][];
+            entries: components["schemas"]["AuditEntry"][];
             /** @description Present only when there are more entries. */
             nextCursor?: string;
-        };
-        ListAuditLogResponseEntriesItem: {
-            auditId: string;
-            /**
-             * Format: date-time
-             * @example 2026-02-03T04:05:06Z
-             */
-            at: string;
-            /** @enum {string} */
-            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
-            actor: components["schemas"]["ListAuditLogResponseEntriesItemActor"];
-            target: components["schemas"]["ListAuditLogResponseEntriesItemTarget"];
-            /** @description By the names of the fields. */
-            changes: {
-                [key: string]: components["schemas"]["ListAuditLogResponseEntriesItemChangesItem"];
-            };
-            /** @description From the header X-Audit-Reason. */
-            reason: string | null;
-            requestId: string;
-            address: string;
-            /** @description "success", or the code of the error with which it was rejected. */
-            outcome: string;
-        };
-        ListAuditLogResponseEntriesItemActor: {
-            /** @enum {string} */
-            type: "root" | "token" | "config" | "key";
-            adminTokenId: string | null;
-            name: string;
-        };
-        ListAuditLogResponseEntriesItemChangesItem: {
-            from: unknown;
-            to: unknown;
-        };
-        ListAuditLogResponseEntriesItemTarget: {
-            /** @enum {string} */
-            type: "key" | "plan" | "token" | "operation";
-            id: string;
-            name: string | null;
         };
         ListConsumerKeysResponse: {
             apiKeys: components["schemas"]["ListedConsumerKey"][];
