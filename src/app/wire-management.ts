@@ -56,7 +56,6 @@ export function wireManagement(
   pruning.start();
   const keys = new KeyService({
     repository: records.keys,
-    keyList: records.keyList,
     versions,
     vault,
     clock,

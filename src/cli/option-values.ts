@@ -31,6 +31,13 @@ function durationMs(text: string): number | undefined {
   return count === undefined ? undefined : Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
 }
 
+/** A length of time in whole seconds. */
+export function seconds(text: string): number {
+  const ms = durationMs(text);
+  if (ms !== undefined) return ms / 1000;
+  throw new InvalidArgumentError('It must be a length of time like 90s, 15m, 24h or 7d.');
+}
+
 /** An instant as the interface takes it: a length of time counts from now, into the past or the future, and everything else stays as it is. */
 export function instant(text: string, direction: 'ago' | 'from now', clock: Clock): string {
   const ms = durationMs(text);

@@ -55,6 +55,26 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Usage of all keys over time',
     load: async () => (await import('./commands/usage.ts')).declareUsage,
   },
+  tokens: {
+    summary: 'Admin tokens and their scopes',
+    load: async () => (await import('./commands/tokens.ts')).declareTokens,
+  },
+  audit: {
+    summary: 'Who changed what',
+    load: async () => (await import('./commands/audit.ts')).declareAudit,
+  },
+  top: {
+    summary: 'The busiest keys, live',
+    load: async () => (await import('./commands/top.ts')).declareTop,
+  },
+  open: {
+    summary: 'Open the console in the browser',
+    load: async () => (await import('./commands/open.ts')).declareOpen,
+  },
+  completion: {
+    summary: 'Print a script that completes words in a shell',
+    load: async () => (await import('./commands/completion.ts')).declareCompletion,
+  },
 };
 
 /** The program with the one command declared that `name` names, with all of them where it is 'all', else with their names and summaries alone. */

@@ -23,6 +23,12 @@ async function run(given: readonly string[]): Promise<number> {
   // `help keys rotate` is `keys rotate --help`.
   const words = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
   try {
+    if (words[0] === 'complete') {
+      const { completeWords } = await import('./complete-words.ts');
+      // The scripts of the shells call `tollgate complete -- <words>`.
+      await completeWords(words.slice(2), terminal);
+      return 0;
+    }
     const program = await createProgram(terminal, words[0]);
     await program.parseAsync([...words], { from: 'user' });
     return 0;

@@ -9,7 +9,6 @@ export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> 
     createdAtMs,
     updatedAtMs,
     version,
-    lastUsedAtMs,
     expiresAtMs,
     planId,
     overrides,

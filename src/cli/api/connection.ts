@@ -16,16 +16,9 @@ export interface ConnectionOptions {
  */
 export function readConnection(options: ConnectionOptions, terminal: Terminal): Context {
   const { environment } = terminal;
+  const address = gatewayUrl(options, terminal);
   const context = chosenContext(options, terminal);
   const isNamed = options.context !== undefined;
-  const url = options.url ?? (isNamed ? context?.url : environment.TOLLGATE_URL || context?.url);
-  if (url === undefined) {
-    throw new CommandFault(
-      'usage',
-      'No gateway is named: run tollgate login, or set TOLLGATE_URL and TOLLGATE_TOKEN.',
-    );
-  }
-  const address = checkedUrl(url);
   const kept = context !== undefined && checkedUrl(context.url) === address ? context.token : undefined;
   const token =
     options.tokenFile !== undefined
@@ -40,6 +33,19 @@ export function readConnection(options: ConnectionOptions, terminal: Terminal): 
     );
   }
   return { url: address, token: checkedToken(token) };
+}
+
+/** The address of that gateway. */
+export function gatewayUrl(options: ConnectionOptions, terminal: Terminal): string {
+  const context = chosenContext(options, terminal);
+  const fallback =
+    options.context === undefined ? terminal.environment.TOLLGATE_URL || context?.url : context?.url;
+  const url = options.url ?? fallback;
+  if (url !== undefined) return checkedUrl(url);
+  throw new CommandFault(
+    'usage',
+    'No gateway is named: run tollgate login, or set TOLLGATE_URL and TOLLGATE_TOKEN.',
+  );
 }
 
 /** Throws for what is no address of an HTTP server. */

@@ -1,27 +1,18 @@
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
-import { CommandFault } from '../command-fault.ts';
+import { oneByName } from './one-by-name.ts';
 
 const KEY_ID = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** The id of the key that has this id or this name. Throws where there is none, and with a list of them where several have the name. */
+/** The id of the key that has this id or this name. An id is taken as it is. */
 export async function keyIdOf(client: ManagementClient, idOrName: string): Promise<string> {
-  if (KEY_ID.test(idOrName)) return idOrName;
-  const found: { readonly consumerApiKeyId: string; readonly createdAt: string }[] = [];
-  let cursor: string | undefined;
-  do {
-    const { apiKeys, nextCursor } = await bodyOf(
-      client.GET('/consumer-api-key', { params: { query: cursor === undefined ? {} : { cursor } } }),
-    );
-    found.push(...apiKeys.filter(({ name }) => name === idOrName));
-    cursor = nextCursor;
-  } while (cursor !== undefined);
-  const [first, ...others] = found;
-  if (first === undefined)
-    throw new CommandFault('notFound', `There is no key with the id or the name ${idOrName}.`);
-  if (others.length === 0) return first.consumerApiKeyId;
-  const lines = found.map(({ consumerApiKeyId, createdAt }) => `  ${consumerApiKeyId}  made ${createdAt}`);
-  throw new CommandFault(
-    'conflict',
-    [`${found.length} keys have the name ${idOrName}; name one by its id:`, ...lines].join('\n'),
-  );
+  return KEY_ID.test(idOrName) ? idOrName : (await namedKey(client, idOrName)).id;
+}
+
+/** The key that has this id or this name, from the list: unlike the detail, that shows no secret, which would be an entry of the audit log. */
+export async function namedKey(client: ManagementClient, idOrName: string) {
+  return oneByName('key', idOrName, async (cursor) => {
+    const query = cursor === undefined ? {} : { cursor };
+    const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
+    return { items: apiKeys.map((key) => ({ ...key, id: key.consumerApiKeyId })), nextCursor };
+  });
 }

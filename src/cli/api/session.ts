@@ -3,7 +3,7 @@ import { createManagementClient, type ManagementClient } from '../../client/mana
 import { systemRandom } from '../../platform/random.ts';
 import { CommandFault } from '../command-fault.ts';
 import { wholeNumber } from '../option-values.ts';
-import { Output, type OutputOptions } from '../output/output.ts';
+import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { type ConnectionOptions, readConnection } from './connection.ts';
 import { retryingFetch } from './retrying-fetch.ts';
@@ -26,12 +26,7 @@ export type Handle<Options> = (session: Session, words: readonly string[], optio
 
 /** Gives a command the options that all have that speak to a gateway, and what it does. */
 export function managed<Options>(command: Command, terminal: Terminal, handle: Handle<Options>): Command {
-  return command
-    .option(
-      '-o, --output <format>',
-      'table, json, ndjson, yaml, csv or id; table on a terminal, otherwise json',
-    )
-    .option('--no-headers', 'leave the names of the columns out of a table and of CSV')
+  return writesData(command)
     .option('--context <name>', 'use this context (or TOLLGATE_CONTEXT)')
     .option('--url <url>', 'address of the management interface (or TOLLGATE_URL)')
     .option('--token-file <path>', 'file with the token, - for standard input (or TOLLGATE_TOKEN)')

@@ -4,7 +4,7 @@ import { checkedUrl, tokenOfFile } from '../api/connection.ts';
 import { contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
-import { Output, type OutputOptions } from '../output/output.ts';
+import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 
 interface LoginOptions {
@@ -43,24 +43,19 @@ async function login(given: string, { name, tokenFile }: LoginOptions, terminal:
 }
 
 export const declareContext: Declare = (command, terminal) => {
-  command
+  const list = command
     .command('list')
     .summary('List the contexts')
-    .description('Lists the contexts, without their tokens.')
-    .option(
-      '-o, --output <format>',
-      'table, json, ndjson, yaml, csv or id; table on a terminal, otherwise json',
-    )
-    .option('--no-headers', 'leave the names of the columns out of a table and of CSV')
-    .action(async (options: OutputOptions) => {
-      const { current, contexts } = readContexts(contextsFile(terminal));
-      const rows = Object.entries(contexts).map(([name, { url }]) => ({
-        name,
-        url,
-        current: name === current,
-      }));
-      await new Output(options, terminal).report(CONTEXT_LISTING, rows, rows);
-    });
+    .description('Lists the contexts, without their tokens.');
+  writesData(list).action(async (options: OutputOptions) => {
+    const { current, contexts } = readContexts(contextsFile(terminal));
+    const rows = Object.entries(contexts).map(([name, { url }]) => ({
+      name,
+      url,
+      current: name === current,
+    }));
+    await new Output(options, terminal).report(CONTEXT_LISTING, rows, rows);
+  });
   command
     .command('use')
     .summary('Choose the context that is used where none is named')

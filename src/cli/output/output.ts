@@ -1,15 +1,27 @@
-import { CommandFault } from '../command-fault.ts';
+import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import type { Cell, Listing } from './columns.ts';
 import { csvRecord } from './csv.ts';
-import { propertyLines, type TableOptions, tableLines } from './table.ts';
+import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
 
 const FORMATS = ['table', 'json', 'ndjson', 'yaml', 'csv', 'id'] as const;
 type Format = (typeof FORMATS)[number];
 
 export interface OutputOptions {
-  readonly output?: string;
+  readonly output?: Format;
   readonly headers: boolean;
+}
+
+/** Gives a command the options of its output. */
+export function writesData(command: Command): Command {
+  return command
+    .addOption(
+      new Option(
+        '-o, --output <format>',
+        'table on a terminal, otherwise json, where it is not given',
+      ).choices(FORMATS),
+    )
+    .option('--no-headers', 'leave the names of the columns out of a table and of CSV');
 }
 
 /** Writes what a command found: data to standard output in the format that was asked for, all else to standard error. */
@@ -19,14 +31,7 @@ export class Output {
   readonly #table: TableOptions;
 
   constructor({ output, headers }: OutputOptions, terminal: Terminal) {
-    const format = output ?? (terminal.stdout.isTTY ? 'table' : 'json');
-    const known = FORMATS.find((each) => each === format);
-    if (known === undefined)
-      throw new CommandFault(
-        'usage',
-        `There is no output format ${format}: it is one of ${FORMATS.join(', ')}.`,
-      );
-    this.format = known;
+    this.format = output ?? (terminal.stdout.isTTY ? 'table' : 'json');
     this.#terminal = terminal;
     const { environment, stdout } = terminal;
     const columns = Number(environment.COLUMNS);
@@ -45,7 +50,7 @@ export class Output {
       return this.report(listing, items, items);
     }
     this.#csvHeader(listing);
-    for await (const page of pages) for (const item of page) this.#line(this.#record(listing, item));
+    for await (const page of pages) for (const item of page) this.record(listing, item);
   }
 
   /** One object. */
@@ -80,7 +85,17 @@ export class Output {
       return;
     }
     this.#csvHeader(listing);
-    for (const item of items) this.#line(this.#record(listing, item));
+    for (const item of items) this.record(listing, item);
+  }
+
+  /** One object of a list that has no end, as a line; JSON and YAML have it on a line, too. */
+  record<T>({ columns, idOf }: Listing<T>, item: T): void {
+    const cells = columns.map(({ toCell }): Cell => toCell(item));
+    if (this.format === 'id') this.#line(idOf(item));
+    else if (this.format === 'csv') this.#line(csvRecord(cells));
+    // Nothing is aligned: nobody knows what comes.
+    else if (this.format === 'table') this.#line(cells.map(shownCell).join('  '));
+    else this.#line(printable(JSON.stringify(item)));
   }
 
   /** A sentence for the person at the terminal. */
@@ -90,12 +105,6 @@ export class Output {
 
   #csvHeader<T>({ columns }: Listing<T>): void {
     if (this.format === 'csv' && this.#table.headers) this.#line(csvRecord(columns.map(({ name }) => name)));
-  }
-
-  #record<T>({ columns, idOf }: Listing<T>, item: T): string {
-    if (this.format === 'id') return idOf(item);
-    if (this.format === 'ndjson') return printable(JSON.stringify(item));
-    return csvRecord(columns.map(({ toCell }) => toCell(item)));
   }
 
   #line(text: string): void {

@@ -21,7 +21,7 @@ export function tableLines(
   rows: readonly (readonly Cell[])[],
   { headers, width, isStyled }: TableOptions,
 ): readonly string[] {
-  const cells = rows.map((row) => row.map(shown));
+  const cells = rows.map((row) => row.map(shownCell));
   const widths = fitted(
     names.map((name, index) =>
       cells.reduce((widest, row) => Math.max(widest, widthOf(row[index] ?? '')), headers ? name.length : 0),
@@ -54,12 +54,12 @@ export function propertyLines(
   return names.map((name, index) => {
     const label = `${name.toUpperCase()}:`.padEnd(width + 1);
     const styled = isStyled ? styleText('bold', label, { validateStream: false }) : label;
-    return `${styled}${GAP}${shown(values[index])}`.trimEnd();
+    return `${styled}${GAP}${shownCell(values[index])}`.trimEnd();
   });
 }
 
 /** Text of others, such as names and paths, must not speak to the terminal: what would is shown as its code point. */
-function shown(cell: Cell): string {
+export function shownCell(cell: Cell): string {
   if (cell === null || cell === undefined || cell === '') return '-';
   return String(cell).replace(
     /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu,

@@ -70,7 +70,7 @@ export const showConsumerKey = endpoint({
       secret,
       createdAt: isoSeconds(key.createdAtMs),
       lastUpdated: isoSeconds(key.updatedAtMs),
-      ...presentKeyFields({ ...key, lastUsedAtMs: usage.lastUsedAtMs }),
+      ...presentKeyFields(key),
       usage: { ...presentTotals(usage), rateLimits, ...presentLists(usage) },
     });
   },

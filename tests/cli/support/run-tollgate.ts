@@ -19,14 +19,16 @@ export interface RunOptions {
   readonly input?: string;
   /** Options of Node itself. */
   readonly nodeOptions?: readonly string[];
+  /** The command; that of this checkout where it is missing. */
+  readonly file?: string;
 }
 
 /** Runs `tollgate` until it ends. */
 export async function runTollgate(
   words: readonly string[],
-  { environment = {}, input = '', nodeOptions = [] }: RunOptions = {},
+  { environment = {}, input = '', nodeOptions = [], file = COMMAND }: RunOptions = {},
 ): Promise<EndedCommand> {
-  const child = spawn(process.execPath, [...nodeOptions, COMMAND, ...words], {
+  const child = spawn(process.execPath, [...nodeOptions, file, ...words], {
     env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -3,7 +3,7 @@ import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
-import { keyIdOf } from '../../api/key-names.ts';
+import { keyIdOf, namedKey } from '../../api/key-names.ts';
 import { keepSecret, makesSecret } from '../../api/secret-file.ts';
 import { audited, managed, type Session } from '../../api/session.ts';
 import { collect } from '../../option-values.ts';
@@ -52,14 +52,9 @@ export function declareKeyChanges(keys: Command, terminal: Terminal): void {
     .argument('<key>', 'id or name')
     .addHelpText('after', '\nExample:\n  tollgate keys disable "Mobile app" --yes --reason "leaked"');
   managed<ConfirmationOptions>(destructive(disable), terminal, async (session, [key = ''], options) => {
-    const consumerApiKeyId = await keyIdOf(session.client, key);
-    const path = { consumerApiKeyId };
-    const { name } = await bodyOf(
-      session.client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path } }),
-    );
-    const consequence = `The key ${name} (${consumerApiKeyId}) is rejected from its next request on.`;
-    if (await isConfirmed(consequence, options, session))
-      await change(session, consumerApiKeyId, { enabled: false });
+    const { id, name } = await namedKey(session.client, key);
+    const consequence = `The key ${name} (${id}) is rejected from its next request on.`;
+    if (await isConfirmed(consequence, options, session)) await change(session, id, { enabled: false });
   });
 }
 

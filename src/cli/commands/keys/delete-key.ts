@@ -1,6 +1,6 @@
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
-import { keyIdOf } from '../../api/key-names.ts';
+import { namedKey } from '../../api/key-names.ts';
 import { managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
 import type { Listing } from '../../output/columns.ts';
@@ -22,11 +22,9 @@ Examples:
     );
   managed<ConfirmationOptions>(destructive(command), terminal, async (session, [key = ''], options) => {
     const { client, output } = session;
-    const path = { consumerApiKeyId: await keyIdOf(client, key) };
-    const { name, usage } = await bodyOf(
-      client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path } }),
-    );
-    const consequence = `The key ${name} (${path.consumerApiKeyId}), which has had ${usage.totalRequests} requests, is deleted for good.`;
+    const { id, name } = await namedKey(client, key);
+    const path = { consumerApiKeyId: id };
+    const consequence = `The key ${name} (${id}) is deleted for good.`;
     if (!(await isConfirmed(consequence, options, session))) return;
     await output.item(
       DELETED,

@@ -2,6 +2,7 @@ import type { Declare } from '../../declare.ts';
 import { declareKeyChanges } from './change-keys.ts';
 import { declareDelete } from './delete-key.ts';
 import { declareKeyReads } from './read-keys.ts';
+import { declareRotation } from './rotate-key.ts';
 
 export const declareKeys: Declare = (command, terminal) => {
   command.description(
@@ -9,5 +10,6 @@ export const declareKeys: Declare = (command, terminal) => {
   );
   declareKeyReads(command, terminal);
   declareKeyChanges(command, terminal);
+  declareRotation(command, terminal);
   declareDelete(command, terminal);
 };

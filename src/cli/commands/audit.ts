@@ -1,0 +1,133 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { paths } from '../../client/management-api.ts';
+import { bodyOf } from '../../client/management-client.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
+import { managed, type Session } from '../api/session.ts';
+import { CommandFault } from '../command-fault.ts';
+import type { Declare } from '../declare.ts';
+import { instant } from '../option-values.ts';
+import type { Listing } from '../output/columns.ts';
+
+type Entry =
+  paths['/tollgate/audit-log']['get']['responses'][200]['content']['application/json']['entries'][number];
+type Query = NonNullable<paths['/tollgate/audit-log']['get']['parameters']['query']>;
+
+interface AuditOptions extends PageOptions {
+  readonly from?: string;
+  readonly to?: string;
+  readonly action?: string;
+  readonly actor?: string;
+  readonly target?: string;
+  readonly follow?: boolean;
+}
+
+/** Between two looks for new entries. */
+const FOLLOW_MS = 2000;
+/** Entries are looked for again for so long: one that was begun earlier may be written later. */
+const OVERLAP_MS = 60_000;
+
+export const declareAudit: Declare = (audit, terminal) => {
+  const list = paged(
+    audit
+      .description('Shows who changed what, when, from where and why, newest first.')
+      .option('--from <when>', 'entries from then on: an instant in UTC, or how long ago: 7d, 12h')
+      .option('--to <when>', 'entries before then')
+      .option('--action <action>', 'only this, like key.delete')
+      .option('--actor <id>', 'only what this token did, or root')
+      .option('--target <id>', 'only what was done to this key, plan or token')
+      .option('--follow', 'go on and show new entries as they come, oldest first'),
+  ).addHelpText(
+    'after',
+    `
+Examples:
+  tollgate audit --from 7d --action key.delete
+  tollgate audit --target key_01KGH3V6ZQ5T8M2N4P6R8S0T2V --all -o csv > audit.csv
+  tollgate audit --follow -o ndjson | jq -r '.actor.name + " " + .action'
+  tollgate audit verify`,
+  );
+  managed<AuditOptions>(list, terminal, async (session, _words, options) => {
+    if (options.follow) return follow(session, options);
+    const pages = pagesOf(options, session.output, async (page) => {
+      const { entries, nextCursor } = await read(session, { ...queryOf(options), ...page });
+      return { items: entries, nextCursor };
+    });
+    await session.output.list(ENTRIES, pages);
+  });
+
+  const verify = audit
+    .command('verify')
+    .summary('Check that no entry was changed or taken out')
+    .description('Follows the chain of all entries. Exit code 0 when it is whole, else 1.');
+  managed(verify, terminal, async ({ client, output }) => {
+    const result = await bodyOf(client.GET('/tollgate/audit-log/verify'));
+    await output.item(VERIFICATION, result);
+    if (!result.valid) throw new CommandFault('fault', 'The audit log was changed outside of Tollgate.');
+  });
+};
+
+/** New entries as they come, until the process is stopped. */
+async function follow(session: Session, options: AuditOptions): Promise<void> {
+  const { output } = session;
+  const seen = new Set<string>();
+  let from = options.from === undefined ? systemClock.nowMs() - OVERLAP_MS : undefined;
+  // What was there before is not shown, unless --from asks for it.
+  let isShown = options.from !== undefined;
+  for (;;) {
+    const since = from === undefined ? {} : { from: `${new Date(from).toISOString().slice(0, 19)}Z` };
+    const startedAtMs = systemClock.nowMs();
+    const { entries } = await read(session, { ...queryOf(options), ...since });
+    for (const entry of entries.toReversed()) {
+      if (seen.has(entry.auditId)) continue;
+      seen.add(entry.auditId);
+      if (isShown) output.record(ENTRIES, entry);
+    }
+    isShown = true;
+    from = startedAtMs - OVERLAP_MS;
+    await pause(FOLLOW_MS);
+  }
+}
+
+function queryOf({ from, to, action, actor, target }: AuditOptions): Query {
+  return {
+    ...(from !== undefined && { from: instant(from, 'ago', systemClock) }),
+    ...(to !== undefined && { to: instant(to, 'ago', systemClock) }),
+    // The gateway knows the actions, and lists them where one is unknown.
+    ...(action !== undefined && { action: action as NonNullable<Query['action']> }),
+    ...(actor !== undefined && { actorId: actor }),
+    ...(target !== undefined && { targetId: target }),
+  };
+}
+
+async function read({ client }: Session, query: Query) {
+  const page = await bodyOf(client.GET('/tollgate/audit-log', { params: { query } }));
+  if (typeof page === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
+  return page;
+}
+
+const ENTRIES: Listing<Entry> = {
+  columns: [
+    { name: 'at', toCell: ({ at }) => at },
+    { name: 'action', toCell: ({ action }) => action },
+    { name: 'target', toCell: ({ target }) => target.name ?? target.id },
+    { name: 'actor', toCell: ({ actor }) => actor.name },
+    { name: 'outcome', toCell: ({ outcome }) => outcome },
+    { name: 'reason', toCell: ({ reason }) => reason },
+    { name: 'address', toCell: ({ address }) => address },
+    { name: 'changes', toCell: ({ changes }) => Object.keys(changes).join(' ') },
+  ],
+  idOf: ({ auditId }) => auditId,
+};
+
+const VERIFICATION: Listing<{
+  readonly valid: boolean;
+  readonly entries: number;
+  readonly firstBroken?: string;
+}> = {
+  columns: [
+    { name: 'valid', toCell: ({ valid }) => valid },
+    { name: 'entries', toCell: ({ entries }) => entries },
+    { name: 'first broken', toCell: ({ firstBroken }) => firstBroken },
+  ],
+  idOf: ({ firstBroken }) => firstBroken ?? '',
+};

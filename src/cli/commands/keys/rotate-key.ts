@@ -1,0 +1,105 @@
+import type { Command } from 'commander';
+import { bodyOf } from '../../../client/management-client.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
+import { keyIdOf } from '../../api/key-names.ts';
+import { keepSecret, makesSecret } from '../../api/secret-file.ts';
+import { managed } from '../../api/session.ts';
+import { CommandFault } from '../../command-fault.ts';
+import { instant, seconds } from '../../option-values.ts';
+import type { Listing } from '../../output/columns.ts';
+import type { Terminal } from '../../terminal.ts';
+import { keyListing } from './key-listing.ts';
+
+interface RotateOptions extends ConfirmationOptions {
+  readonly grace: number;
+  readonly expires?: string;
+  readonly secretFile?: string;
+}
+
+interface EndOptions extends ConfirmationOptions {
+  readonly keep: string;
+}
+
+/** The commands that give a key another secret. */
+export function declareRotation(keys: Command, terminal: Terminal): void {
+  const rotate = keys
+    .command('rotate')
+    .summary('Give a key a new secret')
+    .description(
+      'Gives a key a new secret, which is shown this once. The previous one stays valid for as long as --grace says, so that its users can change over without a pause. Both are the same key, with the same limits and usage.',
+    )
+    .argument('<key>', 'id or name')
+    .requiredOption('--grace <time>', 'how long the previous secret stays valid: 1h, 24h, 7d, or 0s', seconds)
+    .option('--expires <when>', 'a new end of the key: an instant in UTC, or from now: 30d')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate keys rotate "Mobile app" --grace 24h --secret-file mobile-app
+  tollgate keys rotate "Mobile app" --grace 0s --yes --reason "the secret leaked"
+  tollgate keys end-rotation "Mobile app" --keep new --yes`,
+    );
+  managed<RotateOptions>(destructive(makesSecret(rotate)), terminal, async (session, [key = ''], options) => {
+    const { client, output } = session;
+    const { grace, expires, secretFile, yes, dryRun } = options;
+    const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    const consequence =
+      grace === 0
+        ? `The present secret of the key ${key} is rejected from the next request on.`
+        : `The present secret of the key ${key} stays valid for ${grace} s beside the new one.`;
+    // Within a time of grace nothing is lost: there is nothing to ask.
+    const asked = { yes: yes === true || grace > 0, dryRun: dryRun === true };
+    if (!(await isConfirmed(consequence, asked, session))) return;
+    const body = {
+      graceSeconds: grace,
+      ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+    };
+    const rotated = await keepSecret(secretFile, () =>
+      bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', { params: { path }, body })),
+    );
+    await output.item(ROTATED, rotated);
+  });
+
+  const end = keys
+    .command('end-rotation')
+    .summary('End a rotation before its time')
+    .description(
+      'Ends the rotation of a key: one of its two secrets is rejected from the next request on. --keep previous undoes the rotation.',
+    )
+    .argument('<key>', 'id or name')
+    .requiredOption('--keep <secret>', 'new or previous')
+    .addHelpText('after', '\nExample:\n  tollgate keys end-rotation "Mobile app" --keep new --yes');
+  managed<EndOptions>(destructive(end), terminal, async (session, [key = ''], options) => {
+    const { client, output } = session;
+    const { keep } = options;
+    if (keep !== 'new' && keep !== 'previous')
+      throw new CommandFault('usage', '--keep takes new or previous.');
+    const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    const lost = keep === 'new' ? 'previous' : 'new';
+    const consequence = `The ${lost} secret of the key ${key} is rejected from the next request on.`;
+    if (!(await isConfirmed(consequence, options, session))) return;
+    await output.item(
+      keyListing(systemClock.nowMs()),
+      await bodyOf(
+        client.POST('/consumer-api-key/{consumerApiKeyId}/end-rotation', {
+          params: { path },
+          body: { keep },
+        }),
+      ),
+    );
+  });
+}
+
+const ROTATED: Listing<{
+  readonly consumerApiKeyId: string;
+  readonly secret?: string;
+  readonly previousValidUntil: string;
+}> = {
+  columns: [
+    { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'secret', toCell: ({ secret }) => secret ?? '(in the file)' },
+    { name: 'previous valid until', toCell: ({ previousValidUntil }) => previousValidUntil },
+  ],
+  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+};

@@ -1,0 +1,192 @@
+import type { paths } from '../../client/management-api.ts';
+import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
+import { oneByName } from '../api/one-by-name.ts';
+import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
+import { keepSecret, makesSecret } from '../api/secret-file.ts';
+import { audited, managed } from '../api/session.ts';
+import type { Declare } from '../declare.ts';
+import { collect, instant, seconds } from '../option-values.ts';
+import type { Listing } from '../output/columns.ts';
+
+type Token =
+  paths['/tollgate/admin-token']['get']['responses'][200]['content']['application/json']['adminTokens'][number];
+type NewToken = paths['/tollgate/admin-token/create']['post']['requestBody']['content']['application/json'];
+
+interface CreateOptions {
+  readonly scope: readonly string[];
+  readonly onlyTag?: readonly string[];
+  readonly allowedIp?: readonly string[];
+  readonly expires?: string;
+  readonly secretFile?: string;
+}
+
+interface RotateOptions extends ConfirmationOptions {
+  readonly grace: number;
+  readonly secretFile?: string;
+}
+
+export const declareTokens: Declare = (tokens, terminal) => {
+  tokens.description(
+    'Admin tokens, which may do what their scopes say. Where a <token> is asked for, its id will do, and its name where no other token has it.',
+  );
+
+  const list = tokens.command('list').summary('List tokens').description('Lists admin tokens, newest first.');
+  managed<PageOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
+    const pages = pagesOf(options, output, async (query) => {
+      const { adminTokens, nextCursor } = await bodyOf(
+        client.GET('/tollgate/admin-token', { params: { query } }),
+      );
+      return { items: adminTokens, nextCursor };
+    });
+    await output.list(TOKENS, pages);
+  });
+
+  const create = tokens
+    .command('create')
+    .summary('Make a token')
+    .description('Makes a token, and shows its secret this once. Nobody can give a scope that they lack.')
+    .argument('<name>')
+    .requiredOption(
+      '--scope <scope>',
+      'a scope or a preset (read-only, support, provisioning, ci); repeated: several',
+      collect,
+    )
+    .option('--only-tag <tag>', 'sees and makes only keys with this tag; repeated: with all of them', collect)
+    .option(
+      '--allowed-ip <network>',
+      'address or network from which alone it may be used; repeated: several',
+      collect,
+    )
+    .option('--expires <when>', 'instant in UTC, or from now: 30d, 12h')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate tokens create deploy --scope provisioning --expires 90d --secret-file deploy-token
+  tollgate tokens create support --scope support --only-tag eu`,
+    );
+  managed<CreateOptions>(
+    audited(makesSecret(create)),
+    terminal,
+    async ({ client, output }, [name = ''], options) => {
+      const { scope, onlyTag, allowedIp, expires, secretFile } = options;
+      const body: NewToken = {
+        name,
+        // The gateway knows the scopes, and lists them where one is unknown.
+        scopes: [...scope] as NewToken['scopes'],
+        ...(onlyTag !== undefined && { onlyTags: [...onlyTag] }),
+        ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
+        ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+      };
+      const made = await keepSecret(secretFile, () =>
+        bodyOf(client.POST('/tollgate/admin-token/create', { body })),
+      );
+      await output.item({ ...TOKENS, columns: [SECRET, ...TOKENS.columns] }, made);
+    },
+  );
+
+  const remove = tokens
+    .command('delete')
+    .summary('Revoke a token for good')
+    .argument('<token>', 'id or name')
+    .addHelpText('after', '\nExample:\n  tollgate tokens delete deploy --yes --reason "laptop lost"');
+  managed<ConfirmationOptions>(destructive(remove), terminal, async (session, [token = ''], options) => {
+    const { client, output } = session;
+    const { id, name } = await namedToken(client, token);
+    const path = { adminTokenId: id };
+    const consequence = `The token ${name} (${id}) is rejected from its next request on, for good.`;
+    if (!(await isConfirmed(consequence, options, session))) return;
+    await output.item(
+      DELETED,
+      await bodyOf(client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path } })),
+    );
+  });
+
+  const rotate = tokens
+    .command('rotate')
+    .summary('Give a token a new secret')
+    .description(
+      'Gives a token a new secret, which is shown this once. The previous one stays valid for as long as --grace says.',
+    )
+    .argument('<token>', 'id or name')
+    .requiredOption('--grace <time>', 'how long the previous secret stays valid: 1h, 24h, 7d, or 0s', seconds)
+    .addHelpText(
+      'after',
+      '\nExample:\n  tollgate tokens rotate deploy --grace 1h --secret-file deploy-token',
+    );
+  managed<RotateOptions>(
+    destructive(makesSecret(rotate)),
+    terminal,
+    async (session, [token = ''], options) => {
+      const { client, output } = session;
+      const { grace, secretFile, yes, dryRun } = options;
+      const path = { adminTokenId: (await namedToken(client, token)).id };
+      const consequence = `The present secret of the token ${token} stays valid for ${grace} s.`;
+      // Within a time of grace nothing is lost: there is nothing to ask.
+      const asked = { yes: yes === true || grace > 0, dryRun: dryRun === true };
+      if (!(await isConfirmed(consequence, asked, session))) return;
+      const rotated = await keepSecret(secretFile, () =>
+        bodyOf(
+          client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
+            params: { path },
+            body: { graceSeconds: grace },
+          }),
+        ),
+      );
+      await output.item(ROTATED, rotated);
+    },
+  );
+};
+
+/** The token that has this id or this name. */
+function namedToken(client: ManagementClient, idOrName: string) {
+  return oneByName('token', idOrName, async (cursor) => {
+    const query = cursor === undefined ? {} : { cursor };
+    const { adminTokens, nextCursor } = await bodyOf(
+      client.GET('/tollgate/admin-token', { params: { query } }),
+    );
+    return { items: adminTokens.map((each) => ({ ...each, id: each.adminTokenId })), nextCursor };
+  });
+}
+
+const SECRET = {
+  name: 'secret',
+  toCell: ({ secret }: { readonly secret?: string }) => secret ?? '(in the file)',
+};
+
+const TOKENS: Listing<Token> = {
+  columns: [
+    { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
+    { name: 'name', toCell: ({ name }) => name },
+    { name: 'hint', toCell: ({ secretHint }) => secretHint },
+    { name: 'scopes', toCell: ({ scopes }) => scopes.join(' ') },
+    { name: 'only tags', toCell: ({ onlyTags }) => onlyTags.join(' ') },
+    { name: 'expires', toCell: ({ expiresAt }) => expiresAt },
+    { name: 'last used', toCell: ({ lastUsedAt }) => lastUsedAt },
+    { name: 'created', toCell: ({ createdAt }) => createdAt },
+  ],
+  idOf: ({ adminTokenId }) => adminTokenId,
+};
+
+const DELETED: Listing<{ readonly adminTokenId: string; readonly message: string }> = {
+  columns: [
+    { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
+    { name: 'message', toCell: ({ message }) => message },
+  ],
+  idOf: ({ adminTokenId }) => adminTokenId,
+};
+
+const ROTATED: Listing<{
+  readonly adminTokenId: string;
+  readonly secret?: string;
+  readonly previousValidUntil: string | null;
+}> = {
+  columns: [
+    { name: 'id', toCell: ({ adminTokenId }) => adminTokenId },
+    SECRET,
+    { name: 'previous valid until', toCell: ({ previousValidUntil }) => previousValidUntil },
+  ],
+  idOf: ({ adminTokenId }) => adminTokenId,
+};

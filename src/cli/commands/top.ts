@@ -1,0 +1,115 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { paths } from '../../client/management-api.ts';
+import { bodyOf } from '../../client/management-client.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { namedKey } from '../api/key-names.ts';
+import { managed, type Session } from '../api/session.ts';
+import { CommandFault } from '../command-fault.ts';
+import type { Declare } from '../declare.ts';
+import { instant, seconds, wholeNumber } from '../option-values.ts';
+import type { Listing } from '../output/columns.ts';
+
+interface TopOptions {
+  readonly from: string;
+  readonly count: number;
+  readonly every: number;
+  readonly once?: boolean;
+}
+
+interface BusyKey {
+  readonly consumerApiKeyId: string;
+  readonly name: string | null;
+  readonly requests: number;
+  readonly rateLimited: number;
+  readonly failed: number;
+  readonly averageResponseTimeMs: number;
+}
+
+type Row = paths['/api-keys/usage']['get']['responses'][200]['content']['application/json']['rows'][number];
+
+/** To the upper left, and away with what is below: the screen is drawn anew without flicker. */
+const HOME = '\u001b[H\u001b[J';
+
+export const declareTop: Declare = (command, terminal) =>
+  void managed<TopOptions>(
+    command
+      .description(
+        'Shows the keys with the most requests, again and again until Ctrl-C; once where standard output is no terminal. The counts may be behind by USAGE_FLUSH_MS.',
+      )
+      .option('--from <when>', 'count from then on: how long ago, or an instant', '1h')
+      .option('--count <keys>', 'how many keys', wholeNumber, 20)
+      .option('--every <time>', 'between two looks', seconds, 5)
+      .option('--once', 'look once')
+      .addHelpText(
+        'after',
+        '\nExamples:\n  tollgate top\n  tollgate top --from 24h --count 5 --once -o json',
+      ),
+    terminal,
+    async (session, _words, options) => {
+      const { output } = session;
+      const isLive = !options.once && output.format === 'table' && terminal.stdout.isTTY;
+      const names = new Map<string, string | null>();
+      for (;;) {
+        const keys = await busiest(session, options, names);
+        if (isLive) terminal.stdout.write(HOME);
+        await output.report(BUSY_KEYS, keys, keys);
+        if (!isLive) return;
+        await pause(options.every * 1000);
+      }
+    },
+  );
+
+async function busiest(
+  { client }: Session,
+  { from, count }: TopOptions,
+  names: Map<string, string | null>,
+): Promise<readonly BusyKey[]> {
+  const query = {
+    from: instant(from, 'ago', systemClock),
+    interval: 'total' as const,
+    groupBy: 'key',
+    top: Math.min(Math.max(count, 1), 100),
+  };
+  const series = await bodyOf(client.GET('/api-keys/usage', { params: { query } }));
+  if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
+  const rows = series.rows.flatMap((row) => (isKey(row) ? [row] : []));
+  for (const { consumerApiKeyId } of rows)
+    if (!names.has(consumerApiKeyId)) names.set(consumerApiKeyId, await nameOf(client, consumerApiKeyId));
+  return rows
+    .toSorted((one, other) => other.requests - one.requests)
+    .map((row) => ({
+      consumerApiKeyId: row.consumerApiKeyId,
+      name: names.get(row.consumerApiKeyId) ?? null,
+      requests: row.requests,
+      rateLimited: row.rateLimited,
+      failed: row.failed,
+      averageResponseTimeMs: row.averageResponseTimeMs,
+    }));
+}
+
+/** All but the sum of the others. */
+function isKey(row: Row): row is Row & { consumerApiKeyId: string } {
+  return row.consumerApiKeyId !== undefined && row.consumerApiKeyId !== '__other__';
+}
+
+/** Null for a key that was deleted. */
+async function nameOf(client: Session['client'], id: string): Promise<string | null> {
+  try {
+    return (await namedKey(client, id)).name;
+  } catch (error) {
+    if (error instanceof CommandFault) return null;
+    throw error;
+  }
+}
+
+const BUSY_KEYS: Listing<BusyKey> = {
+  columns: [
+    { name: 'id', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'name', toCell: ({ name }) => name },
+    { name: 'requests', toCell: ({ requests }) => requests },
+    { name: 'limited', toCell: ({ rateLimited }) => rateLimited },
+    { name: 'failed', toCell: ({ failed }) => failed },
+    { name: 'ms', toCell: ({ averageResponseTimeMs }) => averageResponseTimeMs },
+  ],
+  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+};

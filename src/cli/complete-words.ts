@@ -1,0 +1,73 @@
+import type { RootCommand } from '@bomb.sh/tab';
+import tab from '@bomb.sh/tab/commander';
+import { bodyOf, createManagementClient, type ManagementClient } from '../client/management-client.ts';
+import { readConnection } from './api/connection.ts';
+import { contextsFile, readContexts } from './api/contexts-file.ts';
+import { createProgram } from './program.ts';
+import type { Terminal } from './terminal.ts';
+
+/** What may be completed to, and what a shell that can shows beside it. */
+type Candidates = readonly (readonly [value: string, description: string])[];
+
+/** Nobody waits longer for a key press. */
+const TIMEOUT_MS = 2000;
+const MOST_CANDIDATES = 1000;
+/** Which arguments and options are completed from where. */
+const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidates>>> = {
+  key: async (terminal) => {
+    const query = { limit: MOST_CANDIDATES };
+    const { apiKeys } = await bodyOf(clientOf(terminal).GET('/consumer-api-key', { params: { query } }));
+    return apiKeys.map(({ consumerApiKeyId, name }) => [consumerApiKeyId, name]);
+  },
+  plan: async (terminal) => {
+    const { rateLimits } = await bodyOf(clientOf(terminal).GET('/rate-limit'));
+    return rateLimits.map(({ rateLimitId, limit, period }) => [rateLimitId, `${limit} per ${period}`]);
+  },
+  token: async (terminal) => {
+    const query = { limit: MOST_CANDIDATES };
+    const { adminTokens } = await bodyOf(
+      clientOf(terminal).GET('/tollgate/admin-token', { params: { query } }),
+    );
+    return adminTokens.map(({ adminTokenId, name }) => [adminTokenId, name]);
+  },
+  context: async (terminal) => {
+    const { contexts } = readContexts(contextsFile(terminal));
+    return Object.entries(contexts).map(([name, { url }]) => [name, url]);
+  },
+};
+
+/** Prints what the last of the words may become, as the shells' scripts expect it. What can't be found out is not offered; nothing is an error. */
+export async function completeWords(words: readonly string[], terminal: Terminal): Promise<void> {
+  const program = await createProgram(terminal, 'all');
+  // Adds a command for its scripts, which has a name and a place of its own here.
+  const completion = tab(program, { completionCommandName: 'completion-script' });
+  completion.commands.delete('completion-script');
+  await offer(completion, words, terminal);
+  completion.parse([...words]);
+}
+
+/** Asks for the candidates of the command that the words name, before it is known which of them are wanted: the library does not wait. */
+async function offer(completion: RootCommand, words: readonly string[], terminal: Terminal): Promise<void> {
+  const [first = '', second = ''] = words;
+  const command = completion.commands.get(`${first} ${second}`) ?? completion.commands.get(first);
+  if (command === undefined) return;
+  const previous = words.at(-2)?.replace(/^--/, '') ?? '';
+  const option = command.options.get(previous);
+  const argument = [...command.arguments.values()].find(({ name }) => name in SOURCES);
+  const isContext = first === 'context' && second === 'use';
+  const source = option === undefined ? (isContext ? 'context' : argument?.name) : previous;
+  const candidates = await SOURCES[source ?? '']?.(terminal).catch((): Candidates => []);
+  if (candidates === undefined) return;
+  const handler = (complete: (value: string, description: string) => void): void => {
+    for (const [value, description] of candidates) complete(value, description);
+  };
+  if (option !== undefined) option.handler = handler;
+  for (const each of option === undefined ? command.arguments.values() : []) each.handler = handler;
+}
+
+function clientOf(terminal: Terminal): ManagementClient {
+  return createManagementClient({
+    ...readConnection({}, terminal),
+    fetch: (request) => fetch(request, { signal: AbortSignal.timeout(TIMEOUT_MS) }),
+  });
+}

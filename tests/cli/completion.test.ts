@@ -1,0 +1,85 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { Administrator } from './support/run-tollgate.ts';
+
+let gateway: GatewayProcess;
+let tollgate: Administrator;
+let directory: string;
+let keyId: string;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
+  gateway = await startGateway({
+    BACKEND_URL: 'http://127.0.0.1:1',
+    DATA_DIR: join(directory, 'data'),
+    ROOT_TOKEN,
+  });
+  tollgate = new Administrator(gateway.url);
+  keyId = (await tollgate.json('keys', 'create', 'completed')).id;
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+/** What the last of the words may become. */
+async function completions(words: readonly string[], environment = {}): Promise<readonly string[]> {
+  const { code, stdout, stderr } = await tollgate.run(['complete', '--', ...words], { environment });
+  expect([code, stderr]).toEqual([0, '']);
+  return stdout
+    .split('\n')
+    .flatMap((line) => (line === '' || line.startsWith(':') ? [] : [line.split('\t')[0] ?? '']));
+}
+
+describe('completion', () => {
+  it('offers commands, options and the values that an option takes', async () => {
+    expect(await completions(['pl'])).toEqual(['plans']);
+    expect(await completions(['keys', 'en'])).toEqual(['enable', 'end-rotation']);
+    expect(await completions(['keys', 'list', '--tok'])).toEqual(['--token-file']);
+    expect(await completions(['keys', 'list', '-o', 'nd'])).toEqual(['ndjson']);
+  });
+
+  it('offers ids of keys, plans and contexts', async () => {
+    for (const words of [
+      ['keys', 'show'],
+      ['limits', 'reset'],
+    ])
+      expect(await completions([...words, ''])).toEqual([keyId]);
+    for (const words of [
+      ['plans', 'show'],
+      ['keys', 'list', '--plan'],
+    ])
+      expect(await completions([...words, 'def'])).toEqual(['default']);
+    const file = join(directory, 'contexts.json');
+    await writeFile(file, JSON.stringify({ contexts: { here: { url: gateway.url, token: 't' } } }), {
+      mode: 0o600,
+    });
+    expect(await completions(['context', 'use', ''], { TOLLGATE_CONTEXTS: file })).toEqual(['here']);
+  });
+
+  it('offers nothing, and says nothing, where the gateway can not be asked', async () => {
+    expect(await completions(['keys', 'show', ''], { TOLLGATE_URL: 'http://127.0.0.1:1' })).toEqual([]);
+    expect(await completions(['keys', 'show', ''], { TOLLGATE_TOKEN: '' })).toEqual([]);
+  });
+
+  it('works in bash by the script that it prints', async () => {
+    await symlink(resolve('bin/tollgate.js'), join(directory, 'tollgate'));
+    const script = `
+      # Of the package bash-completion, which the script needs.
+      _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD cur=\${COMP_WORDS[COMP_CWORD]}; }
+      source <(tollgate completion bash)
+      COMP_WORDS=(tollgate keys show '') COMP_CWORD=3 COMP_LINE='tollgate keys show ' COMP_POINT=19
+      $(complete -p tollgate | sed 's/.*-F \\([^ ]*\\).*/\\1/')
+      printf '%s\\n' "\${COMPREPLY[@]}"`;
+    const PATH = `${directory}:${resolve(process.execPath, '..')}:${process.env.PATH}`;
+    const { stdout } = await promisify(execFile)('bash', ['-c', script], {
+      env: { PATH, ...tollgate.environment },
+    });
+    expect(stdout.trim()).toBe(keyId);
+  });
+});
