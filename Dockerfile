@@ -18,6 +18,10 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY sql ./sql
 COPY src ./src
+COPY bin ./bin
+# `docker run … tollgate keys list` is `node tollgate keys list`; a shell and `docker exec` find the command in the PATH.
+RUN ln -s bin/tollgate.js tollgate
+ENV PATH=/app:$PATH
 # The user `node` of the official image, by number, so that Kubernetes can tell that it is not root. Nothing is written to the
 # file system: run with a read-only root (`docker run --read-only`, `readOnlyRootFilesystem: true`).
 USER 1000:1000

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createBodyCompiler } from '../../src/http/body-schema.ts';
-import { DOCUMENTED_ENDPOINTS } from '../../src/management/endpoints.ts';
+import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { BODY_FORMATS } from '../../src/management/formats.ts';
 import { openApiDocument } from '../../src/management/openapi/document.ts';
 import { BODY_EXAMPLES } from '../../src/management/openapi/examples.ts';
 import { TEXT_RULES } from '../../src/management/openapi/text-rules.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
-const document = JSON.parse(JSON.stringify(openApiDocument(DOCUMENTED_ENDPOINTS)));
-const withBody = DOCUMENTED_ENDPOINTS.filter(({ body }) => body !== undefined);
+const document = JSON.parse(JSON.stringify(openApiDocument(ENDPOINTS)));
+const withBody = ENDPOINTS.filter(({ body }) => body !== undefined);
 
 describe('the OpenAPI document', () => {
   let management: TestManagement;

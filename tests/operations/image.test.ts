@@ -118,6 +118,11 @@ describe('the image', () => {
       );
       const { secret } = await new Admin(gateway.url).makeKey('in the image');
       expect(await statusOf(gateway.url, secret)).toBe(502);
+      // As the entry point runs `docker run … tollgate keys list`.
+      const env = { TOLLGATE_URL: gateway.url, TOLLGATE_TOKEN: ROOT_TOKEN };
+      const command = ['tollgate', 'keys', 'list', '-o', 'csv'];
+      const { stdout } = await run(process.execPath, command, { cwd: directory, env });
+      expect(stdout).toContain(',in the image,');
       expect(await gateway.stop()).toBe(0);
     } finally {
       await database.drop();

@@ -33,12 +33,19 @@ export interface EndedProcess {
   readonly output: string;
 }
 
+interface StartOptions {
+  readonly isReady?: boolean;
+  /** The file that Node runs, and what it is given. */
+  readonly main?: string;
+  readonly args?: readonly string[];
+}
+
 /** Starts `src/main.ts`, or that of another version, on ports of the system's choice and resolves once it is ready, or at least listens where `isReady` is false. */
 export async function startGateway(
   environment: Readonly<Record<string, string>>,
-  { isReady = true, main = MAIN }: { readonly isReady?: boolean; readonly main?: string } = {},
+  { isReady = true, main = MAIN, args = [] }: StartOptions = {},
 ): Promise<GatewayProcess> {
-  const { child, output } = spawnNode(main, environment);
+  const { child, output } = spawnNode(main, environment, args);
   // All that it wrote has been read by then.
   const closed = once(child, 'close').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
@@ -97,8 +104,9 @@ export async function runGateway(environment: Readonly<Record<string, string>>):
 export function spawnNode(
   file: string,
   environment: Readonly<Record<string, string>>,
+  args: readonly string[] = [],
 ): { readonly child: ChildProcess; readonly output: () => string } {
-  const child = spawn(process.execPath, [file], {
+  const child = spawn(process.execPath, [file, ...args], {
     env: { PATH: process.env.PATH ?? '', HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', ...environment },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -1,0 +1,93 @@
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { endChild } from '../support/end-child.ts';
+import {
+  ENCRYPTION_KEY,
+  type GatewayProcess,
+  ROOT_TOKEN,
+  spawnNode,
+  startGateway,
+} from '../support/gateway.ts';
+import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+import { runTollgate } from './support/run-tollgate.ts';
+
+const run = promisify(execFile);
+
+let directory: string;
+let installed: string;
+let database: TestDatabase;
+let gateway: GatewayProcess | undefined;
+
+beforeAll(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'tollgate-package-'));
+  database = await createTestDatabase();
+  const env = { ...process.env, npm_config_prefer_offline: 'true' };
+  await run('npm', ['pack', '--pack-destination', directory], { env });
+  const [tarball = ''] = await readdir(directory);
+  await run('npm', ['install', '--global', '--prefix', directory, join(directory, tarball)], { env });
+  installed = join(directory, 'bin', 'tollgate');
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await database?.drop();
+  await rm(directory, { recursive: true, force: true });
+});
+
+describe('the package, packed and installed in an empty directory', () => {
+  it('has no development dependencies, tests or TypeScript of ours', async () => {
+    const root = join(directory, 'lib/node_modules/tollgate');
+    for (const dependency of ['jest', 'typescript', 'openapi-typescript'])
+      expect(existsSync(join(root, 'node_modules', dependency))).toBe(false);
+    expect((await readdir(root)).toSorted()).toEqual(
+      ['LICENSE', 'README.md', 'bin', 'dist', 'node_modules', 'package.json', 'sql'].toSorted(),
+    );
+    expect(
+      (await readdir(root, { recursive: true })).filter((file) => /^(bin|dist).*\.ts$/.test(file)),
+    ).toEqual([]);
+  });
+
+  it('migrates a database, serves, administers, and rotates the encryption key', async () => {
+    const settings = {
+      BACKEND_URL: 'http://127.0.0.1:1',
+      DATABASE_URL: database.url,
+      REDIS_URL: testRedisUrl(),
+      REDIS_TIMEOUT_MS: '5000',
+      AUTO_MIGRATE: 'false',
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+    };
+    const migrated = await runTollgate(['migrate'], { file: installed, environment: settings });
+    expect(migrated).toMatchObject({ code: 0, stdout: expect.stringContaining('migrations applied') });
+    gateway = await startGateway(settings, { main: installed, args: ['serve'] });
+    const environment = { TOLLGATE_URL: gateway.url, TOLLGATE_TOKEN: ROOT_TOKEN };
+    const made = await runTollgate(['keys', 'create', 'packed'], { file: installed, environment });
+    expect(JSON.parse(made.stdout)).toMatchObject({ name: 'packed', secret: expect.stringMatching(/^tg_/) });
+    const yaml = await runTollgate(['keys', 'list', '-o', 'yaml'], { file: installed, environment });
+    expect(yaml).toMatchObject({ code: 0, stdout: expect.stringContaining('name: packed') });
+    expect(await gateway.stop()).toBe(0);
+    gateway = undefined;
+
+    const keys = `${Buffer.alloc(32, 8).toString('base64')},${ENCRYPTION_KEY}`;
+    const rotated = await runTollgate(['rotate-encryption-key'], {
+      file: installed,
+      environment: { DATABASE_URL: database.url, ENCRYPTION_KEY: keys },
+    });
+    expect(rotated).toMatchObject({ code: 0, stdout: expect.stringContaining('"rotated":1') });
+  });
+
+  it('runs the demo with its embedded stores', async () => {
+    const { child, output } = spawnNode(installed, {}, ['demo']);
+    try {
+      await until(() => child.exitCode !== null || output().includes('Ctrl-C'));
+      expect(output()).toContain('Tollgate runs at http://127.0.0.1:');
+    } finally {
+      await endChild(child);
+    }
+  });
+});
