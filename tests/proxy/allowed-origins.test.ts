@@ -236,6 +236,26 @@ describe('a preflight', () => {
     expect(await preflight(stage, OTHER)).toEqual([503, undefined]);
   });
 
+  it('whose page has gone, or that asks for what no response can repeat, disturbs no other', async () => {
+    await stage.gateway.allowOrigins([PAGE]);
+    stage.gateway.storeDelayMs = 50;
+    const head = (...lines: readonly string[]) =>
+      ['OPTIONS /a HTTP/1.1', 'Host: a', `Origin: ${PAGE}`, ...lines, 'Connection: close', '', ''].join(
+        '\r\n',
+      );
+    const gone = await stage.gateway.send(head('Access-Control-Request-Method: PUT'));
+    gone.destroy();
+    const odd = await stage.gateway.send(
+      Buffer.from(
+        head('Access-Control-Request-Method: \xff\x80', 'Access-Control-Request-Headers: \t\xe9'),
+        'latin1',
+      ),
+    );
+    expect(await preflight(stage, PAGE)).toEqual([204, PAGE]);
+    expect(await odd.ended()).toMatch(/^HTTP\/1\.1 204 /);
+    expect(stage.gateway.faults).toEqual([]);
+  });
+
   it('that carries a key is a request like any other', async () => {
     await stage.gateway.allowOrigins([PAGE]);
     stage.backend.respond(OK);

@@ -90,31 +90,42 @@ export class KeyOrigins {
   }
 
   async #run(batch: readonly Waiting[]): Promise<void> {
-    let pauseMs = 0;
+    const readAtMs = this.#clock.monotonicMs();
+    let entries: ReadonlySet<string> | undefined;
+    let failure: Error | undefined;
     try {
-      const readAtMs = this.#clock.monotonicMs();
-      const asked = new Set(batch.flatMap(({ origin }) => entriesFor(origin)));
-      const entries = new Set(await this.#repository.findOriginEntries([...asked]));
-      for (const { origin, found } of batch) {
-        const isAllowed = entriesFor(origin).some((entry) => entries.has(entry));
-        if (isAllowed) this.#known.set(origin, readAtMs);
-        else {
-          this.#known.delete(origin);
-          pauseMs = PACE_MS;
-        }
-        found(null, isAllowed);
-      }
+      const sought = new Set(batch.flatMap(({ origin }) => entriesFor(origin)));
+      entries = new Set(await this.#repository.findOriginEntries([...sought]));
     } catch (error) {
-      // The store does not respond: all that wait for the next query get what is known, too.
-      for (const { origin, found } of [...batch, ...this.#waiting.take(Number.POSITIVE_INFINITY)]) {
-        if (this.knows(origin)) found(null, true);
-        else found(error instanceof Error ? error : new Error('Origins could not be read.'), false);
-      }
+      failure = error instanceof Error ? error : new Error('Origins could not be read.', { cause: error });
     }
+    const pauseMs = entries !== undefined && this.#tell(batch, entries, readAtMs) ? PACE_MS : 0;
+    if (failure !== undefined) this.#tellKnown(batch, failure);
     setTimeout(() => {
       this.#isBusy = false;
       this.#startNext();
     }, pauseMs);
+  }
+
+  /** Whether some of the origins are no key's. */
+  #tell(batch: readonly Waiting[], entries: ReadonlySet<string>, readAtMs: number): boolean {
+    let isGuessing = false;
+    for (const { origin, found } of batch) {
+      const isAllowed = entriesFor(origin).some((entry) => entries.has(entry));
+      isGuessing ||= !isAllowed;
+      if (isAllowed) this.#known.set(origin, readAtMs);
+      else this.#known.delete(origin);
+      found(null, isAllowed);
+    }
+    return isGuessing;
+  }
+
+  /** The store does not respond: all that wait for the next query get what is known, too. */
+  #tellKnown(batch: readonly Waiting[], failure: Error): void {
+    for (const { origin, found } of [...batch, ...this.#waiting.take(Number.POSITIVE_INFINITY)]) {
+      if (this.knows(origin)) found(null, true);
+      else found(failure, false);
+    }
   }
 }
 

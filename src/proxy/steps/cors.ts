@@ -16,13 +16,19 @@ export function cors(crossOrigin: CrossOrigin): Step {
     if (!isPreflight(exchange)) exchange.next();
     else if (exchange.isOriginAllowed) sendPreflightResponse(exchange);
     else if (exchange.req.headers.authorization !== undefined) exchange.next();
-    else
-      crossOrigin.followAnyKey(exchange, (error) => {
-        if (error) exchange.reject(unavailable(error));
-        else if (exchange.isOriginAllowed) sendPreflightResponse(exchange);
-        else exchange.reject(missingKey(exchange));
-      });
+    else crossOrigin.followAnyKey(exchange, (error) => respond(exchange, error));
   };
+}
+
+/** Never throws: it is called when the step is over. */
+function respond(exchange: Exchange, error: Error | null): void {
+  try {
+    if (error) exchange.reject(unavailable(error));
+    else if (exchange.isOriginAllowed) sendPreflightResponse(exchange);
+    else exchange.reject(missingKey(exchange));
+  } catch (fault) {
+    exchange.fail(fault);
+  }
 }
 
 function isPreflight({ req }: Exchange): boolean {
