@@ -67,7 +67,7 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
     expect(found.map(({ keyId }) => keyId).toSorted()).toEqual([one, two].toSorted());
   });
 
-  it('takes a write once, however often it is made, also when its counts have moved on since', async () => {
+  it('takes a write once, however often it is made, also after its counts moved', async () => {
     const keyId = newKeyId();
     const once = () => write(store.first, 7, sliceOf(keyId, { times: 2 }), 0);
     await once();
@@ -102,7 +102,7 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
     expect(batch?.writers.get(`test-of-${keyId}`)).toBe(2);
   });
 
-  it('holds 500 endpoints and 1000 customers of a key, first come, first served, and sums the rest', async () => {
+  it('holds the first 500 endpoints and 1000 customers of a key, and sums the rest', async () => {
     const keyId = newKeyId();
     await write(store.first, 1, manyNames(keyId, 400, 'x'));
     await write(store.first, 2, manyNames(keyId, 700, 'y'));

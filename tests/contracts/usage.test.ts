@@ -79,7 +79,7 @@ describe.each([
     return key.id;
   }
 
-  it('shows what was recorded, in every list, and still does when it is all in the history', async () => {
+  it('shows what was recorded in every list, also when it is all in the history', async () => {
     const keyIds = [await newKey(), await newKey()];
     const usage = usageEvery(5);
     usage.start();
@@ -123,7 +123,7 @@ describe.each([
     expect(await after.reader.read(keyId)).toEqual(expectedUsage(keyId, []));
   });
 
-  it('drops at the flush what was recorded for a key that is gone, without holding up others', async () => {
+  it('drops what was recorded for a key that is gone, without holding up others', async () => {
     const [keyId, gone] = [await newKey(), await newKey()];
     await stores.records.records.keys.delete(gone, sampleChange());
     const usage = usageEvery(5);

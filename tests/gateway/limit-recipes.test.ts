@@ -87,7 +87,7 @@ describe('the recipes of docs/limits.md', () => {
     expect(await statuses(5, as('modest'))).toEqual([200, 200, 200, 200, 200]);
   });
 
-  it('trying a lower limit in shadow first: nothing is rejected, and each case is counted', async () => {
+  it('a lower limit in shadow first: nothing is rejected, and each case is counted', async () => {
     const { secret } = await keyUnder('### Trying a lower limit in shadow first', 'trial');
     const shadowed = async () => {
       const metrics = await (await fetch(`${fleet.replicas[0]?.opsUrl}/metrics`)).text();
@@ -115,7 +115,7 @@ describe('the recipes of docs/limits.md', () => {
     expect((await use(other.secret)).headers.get('x-ratelimit-limit')).toBe('10000');
   });
 
-  it('costs that only the backend knows: the reserve is settled with what the response says', async () => {
+  it('costs that only the backend knows: the response settles the reserve', async () => {
     const { id, secret } = await keyUnder('## Costs that only the backend knows', 'tokens');
     const used = async () =>
       (await fleet.admin.call('GET', `/consumer-api-key/${id}/limits`)).body.limits[0].used;

@@ -98,7 +98,7 @@ describe('a start that can not be', () => {
 });
 
 describe('a first start', () => {
-  it('and a clean stop have no error in the log, and the last line says that usage is written', () => {
+  it('and a clean stop log no error, and that usage is written as the last line', () => {
     expect(linesOf(afterFirst.output, 50)).toEqual([]);
     expect(linesOf(afterFirst.output, 0).at(-1)).toMatchObject({ level: 30, msg: 'stopped, usage written' });
   });
@@ -195,7 +195,7 @@ describe('with stores on a network', () => {
     ]);
   });
 
-  it('readiness and the log say in words that help, and without a secret, why a store is not available', async () => {
+  it('readiness and the log say why a store is not available, without a secret', async () => {
     const wrong = new URL(database.url);
     wrong.username = 'nobody_at_all';
     wrong.password = 'secret-of-postgres';

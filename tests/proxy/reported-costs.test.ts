@@ -95,7 +95,7 @@ describe('a cost that the backend reports', () => {
     expect(stage.gateway.costSettler.counts).toMatchObject({ settled: 2, missing: 0 });
   });
 
-  it('never reaches a client, also of a request whose cost is known, and counts nothing there', async () => {
+  it('never reaches a client, and counts nothing for a request with a known cost', async () => {
     await stage.gateway.change({ plan: planOf({ limit: 100, costs }) });
     const got = await use(withHead('Tollgate-Cost: 30'), 'GET /other');
     expect(got).not.toMatch(/tollgate-cost/i);

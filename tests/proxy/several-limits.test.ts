@@ -43,7 +43,7 @@ describe('a key under several limits', () => {
     expect(field(search, 'X-RateLimit-Remaining')).toBe('2');
   });
 
-  it('is limited by the window that has no room, and a rejected request costs no window anything', async () => {
+  it('is limited by the window without room, and a rejected request costs nothing', async () => {
     const plan = planOf({
       limit: 5,
       additionalLimits: [
@@ -89,7 +89,7 @@ describe('a key under several limits', () => {
     expect(statusOf(await use('GET /ping'))).toBe(200);
   });
 
-  it('has a window for each customer, and one for those who name none or a malformed one', async () => {
+  it('has a window for each customer, and one for those without a valid name', async () => {
     const additionalLimits = [{ limitId: 'tenant', limit: 1, period: 'day', per: 'customer' as const }];
     await stage.gateway.change({ plan: planOf({ limit: 100, additionalLimits }) });
     expect(statusOf(await use('GET /', 'X-Customer-Id: acme'))).toBe(200);

@@ -74,7 +74,7 @@ describe('a gateway behind PgBouncer in transaction mode', () => {
     await until(async () => (await admin.detail(id)).usage.totalRequests === 20);
   });
 
-  it('serves the keys it knows while Postgres fails over, and the others again after it', async () => {
+  it('serves known keys while Postgres fails over, and the others after it', async () => {
     const admin = new Admin(gateway.url);
     const { secret } = await admin.makeKey('known');
     const { secret: unseen } = await admin.makeKey('not seen yet');

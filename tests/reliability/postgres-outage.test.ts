@@ -129,7 +129,7 @@ describe('a replica whose Postgres', () => {
     await isBack(secret);
   });
 
-  it('hangs does the same over bounded connections; no request waits for a second query', async () => {
+  it('hangs does the same over bounded connections, with one query a request', async () => {
     const secret = await newKey();
     relay.silence();
     const flood = Array.from({ length: 2500 }, () => statusOf(gateway.url, unknownKey()));

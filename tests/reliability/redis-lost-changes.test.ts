@@ -136,7 +136,7 @@ describe('changes that Redis loses', () => {
     for (const url of urls) expect(await statusOf(url, deleted.secret)).toBe(401);
   });
 
-  it('hold on the other side of a split when a replica is still with the old master, and after it', async () => {
+  it('hold beyond a split while a replica is with the old master, and after it', async () => {
     const master = await startServer();
     const { standby, fallBehind, promote } = await startStandbyThatFallsBehind(master);
     const world = await startWorld(master);

@@ -111,7 +111,7 @@ afterAll(async () => {
   for (const stop of stops.splice(0).toReversed()) await stop();
 });
 
-describe('a gateway whose Redis wants TLS, with a CA of its own, and a user with few rights', () => {
+describe('a gateway whose Redis wants TLS with its own CA, and a user with few rights', () => {
   it.each([
     ['single', 0],
     ['cluster', 1],

@@ -33,7 +33,7 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
   }
   const head = (line: string, ...lines: readonly string[]): string => stage.gateway.head(line, ...lines);
 
-  describe('rule 6: ambiguous framing is rejected, the connection closed, and nothing reaches the backend', () => {
+  describe('rule 6: ambiguous framing is rejected, and nothing reaches the backend', () => {
     it.each<readonly [string, readonly string[], string, number]>([
       [
         'Content-Length and Transfer-Encoding',

@@ -82,7 +82,7 @@ describe('the statistics of three replicas', () => {
     await Promise.all(pools.map((pool) => pool.destroy()));
   }
 
-  it('are exactly the own numbers of a client that sent 20 000 mixed requests, in every list', async () => {
+  it('are exactly what a client counted that sent 20 000 mixed requests', async () => {
     const plenty = { ...(await fleet.admin.makeKey('plenty', 'plenty')), own: new ClientsOwnNumbers() };
     const some = { ...(await fleet.admin.makeKey('some', 'some')), own: new ClientsOwnNumbers() };
     const keys = [plenty, some];

@@ -47,7 +47,7 @@ describe('a key whose clients invent names', () => {
     return bytes;
   }
 
-  it('takes some megabytes of Redis at most, with exact totals, also while a batch waits', async () => {
+  it('takes a few megabytes of Redis, with exact totals, also while a batch waits', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
     const writer = new UsageWriter({ buffer, ...world, log: silent, random: systemRandom });

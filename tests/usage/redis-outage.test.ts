@@ -23,10 +23,10 @@ describe('a replica whose Redis fails', () => {
     return { buffer, writer };
   }
 
-  it('counts each request once although responses get lost of what Redis has carried out', async () => {
+  it('counts each request once although replies of Redis get lost', async () => {
     const keyIds = await world.newKeys(3);
     const proxy = await startReplyLosingProxy(world.redis.port);
-    const { live, close } = await openRedisUsage(proxy.url);
+    const { live, close } = await openRedisUsage(proxy.url, { timeoutMs: 500 });
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
     const writer = new UsageWriter({
       buffer,

@@ -22,7 +22,7 @@ describe('replicas in processes of their own', () => {
     return usages.reduce((sum, { requests }) => sum + requests, 0);
   }
 
-  it('record 20 000 mixed requests and show exactly those in every list, before and after all is in Postgres', async () => {
+  it('show exactly the 20 000 requests they recorded, before and after the move', async () => {
     const keyIds = await world.newKeys(3);
     const shares = [0, 6667, 13_334, 20_000];
     const replicas = [0, 1, 2].map((index) =>

@@ -97,7 +97,7 @@ describe('an upgrade from version 0.1', () => {
     return (await hours.execute()).reduce((sum, row) => sum + row.requests, 0);
   }
 
-  it('loses nothing that waits, at whichever step an old replica left it, and counts it once', async () => {
+  it('counts once what waits, at whichever step an old replica left it', async () => {
     const keyIds = await world.newKeys(4);
     const [live = '', taken = '', applied = '', both = ''] = keyIds;
     for (const keyId of keyIds) await old.write(keyId, 5);

@@ -54,7 +54,7 @@ describe('the flusher', () => {
     expect(history.taken).toHaveLength(SHARDS);
   });
 
-  it('keeps everything while the history is away, with one batch a shard however long that is', async () => {
+  it('keeps everything while the history is away, in one batch a shard', async () => {
     const { live, history, flusher } = await setUp(['key 1']);
     history.rejection = () => new StoreUnavailable('postgres', new Error('away'));
     for (let round = 0; round < 10; round += 1) {

@@ -383,7 +383,7 @@ describe('the key cache', () => {
     await Promise.all(flood);
   });
 
-  it('takes an entry for unchecked once it was neither read nor checked for eight seconds', async () => {
+  it('takes an entry for unchecked that was not read or checked for eight seconds', async () => {
     const keys = cacheOf();
     const entry = await loaded(keys, store.add('key_a'));
     clock.advance(7999);

@@ -254,7 +254,7 @@ describe('the ledger of uncounted requests', () => {
     expect(uncounted.givenBack).toBe(0);
   });
 
-  it('keeps what certainly was not added, with what came since, and tries again half a second later', async () => {
+  it('keeps what certainly was not added, and tries again half a second later', async () => {
     let isReadOnly = true;
     const { restored, ledger: uncounted } = ledger(500, async () => {
       if (isReadOnly) throw new NotCounted('read-only');
