@@ -1908,6 +1908,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "id": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Mobile app",
+                     *       "secret": "tg_…",
+                     *       "createdAt": "2026-02-03 04:05:06"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedConsumerKey"];
                 };
             };
@@ -2385,6 +2393,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimitId": "gold",
+                     *       "description": "For partners",
+                     *       "limit": 1000,
+                     *       "period": "hour",
+                     *       "createdAt": "2026-02-03T04:05:06Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedRateLimit"];
                 };
             };
@@ -2722,6 +2739,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "rateLimitId": "gold",
+                     *       "message": "The rate limit plan was applied to the consumer API key.",
+                     *       "limit": 1000,
+                     *       "period": "hour"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ApplyRateLimitResponse"];
                 };
             };

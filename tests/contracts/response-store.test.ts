@@ -123,6 +123,22 @@ describe.each([
     expect(effects).toEqual(['work is over', 'done', 'at once']);
   });
 
+  it('rejects when an effect fails after the commit, and has the response for the next time', async () => {
+    const once = onceAt(AT_MS);
+    const { responses, unitOfWork } = store.records;
+    const work = async () => {
+      await makesPlan('published-late')();
+      await unitOfWork.afterCommit(() => Promise.reject(new Error('the effect failed')));
+      return Buffer.from('made');
+    };
+    await expect(responses.performOnce(once, work, rethrow)).rejects.toThrow('the effect failed');
+    expect(await exists('published-late')).toBe(true);
+    expect(await responses.performOnce(once, work, rethrow)).toEqual({
+      kind: 'stored',
+      sealed: Buffer.from('made'),
+    });
+  });
+
   it('performs again when the response has lapsed, whether it was pruned or not', async () => {
     const once = onceAt(AT_MS);
     const { responses } = store.records;

@@ -1,7 +1,7 @@
 import { requiredScopes } from '../../admins/principal.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { ErrorResponses } from './error-responses.ts';
-import { BODY_EXAMPLES } from './examples.ts';
+import { BODY_EXAMPLES, RESPONSE_EXAMPLES } from './examples.ts';
 import { type HeaderName, headerComponents, headersOf } from './headers.ts';
 import { parameterComponents, parametersOf } from './parameters.ts';
 import { capitalized, SchemaComponents } from './schema-components.ts';
@@ -95,7 +95,8 @@ function operationOf(endpoint: Endpoint, { schemas, errors }: Components): objec
 function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
   const { operationId, method, status, mayCreate, tagged, csv, response } = endpoint;
   const schema = schemas.place(response, `${capitalized(operationId)}Response`);
-  const content = { 'application/json': { schema }, ...(csv && CSV) };
+  const example = RESPONSE_EXAMPLES[operationId];
+  const content = { 'application/json': { schema, ...(example && { example }) }, ...(csv && CSV) };
   const headers: readonly HeaderName[] = [
     'X-Request-Id',
     ...(tagged ? (['ETag'] as const) : []),
