@@ -63,7 +63,7 @@ describe('the usage writer', () => {
     }
     expect(writer.stats).toMatchObject({ shardsUnsettled: 1, writesUnknown: 5 });
     live.fateOf = () => 'both';
-    expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+    expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
     expect(await stored('a')).toBe(5);
   });
 
@@ -78,7 +78,7 @@ describe('the usage writer', () => {
       expect(await stored('a')).toBeLessThanOrEqual(round + 1);
     }
     live.fateOf = () => 'both';
-    expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+    expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
     expect([await stored('a'), await stored('b'), await stored('c')]).toEqual([500, 500, 500]);
   });
 
@@ -96,7 +96,7 @@ describe('the usage writer', () => {
       await writer.write();
       history.hasWrite = async () => isCounted;
       live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
-      expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+      expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
       expect(await stored('a')).toBe(times);
       expect(writer.stats.rollbacks).toBe(1);
     },
@@ -114,7 +114,7 @@ describe('the usage writer', () => {
     for (let round = 0; round < 3; round += 1) expect(await writer.write()).toBe(false);
     expect(await stored('a')).toBe(1);
     history.hasWrite = async () => false;
-    expect(await writer.drain(AbortSignal.timeout(1000))).toBe(true);
+    expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
     expect(await stored('a')).toBe(2);
   });
 
