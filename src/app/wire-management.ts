@@ -56,6 +56,7 @@ export function wireManagement(
   pruning.start();
   const keys = new KeyService({
     repository: records.keys,
+    keyList: records.keyList,
     versions,
     vault,
     clock,

@@ -28,7 +28,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** List consumer API keys, newest first */
+        /** List consumer API keys */
         get: operations["listConsumerKeys"];
         put?: never;
         post?: never;
@@ -385,6 +385,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tollgate/self": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the presented key to its consumer */
+        get: operations["showOwnKey"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/self/usage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the usage of the presented key over time */
+        get: operations["showOwnUsage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/self/rotate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give the presented key a new secret; the previous one stays valid for a time */
+        post: operations["rotateOwnKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -455,6 +506,40 @@ export interface components {
             limit: number;
             period: string;
         };
+        AuditActor: {
+            /** @enum {string} */
+            type: "root" | "token" | "config" | "key";
+            adminTokenId: string | null;
+            name: string;
+        };
+        AuditEntry: {
+            auditId: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            at: string;
+            /** @enum {string} */
+            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+            actor: components["schemas"]["AuditActor"];
+            target: components["schemas"]["AuditTarget"];
+            /** @description By the names of the fields. */
+            changes: {
+                [key: string]: components["schemas"]["FieldChange"];
+            };
+            /** @description From the header X-Audit-Reason. */
+            reason: string | null;
+            requestId: string;
+            address: string;
+            /** @description "success", or the code of the error with which it was rejected. */
+            outcome: string;
+        };
+        AuditTarget: {
+            /** @enum {string} */
+            type: "key" | "plan" | "token" | "operation";
+            id: string;
+            name: string | null;
+        };
         BadRequestError: {
             /** @description A sentence for a person. */
             error: string;
@@ -463,6 +548,15 @@ export interface components {
              * @enum {string}
              */
             code: "bad_request" | "invalid_parameter";
+        };
+        ConsumerForbiddenError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "address_not_allowed" | "origin_not_allowed";
         };
         ConsumerKey: {
             consumerApiKeyId: string;
@@ -496,6 +590,10 @@ export interface components {
             selfService: "rotate"[];
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
         };
         ConsumerKeyDetail: {
             consumerApiKeyId: string;
@@ -531,7 +629,40 @@ export interface components {
             selfService: "rotate"[];
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
             usage: components["schemas"]["KeyUsage"];
+        };
+        ConsumerMissingScopeError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "address_not_allowed" | "missing_scope" | "origin_not_allowed";
+            /** @description Only with the code missing_scope. */
+            requiredScope?: string;
+        };
+        ConsumerServiceUnavailableError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "overloaded" | "store_unavailable";
+        };
+        ConsumerUnauthorizedError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "invalid_api_key" | "key_disabled" | "key_expired" | "missing_api_key";
         };
         CreateAdminTokenRequest: {
             /**
@@ -678,6 +809,10 @@ export interface components {
              */
             code: "expectation_failed";
         };
+        FieldChange: {
+            from: unknown;
+            to: unknown;
+        };
         FieldFault: {
             field: string;
             message: string;
@@ -821,6 +956,15 @@ export interface components {
             degraded: boolean;
             limits: components["schemas"]["LimitCounter"][];
         };
+        KeyNotFoundError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "key_not_found";
+        };
         KeyNotFoundOrLimitNotFoundOrNotFoundError: {
             /** @description A sentence for a person. */
             error: string;
@@ -912,55 +1056,59 @@ export interface components {
             nextCursor?: string;
         };
         ListAuditLogResponse: {
-            entries: components["schemas"]["ListAuditLogResponseEntriesItem"][];
+            entries: components["schemas"]["AuditEntry"][];
             /** @description Present only when there are more entries. */
             nextCursor?: string;
         };
-        ListAuditLogResponseEntriesItem: {
-            auditId: string;
+        ListConsumerKeysResponse: {
+            apiKeys: components["schemas"]["ListedConsumerKey"][];
+            /** @description Present only when there are more keys. */
+            nextCursor?: string;
+            /** @description With count=true: the keys on all pages. */
+            total?: number;
+        };
+        ListRateLimitsResponse: {
+            rateLimits: components["schemas"]["RateLimit"][];
+        };
+        ListedConsumerKey: {
+            consumerApiKeyId: string;
+            name: string;
             /**
              * Format: date-time
              * @example 2026-02-03T04:05:06Z
              */
-            at: string;
-            /** @enum {string} */
-            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
-            actor: components["schemas"]["ListAuditLogResponseEntriesItemActor"];
-            target: components["schemas"]["ListAuditLogResponseEntriesItemTarget"];
-            /** @description By the names of the fields. */
-            changes: {
-                [key: string]: components["schemas"]["ListAuditLogResponseEntriesItemChangesItem"];
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            enabled: boolean;
+            expiresAt: string | null;
+            /** @description Null: the default plan applies. */
+            rateLimitId: string | null;
+            externalId: string | null;
+            tags: string[];
+            metadata: Record<string, never> | null;
+            /** @description Limits of this key that differ from those of its plan, by limitId. */
+            overrides: {
+                [key: string]: components["schemas"]["LimitOverride"];
             };
-            /** @description From the header X-Audit-Reason. */
-            reason: string | null;
-            requestId: string;
-            address: string;
-            /** @description "success", or the code of the error with which it was rejected. */
-            outcome: string;
-        };
-        ListAuditLogResponseEntriesItemActor: {
-            /** @enum {string} */
-            type: "root" | "token" | "config" | "key";
-            adminTokenId: string | null;
-            name: string;
-        };
-        ListAuditLogResponseEntriesItemChangesItem: {
-            from: unknown;
-            to: unknown;
-        };
-        ListAuditLogResponseEntriesItemTarget: {
-            /** @enum {string} */
-            type: "key" | "plan" | "token" | "operation";
-            id: string;
-            name: string | null;
-        };
-        ListConsumerKeysResponse: {
-            apiKeys: components["schemas"]["ConsumerKey"][];
-            /** @description Present only when there are more keys. */
-            nextCursor?: string;
-        };
-        ListRateLimitsResponse: {
-            rateLimits: components["schemas"]["RateLimit"][];
+            /** @description Null: the key may be used from any address. */
+            allowedIps: string[] | null;
+            /** @description Null: the key may be used by any web page. */
+            allowedOrigins: string[] | null;
+            /** @description What the consumer may do with the key itself. */
+            selfService: "rotate"[];
+            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+            rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
+            usage?: components["schemas"]["UsageTotals"];
+            /** @description With include=limits. */
+            limits?: components["schemas"]["LimitCounter"][];
         };
         NotFoundError: {
             /** @description A sentence for a person. */
@@ -988,6 +1136,17 @@ export interface components {
              * @enum {string}
              */
             code: "not_implemented";
+        };
+        OwnKey: {
+            consumerApiKeyId: string;
+            name: string;
+            expiresAt: string | null;
+            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+            rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The plan that applies; null when none does. */
+            rateLimitId: string | null;
+            limits: components["schemas"]["LimitCounter"][];
+            usage: components["schemas"]["UsageTotals"];
         };
         PayloadTooLargeError: {
             /** @description A sentence for a person. */
@@ -1137,6 +1296,10 @@ export interface components {
              * @example 2030-12-31T00:00:00Z
              */
             expiresAt?: string | null;
+        };
+        RotateOwnKeyRequest: {
+            /** @description must be an integer from 0 to 2592000: for how long the previous secret stays valid */
+            graceSeconds: number;
         };
         RotatedConsumerKey: {
             consumerApiKeyId: string;
@@ -1337,6 +1500,11 @@ export interface components {
             /** @description Present only when there are more rows. */
             nextCursor?: string;
         };
+        UsageTotals: {
+            totalRequests: number;
+            successfulRequests: number;
+            failedRequests: number;
+        };
         VerifyAuditLogResponse: {
             valid: boolean;
             /** @description Those that are in order. */
@@ -1446,6 +1614,56 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["BadRequestError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description address_not_allowed, origin_not_allowed */
+        ConsumerForbidden: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ConsumerForbiddenError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description address_not_allowed, missing_scope, origin_not_allowed */
+        ConsumerMissingScope: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ConsumerMissingScopeError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description overloaded, store_unavailable */
+        ConsumerServiceUnavailable: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ConsumerServiceUnavailableError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description invalid_api_key, key_disabled, key_expired, missing_api_key */
+        ConsumerUnauthorized: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "WWW-Authenticate": components["headers"]["WWW-Authenticate"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ConsumerUnauthorizedError"];
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
@@ -1594,6 +1812,18 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["InvalidCursorOrRangeTooLargeOrUnsupportedGroupingError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description key_not_found */
+        KeyNotFound: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["KeyNotFoundError"];
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
@@ -1941,16 +2171,36 @@ export interface operations {
     listConsumerKeys: {
         parameters: {
             query?: {
-                /** @description must be an integer from 1 to 1000 */
-                limit?: number;
-                /** @description must be the nextCursor of an earlier response */
-                cursor?: string;
+                /** @description must be a string of 1 to 255 characters without control characters: only keys with it in their name, externalId, id or secretHint, in any case */
+                q?: string;
+                /** @description must be one or more of active, disabled, expired, expiring, separated by commas: only keys in any of these states */
+                status?: string;
                 /** @description must be the id of a rate limit plan: only keys that are bound to it */
                 rateLimitId?: string;
                 /** @description must be a tag of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: only keys that have it */
                 tag?: string;
                 /** @description must be a string of 1 to 128 characters: only keys of this owner */
                 externalId?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were created then or later */
+                createdAfter?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were created before */
+                createdBefore?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that expire before, or have expired */
+                expiresBefore?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were never used, or last before */
+                unusedSince?: string;
+                /** @description must be one of createdAt, name, lastUsedAt, expiresAt */
+                sort?: "createdAt" | "name" | "lastUsedAt" | "expiresAt";
+                /** @description must be asc or desc; when missing, desc by createdAt and lastUsedAt, asc by name and expiresAt */
+                order?: "asc" | "desc";
+                /** @description must be one or more of usage, limits, separated by commas: what each key is shown with; "limit" is then at most 200 */
+                include?: string;
+                /** @description must be true or false: whether the response has the total of keys, on all pages */
+                count?: "true" | "false";
+                /** @description must be an integer from 1 to 1000 */
+                limit?: number;
+                /** @description must be the nextCursor of an earlier response */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -1968,7 +2218,7 @@ export interface operations {
                     "application/json": components["schemas"]["ListConsumerKeysResponse"];
                 };
             };
-            400: components["responses"]["BadRequest"];
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             408: components["responses"]["RequestTimeout"];
@@ -3467,6 +3717,171 @@ export interface operations {
             500: components["responses"]["InternalServerError"];
             501: components["responses"]["NotImplemented"];
             503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    showOwnKey: {
+        parameters: {
+            query?: {
+                /** @description Whose windows of the limits for each customer are shown; "anonymous" where it is missing. must be 1 to 128 printable ASCII characters. */
+                customerId?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnKey"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["ConsumerUnauthorized"];
+            403: components["responses"]["ConsumerForbidden"];
+            404: components["responses"]["KeyNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ConsumerServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    showOwnUsage: {
+        parameters: {
+            query?: {
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, whose first instant in timeZone it then is; from 1970 to 9998. Included; 24 hours before "to" when missing */
+                from?: string;
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, whose first instant in timeZone it then is; from 1970 to 9998. Excluded, later than "from"; now when missing */
+                to?: string;
+                /** @description must be one of hour, day, month, total */
+                interval?: "hour" | "day" | "month" | "total";
+                /** @description must be the name of a time zone of the IANA database, whose days and months are counted */
+                timeZone?: string;
+                /** @description must be at most two of key, rateLimit, endpoint, customer, separated by a comma */
+                groupBy?: string;
+                /** @description must be the id of a plan: only requests that were made under it are counted */
+                rateLimitId?: string;
+                /** @description must be an integer from 1 to 100, with groupBy: lists this many groups, those with the most requests; the rest is __other__ */
+                top?: number;
+                /** @description must be json or csv; decides before the Accept header does */
+                format?: "json" | "csv";
+                /** @description must be an integer from 1 to 1000 */
+                limit?: number;
+                /** @description must be the nextCursor of an earlier response */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Vary: components["headers"]["Vary"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["UsageSeries"];
+                    "text/csv": string;
+                };
+            };
+            400: components["responses"]["InvalidCursorOrRangeTooLargeOrUnsupportedGrouping"];
+            401: components["responses"]["ConsumerUnauthorized"];
+            403: components["responses"]["ConsumerForbidden"];
+            404: components["responses"]["KeyNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ConsumerServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    rotateOwnKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "graceSeconds": 86400
+                 *     }
+                 */
+                "application/json": components["schemas"]["RotateOwnKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RotatedConsumerKey"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["ConsumerUnauthorized"];
+            403: components["responses"]["ConsumerMissingScope"];
+            404: components["responses"]["KeyNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrRotationInProgress"];
+            412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ConsumerServiceUnavailable"];
             505: components["responses"]["HTTPVersionNotSupported"];
         };
     };

@@ -9,6 +9,7 @@ export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> 
     createdAtMs,
     updatedAtMs,
     version,
+    lastUsedAtMs,
     expiresAtMs,
     planId,
     overrides,

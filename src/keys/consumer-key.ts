@@ -41,6 +41,11 @@ export interface ConsumerKey {
   readonly secretHint: string | null;
   /** Null = the key has one secret. */
   readonly rotation: KeyRotation | null;
+  /**
+   * The last use that is in the record store: behind by as long as usage takes to get there, a minute at most. Milliseconds since 1970, a
+   * whole second; null = never used.
+   */
+  readonly lastUsedAtMs: number | null;
 }
 
 /** A key that has two secrets for a time. Instants are milliseconds since 1970. */

@@ -66,23 +66,12 @@ export const MAX_TAGS = 20;
 /** Why a key was not updated. */
 export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags';
 
-/** Which keys are listed; a missing field leaves none out. */
-export interface KeyFilter {
-  /** Bound to this plan. Null: to none, so that the default plan applies. */
-  readonly planId?: string | null;
-  /** With all of these tags. */
-  readonly tags?: readonly string[];
-  readonly externalId?: string;
-}
-
 /**
  * Where keys and their bindings are kept. Each change is in the audit log, in one transaction with its entry. Every method rejects with `StoreUnavailable` when the store does not respond; one that gives the
  * snapshot of a key that is bound to no plan, also where the default plan that is set does not exist.
  */
 export interface KeyRepository {
   insert(key: NewConsumerKey, change: ChangeContext): Promise<void>;
-  /** At most `limit` keys that meet the filter, newest first, older than the key `beforeId` where one is given. */
-  list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]>;
   exists(keyId: string): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;
   /**
@@ -95,6 +84,8 @@ export interface KeyRepository {
   /** Those of the entries that some key has in its `allowedOrigins`. */
   findOriginEntries(entries: readonly string[]): Promise<readonly string[]>;
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
+  /** Of those of the keys that there are, in any order. One query. */
+  findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]>;
   /**
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. Rejects with
    * `VersionMismatch` for a key that is in another state than expected.

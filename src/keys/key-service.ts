@@ -5,10 +5,16 @@ import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeySnapshot } from './consumer-key.ts';
-import { cursorAfter, idOfCursor, isKeyId, keyIdMaker } from './key-id.ts';
+import { isKeyId, keyIdMaker } from './key-id.ts';
+import {
+  type KeyFilter,
+  type KeyListStore,
+  type KeyPage,
+  type KeySelection,
+  readKeyPage,
+} from './key-list.ts';
 import {
   type KeyChanges,
-  type KeyFilter,
   type KeyRepository,
   MAX_TAGS,
   type StoredKey,
@@ -22,6 +28,7 @@ import { SecretSealer } from './stored-secret.ts';
 /** What the service of keys works with. */
 export interface KeyServiceOptions {
   readonly repository: KeyRepository;
+  readonly keyList: KeyListStore;
   readonly versions: RecordVersions;
   readonly vault: SecretVault;
   readonly clock: Clock;
@@ -34,7 +41,12 @@ export interface KeyServiceOptions {
 
 /** What a new key is given; what is missing is as in `NO_FIELDS`. */
 export type NewKeyFields = Pick<ConsumerKey, 'name'> &
-  Partial<Omit<ConsumerKey, 'id' | 'createdAtMs' | 'updatedAtMs' | 'version' | 'secretHint' | 'rotation'>>;
+  Partial<
+    Omit<
+      ConsumerKey,
+      'id' | 'createdAtMs' | 'updatedAtMs' | 'version' | 'secretHint' | 'rotation' | 'lastUsedAtMs'
+    >
+  >;
 
 const NO_FIELDS = {
   enabled: true,
@@ -49,13 +61,6 @@ const NO_FIELDS = {
   selfService: [],
   rotation: null,
 } as const satisfies Partial<ConsumerKey>;
-
-/** A page of keys, newest first. */
-export interface KeyPage {
-  readonly keys: readonly ConsumerKey[];
-  /** Asks for the next page; missing on the last one. */
-  readonly nextCursor?: string;
-}
 
 /** All there is to know of one key, but its usage. */
 export interface KeyDetail {
@@ -102,22 +107,29 @@ export class KeyService {
       updatedAtMs: change.atMs,
       version: 1,
       secretHint: stored.secretHint,
+      lastUsedAtMs: null,
     };
     await repository.insert({ ...key, ...stored }, change);
     return { key, secret };
   }
 
-  /** At most `limit` keys that meet the filter. Throws `invalid_parameter` for a cursor that no list has given. */
-  async list(
-    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
-    filter: KeyFilter = {},
-  ): Promise<KeyPage> {
-    const beforeId = cursor === undefined ? undefined : idOfCursor(cursor);
-    // One row more than requested shows whether there is a next page.
-    const found = await this.#options.repository.list(filter, limit + 1, beforeId);
-    const keys = found.slice(0, limit).map((key) => this.#now(key));
-    const last = keys.at(-1);
-    return found.length > limit && last !== undefined ? { keys, nextCursor: cursorAfter(last.id) } : { keys };
+  /** A page of the list. */
+  async page(selection: KeySelection): Promise<KeyPage> {
+    const { keyList, clock } = this.#options;
+    const page = await readKeyPage(keyList, selection, clock.nowMs());
+    return { ...page, keys: page.keys.map((key) => this.#now(key)) };
+  }
+
+  /** How many keys meet the filter. */
+  count(filter: KeyFilter): Promise<number> {
+    const { keyList, clock } = this.#options;
+    return keyList.count(filter, clock.nowMs());
+  }
+
+  /** What a replica knows of each of the keys; nothing for one that is gone. */
+  async snapshots(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot>> {
+    const found = await this.#options.repository.findSnapshotsById(keyIds);
+    return new Map(found.map((snapshot) => [snapshot.keyId, snapshot]));
   }
 
   /** Throws `KeyNotFound`. */

@@ -51,6 +51,8 @@ export interface CostDifference extends Omit<CounterSubject, 'limits'> {
 export interface WindowCounters {
   /** Without counting anything. */
   read(subject: CounterSubject): Promise<WindowCounts>;
+  /** The same of many keys, each subject of another one, in a few calls of the store. In the order of the subjects. */
+  readAll(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]>;
   /** Closes the windows of the limits; of limits for each customer those of `customerId`, or of all customers where it is null. */
   reset(subject: ResetWindows): Promise<void>;
   /** Gives more room in the present window of each limit, and opens one where none is open. It ends with the window. */

@@ -107,6 +107,8 @@ export interface EndpointDefinition<Body> {
   readonly summary: string;
   /** What the principal must be allowed. */
   readonly scope: RequiredScope;
+  /** The endpoint is for consumers, who present the key that it is about. */
+  readonly forConsumers?: true;
   readonly query?: Readonly<Record<string, FieldSchema>>;
   /** Missing: the endpoint reads no body. */
   readonly body?: BodySchema;

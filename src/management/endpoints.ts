@@ -1,13 +1,9 @@
 import { listAuditLog, verifyAuditLog } from './audit/audit-log.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
-import {
-  createConsumerKey,
-  deleteConsumerKey,
-  listConsumerKeys,
-  updateConsumerKey,
-} from './keys/consumer-keys.ts';
+import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';
 import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
+import { listConsumerKeys } from './keys/key-list.ts';
 import { endConsumerKeyRotation, rotateConsumerKey } from './keys/key-rotation.ts';
 import { openApiEndpoint } from './openapi/show-openapi.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
@@ -19,6 +15,7 @@ import {
   showRateLimit,
   updateRateLimit,
 } from './plans/rate-limits.ts';
+import { SELF_SERVICE_ENDPOINTS } from './self-service/self-service-endpoints.ts';
 import {
   createAdminToken,
   deleteAdminToken,
@@ -60,5 +57,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   showWhoami,
   listAuditLog,
   verifyAuditLog,
-  openApiEndpoint(() => ENDPOINTS),
+  openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
+
+/** The same with those of consumers, which are served elsewhere. */
+export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [...ENDPOINTS, ...SELF_SERVICE_ENDPOINTS];

@@ -55,6 +55,16 @@ export function isExternalId(text: string): boolean {
   return length >= 1 && length <= MAX_EXTERNAL_ID && isStorable(text);
 }
 
+const LONGEST_SEARCH = 255;
+
+/** The rule of a text to search for. */
+export const SEARCH_RULE = `must be a string of 1 to ${LONGEST_SEARCH} characters without control characters`;
+
+export function isSearchText(text: string): boolean {
+  const length = [...text].length;
+  return length >= 1 && length <= LONGEST_SEARCH && isStorable(text) && !CONTROL_CHARACTER.test(text);
+}
+
 /** Postgres stores neither NUL nor half a surrogate pair; text with them could not be given back as it was sent. */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');

@@ -16,6 +16,18 @@ export function readCursor(cursor: string, query: unknown): readonly unknown[] {
   return place;
 }
 
+/** What Postgres can be asked for. */
+export function isStorable(value: unknown): value is string {
+  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0');
+}
+
+/** An instant that a `Date` can have. */
+export function isInstant(value: unknown): value is number {
+  return Number.isInteger(value) && Math.abs(Number(value)) <= LAST_INSTANT;
+}
+
+const LAST_INSTANT = 8.64e15;
+
 function digestOf(query: unknown): string {
   return createHash('sha256').update(JSON.stringify(query)).digest('base64url').slice(0, 16);
 }

@@ -1,6 +1,6 @@
 import type { UsageBatch } from './live-usage.ts';
 import { byRequests, placeNames } from './place-names.ts';
-import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from './usage.ts';
+import type { CustomerUsage, EndpointUsage, KeyTotals, KeyUsage, UsageCounts } from './usage.ts';
 import type { KeyHistory } from './usage-history.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
 import { addCounts, addUnder, type Counts, noCounts, totalsOf, type UsageSlice } from './usage-slice.ts';
@@ -26,9 +26,28 @@ export function combineUsage(pending: readonly UsageBatch[], history: KeyHistory
   );
   return {
     ...outcomes(totals),
+    lastUsedAtMs: lastUse(history.lastUsedAtMs, slices),
     endpoints: [...endpoints].toSorted(byRequests).map(endpointUsage),
     customers: [...customers].toSorted(byRequests).map(customerUsage),
   };
+}
+
+/** The same of a key's totals alone. `pending` may have batches of other keys of its shard. */
+export function combineTotals(
+  keyId: string,
+  pending: readonly UsageBatch[],
+  history: Pick<KeyHistory, 'lastIds' | 'totals' | 'lastUsedAtMs'>,
+): KeyTotals {
+  const slices = slicesNotIn(pending, history.lastIds).filter((slice) => slice.keyId === keyId);
+  const totals = noCounts();
+  addCounts(totals, history.totals);
+  for (const slice of slices) addCounts(totals, totalsOf(slice));
+  return { ...outcomes(totals), lastUsedAtMs: lastUse(history.lastUsedAtMs, slices) };
+}
+
+function lastUse(keptMs: number | null, slices: readonly UsageSlice[]): number | null {
+  const latestMs = Math.max(keptMs ?? 0, ...slices.map(({ lastUsedAtS }) => lastUsedAtS * 1000));
+  return latestMs === 0 ? null : latestMs;
 }
 
 /** The slices of those batches that a history with these last ids does not have, in the order in which they will be moved. */

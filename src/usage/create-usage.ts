@@ -84,6 +84,10 @@ export function createUsage(options: UsageOptions): Usage {
         await writeOwn();
         return stored.read(keyId);
       },
+      totals: async (keyIds) => {
+        await writeOwn();
+        return stored.totals(keyIds);
+      },
     },
     pending: {
       read: async (keyIds) => {

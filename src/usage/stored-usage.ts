@@ -1,7 +1,10 @@
-import { combineUsage } from './combine-usage.ts';
-import type { LiveUsage } from './live-usage.ts';
-import type { KeyUsage, UsageReader } from './usage.ts';
-import type { UsageHistory } from './usage-history.ts';
+import { combineTotals, combineUsage } from './combine-usage.ts';
+import { KEY_LAYOUT, type LiveUsage, shardOf } from './live-usage.ts';
+import type { KeyTotals, KeyUsage, UsageReader } from './usage.ts';
+import type { KeptTotals, UsageHistory } from './usage-history.ts';
+import { noCounts } from './usage-slice.ts';
+
+const NOTHING_KEPT: KeptTotals = { totals: noCounts(), lastUsedAtMs: null, lastKeyBatch: 0 };
 
 /**
  * What the stores know of a key. The pending counts are read before the history, each at one instant: then what moved in between is in
@@ -19,5 +22,19 @@ export class StoredUsage implements UsageReader {
   async read(keyId: string): Promise<KeyUsage> {
     const pending = await this.#live.read([keyId]);
     return combineUsage(pending, await this.#history.read(keyId));
+  }
+
+  async totals(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyTotals>> {
+    if (keyIds.length === 0) return new Map();
+    const pending = Map.groupBy(await this.#live.read(keyIds), ({ shard }) => shard);
+    const history = await this.#history.readTotals(keyIds);
+    return new Map(
+      keyIds.map((keyId) => {
+        const shard = shardOf(keyId);
+        const { lastKeyBatch, ...kept } = history.keys.get(keyId) ?? NOTHING_KEPT;
+        const lastIds = new Map(history.lastIds.get(shard)).set(KEY_LAYOUT, lastKeyBatch);
+        return [keyId, combineTotals(keyId, pending.get(shard) ?? [], { ...kept, lastIds })];
+      }),
+    );
   }
 }

@@ -18,8 +18,24 @@ export interface KeyHistory {
   /** Id of the batch that was applied last, by its source; every batch of it with a lower one has been applied too. */
   readonly lastIds: ReadonlyMap<string, number>;
   readonly totals: Readonly<Counts>;
+  /** Milliseconds since 1970; null = never used. */
+  readonly lastUsedAtMs: number | null;
   readonly endpoints: ReadonlyMap<string, Counts>;
   readonly customers: ReadonlyMap<string, Counts>;
+}
+
+/** The totals that are kept of some keys, all as they were at one instant. */
+export interface TotalsHistory {
+  /** As `lastIds` of a key, by shard. */
+  readonly lastIds: ReadonlyMap<number, ReadonlyMap<string, number>>;
+  /** None of a key that is unknown. */
+  readonly keys: ReadonlyMap<string, KeptTotals>;
+}
+
+/** The totals that are kept of one key. */
+export interface KeptTotals extends Pick<KeyHistory, 'totals' | 'lastUsedAtMs'> {
+  /** As `lastIds` has it under `KEY_LAYOUT`. */
+  readonly lastKeyBatch: number;
 }
 
 /** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
@@ -36,6 +52,8 @@ export interface UsageHistory {
   /** Whether a write is in a batch that was applied. Known for a day at least. */
   hasWrite(shard: number, writer: string, sequence: number): Promise<boolean>;
   read(keyId: string): Promise<KeyHistory>;
+  /** One query. */
+  readTotals(keyIds: readonly string[]): Promise<TotalsHistory>;
   /** Removes the months of which nothing is to be kept, and makes ready for the next. */
   prune(retention: UsageRetention): Promise<void>;
 }

@@ -44,13 +44,21 @@ export interface CustomerUsage extends UsageCounts {
   readonly customerId: string;
 }
 
+/** What a key was used for in all, and when last. */
+export interface KeyTotals extends UsageCounts {
+  /** Milliseconds since 1970, a whole second; null = never used. */
+  readonly lastUsedAtMs: number | null;
+}
+
 /** All that is known of a key's use; the lists sum to the totals, most requests first. */
-export interface KeyUsage extends UsageCounts {
+export interface KeyUsage extends KeyTotals {
   readonly endpoints: readonly EndpointUsage[];
   readonly customers: readonly CustomerUsage[];
 }
 
-/** Reads a key's usage: what is stored, what waits in batches, what is live. Rejects with `StoreUnavailable`. */
+/** Reads the usage of keys: what is stored, what waits in batches, what is live. Rejects with `StoreUnavailable`. */
 export interface UsageReader {
   read(keyId: string): Promise<KeyUsage>;
+  /** Of some hundred keys, each of them. The store is called no more often for many keys than for the shards that they are in. */
+  totals(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyTotals>>;
 }

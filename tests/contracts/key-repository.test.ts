@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../src/errors.ts';
-import type { KeyChanges, KeyFilter, NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
+import type { KeyChanges, NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
 import { limitsOfPlan } from '../../src/plans/limits-of-plan.ts';
 import { PostgresKeyRepository } from '../../src/storage/postgres/postgres-key-repository.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
@@ -121,16 +121,6 @@ describe.each([
   it('keeps a key without a sealed secret', async () => {
     const { id } = await inserted({ sealedSecret: null });
     expect((await store.records.keys.find(id))?.sealedSecret).toBeNull();
-  });
-
-  it('lists the newest first, page by page, each key once', async () => {
-    const ids: string[] = [];
-    for (let count = 0; count < 5; count += 1) {
-      ids.unshift((await inserted()).id);
-    }
-    const first = await store.records.keys.list({}, 2);
-    const second = await store.records.keys.list({}, 3, first.at(-1)?.id);
-    expect([...first, ...second].map(({ id }) => id)).toEqual(ids);
   });
 
   it('finds the snapshots that have one of the look-up values, each with its value', async () => {
@@ -289,18 +279,12 @@ describe.each([
     expect(await store.records.keys.findOriginEntries([])).toEqual([]);
   });
 
-  it('lists only the keys that meet every condition of a filter', async () => {
-    const plan = await insertedPlan();
-    const first = await inserted({ planId: plan.id, tags: ['x', 'y'], externalId: `owner of ${plan.id}` });
-    const second = await inserted({ planId: plan.id, tags: ['y'] });
-    const idsOf = async (filter: KeyFilter) =>
-      (await store.records.keys.list({ planId: plan.id, ...filter }, 10)).map(({ id }) => id);
-    expect(await idsOf({})).toEqual([second.id, first.id]);
-    expect(await idsOf({ tags: ['y'] })).toEqual([second.id, first.id]);
-    expect(await idsOf({ tags: ['y', 'x'] })).toEqual([first.id]);
-    expect(await idsOf({ externalId: `owner of ${plan.id}` })).toEqual([first.id]);
-    expect(await idsOf({ externalId: "'; --" })).toEqual([]);
-    expect(await idsOf({ planId: null, externalId: `owner of ${plan.id}` })).toEqual([]);
+  it('finds the snapshots of many keys at once, but those that are gone', async () => {
+    const keys = [await inserted(), await inserted({ enabled: false })];
+    const found = await store.records.keys.findSnapshotsById([...keys.map(({ id }) => id), sampleKey().id]);
+    const each = await Promise.all(keys.map(({ id }) => store.records.keys.findSnapshotById(id)));
+    expect(found.toSorted((one, other) => (one.keyId < other.keyId ? -1 : 1))).toEqual(each);
+    expect(await store.records.keys.findSnapshotsById([])).toEqual([]);
   });
 
   it('raises the version by one for each of many changes at the same time', async () => {

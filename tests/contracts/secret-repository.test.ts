@@ -176,7 +176,8 @@ describe.each([
   it('shows the rotation of a key in the list and after an edit, and an edit ends none', async () => {
     const { id } = await inserted();
     const { key } = await rotated(id);
-    expect((await store.records.keys.list({}, 1))[0]).toEqual(key);
+    const newest = { filter: { text: id }, sort: 'createdAt', order: 'desc', limit: 2 } as const;
+    expect(await store.records.keyList.list(newest, AT_MS)).toEqual([key]);
     const updated = await store.records.keys.update(id, { name: 'renamed' }, at());
     expect(updated).toMatchObject({ key: { name: 'renamed', rotation: key.rotation } });
     expect(await store.records.keys.update(id, { name: 'renamed' }, at())).toEqual(updated);

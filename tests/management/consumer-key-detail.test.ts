@@ -34,6 +34,8 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       tags: [],
       metadata: null,
       overrides: {},
+      secretHint: expect.stringMatching(/^tg_.{4}….{4}$/),
+      lastUsedAt: null,
       allowedIps: null,
       allowedOrigins: null,
       selfService: [],
@@ -88,6 +90,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
     const counts = { requests: 3, successful: 2, failed: 1 };
     management.usages.set(id, {
       ...counts,
+      lastUsedAtMs: Date.UTC(2026, 1, 3, 4, 4, 4),
       endpoints: [{ endpoint: '/v1/orders', ...counts, averageResponseTimeMs: 8.25 }],
       customers: [
         { customerId: 'anonymous', requests: 2, successful: 2, failed: 0 },
@@ -95,6 +98,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       ],
     });
     const { body } = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(body.lastUsedAt).toBe('2026-02-03T04:04:04Z');
     expect(body.usage).toMatchObject({
       totalRequests: 3,
       successfulRequests: 2,

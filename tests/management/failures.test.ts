@@ -7,7 +7,13 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { freePort } from '../support/free-port.ts';
 import { MIGRATIONS } from '../support/records.ts';
-import { type Replacements, startManagement, type TestManagement, UNUSED } from './start-management.ts';
+import {
+  type Replacements,
+  startManagement,
+  type TestManagement,
+  UNUSED,
+  usageThat,
+} from './start-management.ts';
 
 const running: TestManagement[] = [];
 afterAll(async () => {
@@ -130,14 +136,14 @@ describe('while the tables are missing', () => {
 
 describe('a failure', () => {
   it('of the usage store is a 503 of the detail response', async () => {
-    const usage = { read: () => Promise.reject(new StoreUnavailable('redis', new Error('down'))) };
+    const usage = usageThat(() => Promise.reject(new StoreUnavailable('redis', new Error('down'))));
     const management = await start({ usage });
     const { id } = await management.createKey();
     await management.send('get', `/consumer-api-key/${id}`).expect(503);
   });
 
   it('that is unexpected is a 500 without detail; the log has only the error', async () => {
-    const usage = { read: () => Promise.reject(new Error('the private reason')) };
+    const usage = usageThat(() => Promise.reject(new Error('the private reason')));
     const management = await start({ usage });
     const { id } = await management.createKey();
     const { body } = await management
@@ -169,7 +175,7 @@ describe('a failure', () => {
 
 describe('the log', () => {
   it('has one line for each change, with ids and without names or secrets', async () => {
-    const management = await start({ usage: { read: async () => UNUSED } });
+    const management = await start({ usage: usageThat(async () => UNUSED) });
     const { id } = await management.createKey('a name that is nobody’s business');
     const { rateLimitId } = await management.createPlan();
     await management.send('get', `/consumer-api-key/${id}`).expect(200);

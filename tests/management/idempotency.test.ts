@@ -1,7 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
-import { type Replacements, startManagement, type TestManagement, UNUSED } from './start-management.ts';
+import {
+  type Replacements,
+  startManagement,
+  type TestManagement,
+  UNUSED,
+  usageThat,
+} from './start-management.ts';
 
 const CREATE = '/consumer-api-key/create';
 const DAY_MS = 86_400_000;
@@ -179,13 +185,14 @@ describe('while a store is away', () => {
     let isAway = true;
     const counters = {
       read: async () => ({ counters: [], nowMs: 0 }),
+      readAll: async () => [],
       settle: async () => {},
       reset: async () => {},
       grant: async () => {
         if (isAway) throw new StoreUnavailable('redis', new Error('away'));
       },
     };
-    const other = await start({ counters, usage: { read: async () => UNUSED } });
+    const other = await start({ counters, usage: usageThat(async () => UNUSED) });
     const { id } = await other.createKey();
     const grant = () =>
       other
@@ -201,6 +208,7 @@ describe('while a store is away', () => {
     let fails = true;
     const counters = {
       read: async () => ({ counters: [], nowMs: 0 }),
+      readAll: async () => [],
       settle: async () => {},
       grant: async () => {},
       reset: async () => {

@@ -175,7 +175,9 @@ describe('the live counters of a key', () => {
 
   it('are null while their store is away, and can not be changed', async () => {
     const away = () => Promise.reject(new StoreUnavailable('redis', new Error('away')));
-    const other = await startManagement({ counters: { read: away, reset: away, grant: away, settle: away } });
+    const other = await startManagement({
+      counters: { read: away, readAll: away, reset: away, grant: away, settle: away },
+    });
     const { id } = await other.createKey();
     const path = `/consumer-api-key/${id}/limits`;
     const { body } = await other.send('get', path).expect(200);

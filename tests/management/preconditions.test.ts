@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { startManagement, type TestManagement } from './start-management.ts';
+import { startManagement, type TestManagement, UNUSED } from './start-management.ts';
 
 let management: TestManagement;
 beforeAll(async () => {
@@ -101,7 +101,7 @@ describe.each([
 it('the ETag of a key stays when the key is used, and changes when a plan is applied to it', async () => {
   const { path, etag } = await keyResource();
   const id = path.split('/').at(-1) ?? '';
-  management.usages.set(id, { requests: 1, successful: 1, failed: 0, endpoints: [], customers: [] });
+  management.usages.set(id, { ...UNUSED, requests: 1, successful: 1 });
   expect(await etagOf(path)).toBe(etag);
   const { rateLimitId } = await management.createPlan();
   await management

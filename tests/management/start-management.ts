@@ -45,7 +45,18 @@ const GATEWAY: GatewayFacts = {
   auditRetentionDays: 365,
 };
 export const START_MS = Date.UTC(2026, 1, 3, 4, 5, 6, 789);
-export const UNUSED: KeyUsage = { requests: 0, successful: 0, failed: 0, endpoints: [], customers: [] };
+export const UNUSED: KeyUsage = {
+  ...{ requests: 0, successful: 0, failed: 0 },
+  ...{ lastUsedAtMs: null, endpoints: [], customers: [] },
+};
+
+/** Usage of which each key's is what `read` gives. */
+export function usageThat(read: UsageReader['read']): UsageReader {
+  return {
+    read,
+    totals: async (ids) => new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const))),
+  };
+}
 
 type Method = 'get' | 'post' | 'patch' | 'delete' | 'put' | 'head' | 'options';
 
@@ -106,6 +117,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     }),
     keys: new KeyService({
       repository: records.keys,
+      keyList: records.keyList,
       versions,
       vault,
       clock,
@@ -115,7 +127,10 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     }),
     plans: new PlanService({ repository: records.plans, versions, defaultPlanId }),
     counters: replacements.counters ?? new InProcessWindowCounters(table, clock),
-    usage: replacements.usage ?? { read: async (keyId) => usages.get(keyId) ?? UNUSED },
+    usage: replacements.usage ?? {
+      read: async (keyId) => usages.get(keyId) ?? UNUSED,
+      totals: async (keyIds) => new Map(keyIds.map((keyId) => [keyId, usages.get(keyId) ?? UNUSED])),
+    },
     series: new UsageSeries({
       store: new PostgresSeriesStore(records.db),
       clock,

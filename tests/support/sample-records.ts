@@ -32,6 +32,7 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     secretOrigin: 'generated',
     digestLookup: randomBytes(32),
     sealedDigest: null,
+    lastUsedAtMs: null,
     ...fields,
   };
 }

@@ -26,9 +26,11 @@ class ListedHistory implements UsageHistory {
   read = async () => ({
     lastIds: new Map(),
     totals: noCounts(),
+    lastUsedAtMs: null,
     endpoints: new Map(),
     customers: new Map(),
   });
+  readTotals = async () => ({ lastIds: new Map(), keys: new Map() });
   prune = async () => {};
 }
 

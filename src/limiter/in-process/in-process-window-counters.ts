@@ -46,6 +46,10 @@ export class InProcessWindowCounters implements WindowCounters {
     return { counters, nowMs };
   }
 
+  readAll(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
+    return Promise.all(subjects.map((subject) => this.read(subject)));
+  }
+
   async reset({ keyId, limits, customerId }: ResetWindows): Promise<void> {
     for (const limit of limits) {
       if (limit.per === 'key') {

@@ -4,34 +4,43 @@ import type { AuditFilter, AuditLog } from '../../audit/audit-log.ts';
 import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { endpoint, StreamedText } from '../endpoint.ts';
-import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { type CsvValue, csvFile, csvRows } from '../usage/csv.ts';
 import { AUDIT_QUERY, readAuditQuery } from './audit-query.ts';
 
-const ENTRY = objectOf({
-  auditId: TEXT,
-  at: INSTANT,
-  action: { type: 'string', enum: AUDIT_ACTIONS },
-  actor: objectOf({
-    type: { type: 'string', enum: ['root', 'token', 'config', 'key'] },
-    adminTokenId: orNull(TEXT),
-    name: TEXT,
+const ENTRY = named(
+  'AuditEntry',
+  objectOf({
+    auditId: TEXT,
+    at: INSTANT,
+    action: { type: 'string', enum: AUDIT_ACTIONS },
+    actor: named(
+      'AuditActor',
+      objectOf({
+        type: { type: 'string', enum: ['root', 'token', 'config', 'key'] },
+        adminTokenId: orNull(TEXT),
+        name: TEXT,
+      }),
+    ),
+    target: named(
+      'AuditTarget',
+      objectOf({
+        type: { type: 'string', enum: ['key', 'plan', 'token', 'operation'] },
+        id: TEXT,
+        name: orNull(TEXT),
+      }),
+    ),
+    changes: {
+      type: 'object',
+      description: 'By the names of the fields.',
+      additionalProperties: named('FieldChange', objectOf({ from: {}, to: {} })),
+    },
+    reason: { ...orNull(TEXT), description: 'From the header X-Audit-Reason.' },
+    requestId: TEXT,
+    address: TEXT,
+    outcome: { ...TEXT, description: '"success", or the code of the error with which it was rejected.' },
   }),
-  target: objectOf({
-    type: { type: 'string', enum: ['key', 'plan', 'token', 'operation'] },
-    id: TEXT,
-    name: orNull(TEXT),
-  }),
-  changes: {
-    type: 'object',
-    description: 'By the names of the fields.',
-    additionalProperties: objectOf({ from: {}, to: {} }),
-  },
-  reason: { ...orNull(TEXT), description: 'From the header X-Audit-Reason.' },
-  requestId: TEXT,
-  address: TEXT,
-  outcome: { ...TEXT, description: '"success", or the code of the error with which it was rejected.' },
-});
+);
 
 /** Shows what was done, newest first. */
 export const listAuditLog = endpoint({

@@ -70,7 +70,7 @@ export const showConsumerKey = endpoint({
       secret,
       createdAt: isoSeconds(key.createdAtMs),
       lastUpdated: isoSeconds(key.updatedAtMs),
-      ...presentKeyFields(key),
+      ...presentKeyFields({ ...key, lastUsedAtMs: usage.lastUsedAtMs }),
       usage: { ...presentTotals(usage), rateLimits, ...presentLists(usage) },
     });
   },

@@ -5,15 +5,12 @@ import type { KeyChanges } from '../../keys/key-repository.ts';
 import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { endpoint, Reply } from '../endpoint.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
-import { listOf, named, objectOf, TEXT } from '../response-schemas.ts';
+import { named, objectOf, TEXT } from '../response-schemas.ts';
 import {
   KEY_FIELDS,
-  KEY_FILTER_QUERY,
   KEY_ITEM,
   presentKeyItem,
   readExpiry,
-  readKeyFilter,
   readMetadata,
   TAG_EDITS,
   type WrittenKeyFields,
@@ -56,33 +53,6 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
     const { id, name, createdAtMs } = created.key;
     const shown = { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
     return Reply.created(`/consumer-api-key/${id}`, created.key, shown);
-  },
-});
-
-const LIST_QUERY = { ...PAGE_QUERY, ...KEY_FILTER_QUERY };
-
-/** Lists the keys, newest first, without their secrets. */
-export const listConsumerKeys = endpoint({
-  method: 'get',
-  path: '/consumer-api-key',
-  operationId: 'listConsumerKeys',
-  summary: 'List consumer API keys, newest first',
-  scope: 'keys:read',
-  query: LIST_QUERY,
-  status: 200,
-  response: {
-    type: 'object',
-    required: ['apiKeys'],
-    properties: {
-      apiKeys: listOf(KEY_ITEM),
-      nextCursor: { type: 'string', description: 'Present only when there are more keys.' },
-    },
-  },
-  errors: [],
-  async handle({ query }, { keys }) {
-    const page = await keys.list(readPage(query), readKeyFilter(query));
-    const next = page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor };
-    return { apiKeys: page.keys.map(presentKeyItem), ...next };
   },
 });
 

@@ -1,5 +1,4 @@
-import type { ParsedUrlQuery } from 'node:querystring';
-import { InvalidBody, TollgateError } from '../../errors.ts';
+import { InvalidBody } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
 import {
@@ -8,16 +7,17 @@ import {
   SELF_SERVICE_ACTIONS,
   type SelfServiceAction,
 } from '../../keys/consumer-key.ts';
-import { type KeyFilter, MAX_TAGS } from '../../keys/key-repository.ts';
+import { MAX_TAGS } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
-import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { isExternalId, MAX_EXTERNAL_ID } from '../formats.ts';
+import { MAX_EXTERNAL_ID } from '../formats.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { OVERRIDES, presentOverrides, SHOWN_OVERRIDES, type WrittenOverrides } from './limit-overrides.ts';
 
-const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
-const TAG_RULE = 'of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -';
+/** The form of a tag. */
+export const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
+/** The form of a tag, as the end of a sentence. */
+export const TAG_RULE = 'of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -';
 const MAX_METADATA_ENTRIES = 50;
 const MAX_METADATA_BYTES = 8 * 1024;
 
@@ -137,6 +137,11 @@ export const SHOWN_KEY_FIELDS = {
     ),
     description: 'Null: the key has one secret. previousLastUsedAt is null until the previous one is used.',
   },
+  secretHint: {
+    ...orNull(TEXT),
+    description: 'The first and last characters of the secret; null where they are not known.',
+  },
+  lastUsedAt: { ...orNull(INSTANT), description: 'Null: the key was never used.' },
 } as const;
 
 export function presentKeyFields(key: ConsumerKey): object {
@@ -152,6 +157,8 @@ export function presentKeyFields(key: ConsumerKey): object {
     allowedOrigins: key.allowedOrigins,
     selfService: key.selfService,
     rotation: key.rotation && presentRotation(key.rotation),
+    secretHint: key.secretHint,
+    lastUsedAt: key.lastUsedAtMs === null ? null : isoSeconds(key.lastUsedAtMs),
   };
 }
 
@@ -169,16 +176,15 @@ export function presentRotation({
 }
 
 /** What a list item and the response to an edit have. */
-export const KEY_ITEM = named(
-  'ConsumerKey',
-  objectOf({
-    consumerApiKeyId: TEXT,
-    name: TEXT,
-    createdAt: INSTANT,
-    lastUpdated: INSTANT,
-    ...SHOWN_KEY_FIELDS,
-  }),
-);
+export const KEY_ITEM_FIELDS = {
+  consumerApiKeyId: TEXT,
+  name: TEXT,
+  createdAt: INSTANT,
+  lastUpdated: INSTANT,
+  ...SHOWN_KEY_FIELDS,
+} as const;
+
+export const KEY_ITEM = named('ConsumerKey', objectOf(KEY_ITEM_FIELDS));
 
 export function presentKeyItem(key: ConsumerKey): object {
   return {
@@ -188,47 +194,6 @@ export function presentKeyItem(key: ConsumerKey): object {
     lastUpdated: isoSeconds(key.updatedAtMs),
     ...presentKeyFields(key),
   };
-}
-
-/** The query parameters that choose keys of the list. */
-export const KEY_FILTER_QUERY = {
-  rateLimitId: {
-    description: 'must be the id of a rate limit plan: only keys that are bound to it',
-    type: 'string',
-    pattern: PLAN_ID.source,
-  },
-  tag: {
-    description: `must be a tag ${TAG_RULE}: only keys that have it`,
-    type: 'string',
-    pattern: TAG.source,
-  },
-  externalId: {
-    description: `must be a string of 1 to ${MAX_EXTERNAL_ID} characters: only keys of this owner`,
-    type: 'string',
-    maxLength: MAX_EXTERNAL_ID,
-  },
-} as const satisfies Readonly<Record<string, FieldSchema>>;
-
-/** Reads the parameters of `KEY_FILTER_QUERY`; `tag` may be repeated, and then a key has all of them. Throws `invalid_parameter`. */
-export function readKeyFilter({ rateLimitId, tag, externalId }: ParsedUrlQuery): KeyFilter {
-  const wanted = tag === undefined ? [] : [tag].flat();
-  if (wanted.length > MAX_TAGS || !wanted.every(isTag)) throw invalidFilter('tag');
-  if (rateLimitId !== undefined && !(typeof rateLimitId === 'string' && isPlanId(rateLimitId)))
-    throw invalidFilter('rateLimitId');
-  if (externalId !== undefined && !(typeof externalId === 'string' && isExternalId(externalId)))
-    throw invalidFilter('externalId');
-  return {
-    tags: wanted,
-    ...(rateLimitId !== undefined && { planId: rateLimitId }),
-    ...(externalId !== undefined && { externalId }),
-  };
-}
-
-function invalidFilter(name: keyof typeof KEY_FILTER_QUERY): TollgateError {
-  return new TollgateError(
-    'invalid_parameter',
-    `The query parameter "${name}" ${KEY_FILTER_QUERY[name].description}.`,
-  );
 }
 
 export function isTag(text: string): boolean {

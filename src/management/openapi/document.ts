@@ -50,17 +50,20 @@ const SECURITY_SCHEMES = {
     scheme: 'bearer',
     description: 'An admin token with the scopes that the operation names.',
   },
+  consumerKey: { type: 'http', scheme: 'bearer', description: 'The secret of a consumer API key.' },
 };
 
 const TAGS = [
   { name: 'keys', description: 'Consumer API keys and their live counters.' },
   { name: 'plans', description: 'Rate limit plans.' },
   { name: 'usage', description: 'Requests over time.' },
+  { name: 'self-service', description: 'What consumers may know of the key that they present.' },
   { name: 'administration', description: 'Admin tokens, the audit log, and the gateway itself.' },
 ];
 
 /** The tag of an operation, by where its path leads. */
-function tagOf(path: string): string {
+function tagOf({ path, forConsumers }: Endpoint): string {
+  if (forConsumers) return 'self-service';
   if (path.endsWith('/usage')) return 'usage';
   if (path.startsWith('/tollgate')) return 'administration';
   return path.startsWith('/rate-limit') ? 'plans' : 'keys';
@@ -72,7 +75,7 @@ interface Components {
 }
 
 function operationOf(endpoint: Endpoint, { schemas, errors }: Components): object {
-  const { operationId, summary, path, scope, body } = endpoint;
+  const { operationId, summary, scope, forConsumers, body } = endpoint;
   const parameters = parametersOf(endpoint, schemas);
   const name = capitalized(operationId);
   const content = body && {
@@ -84,8 +87,10 @@ function operationOf(endpoint: Endpoint, { schemas, errors }: Components): objec
   return {
     operationId,
     summary,
-    tags: [tagOf(path)],
-    security: [{ rootToken: [] }, { adminToken: requiredScopes(scope) }],
+    tags: [tagOf(endpoint)],
+    security: forConsumers
+      ? [{ consumerKey: [] }]
+      : [{ rootToken: [] }, { adminToken: requiredScopes(scope) }],
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(content === undefined ? {} : { requestBody: { required: true, content } }),
     responses: { ...successesOf(endpoint, schemas), ...errors.of(endpoint) },

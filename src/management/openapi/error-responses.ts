@@ -6,13 +6,10 @@ import { COUNT, INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
 import { headersOf } from './headers.ts';
 import { capitalized, type SchemaComponents } from './schema-components.ts';
 
-/** Codes that any endpoint may respond. */
-const COMMON_ERRORS: readonly ErrorCode[] = [
+/** Codes that any endpoint may respond, whoever it is for. */
+const GENERAL_ERRORS: readonly ErrorCode[] = [
   'bad_request',
   'invalid_parameter',
-  'missing_root_token',
-  'invalid_root_token',
-  'missing_scope',
   'address_not_allowed',
   'request_timeout',
   'target_too_long',
@@ -23,6 +20,25 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'not_implemented',
   'store_unavailable',
   'http_version_not_supported',
+];
+
+/** Codes that any endpoint for administrators may respond. */
+const COMMON_ERRORS: readonly ErrorCode[] = [
+  ...GENERAL_ERRORS,
+  'missing_root_token',
+  'invalid_root_token',
+  'missing_scope',
+];
+
+/** Codes that any endpoint for consumers may respond. */
+const CONSUMER_ERRORS: readonly ErrorCode[] = [
+  ...GENERAL_ERRORS,
+  'missing_api_key',
+  'invalid_api_key',
+  'key_disabled',
+  'key_expired',
+  'origin_not_allowed',
+  'overloaded',
 ];
 
 /** Codes that an endpoint with a body may respond. */
@@ -74,17 +90,21 @@ export class ErrorResponses {
         .toSorted(([a], [b]) => a - b)
         .map(([status, codes]) => [
           status,
-          { $ref: `#/components/responses/${this.#add(status, codes.toSorted())}` },
+          { $ref: `#/components/responses/${this.#add(status, codes.toSorted(), endpoint)}` },
         ]),
     );
   }
 
   /** Named by its status, and by the codes that not every operation with this status has. */
-  #add(status: number, codes: readonly ErrorCode[]): string {
-    const own = codes.filter((code) => !COMMON_ERRORS.includes(code) && !BODY_ERRORS.includes(code));
+  #add(status: number, codes: readonly ErrorCode[], endpoint: Endpoint): string {
+    const common = commonErrorsOf(endpoint);
+    const own = codes.filter((code) => !common.includes(code) && !BODY_ERRORS.includes(code));
     const isOfBody = codes.includes('invalid_body');
     const words = own.length > 0 ? own : [isOfBody ? 'invalid_body' : (STATUS_CODES[status] ?? '')];
-    const name = words.map(nameOf).join('Or') + (own.length > 0 && isOfBody ? 'OrInvalidBody' : '');
+    const isForConsumersOnly = common === CONSUMER_ERRORS && codes.some(isOfConsumers);
+    const audience = isForConsumersOnly ? 'Consumer' : '';
+    const name =
+      audience + words.map(nameOf).join('Or') + (own.length > 0 && isOfBody ? 'OrInvalidBody' : '');
     const details = Object.assign({}, ...codes.map((code) => DETAILS[code] ?? {}));
     const schema = {
       title: name.endsWith('Error') ? name : `${name}Error`,
@@ -129,15 +149,24 @@ const PROBLEM = {
 };
 
 /** Every code that an operation may respond. */
-function codesOf({ method, path, body, conditional, errors }: Endpoint): readonly ErrorCode[] {
+function codesOf(endpoint: Endpoint): readonly ErrorCode[] {
+  const { method, path, body, conditional, errors } = endpoint;
   return [
-    ...COMMON_ERRORS,
+    ...commonErrorsOf(endpoint),
     ...(body === undefined ? [] : BODY_ERRORS),
     ...(path.includes('{') ? (['not_found'] as const) : []),
     ...(conditional ? (['version_mismatch'] as const) : []),
     ...(method === 'post' ? (['idempotency_key_reused', 'idempotency_in_progress'] as const) : []),
     ...errors,
   ];
+}
+
+function commonErrorsOf({ forConsumers }: Endpoint): readonly ErrorCode[] {
+  return forConsumers ? CONSUMER_ERRORS : COMMON_ERRORS;
+}
+
+function isOfConsumers(code: ErrorCode): boolean {
+  return CONSUMER_ERRORS.includes(code) && !COMMON_ERRORS.includes(code);
 }
 
 function statusOf(code: ErrorCode): number {

@@ -24,6 +24,7 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   createAdminToken: { name: 'Support desk', scopes: ['support'], expiresAt: '2030-12-31T00:00:00Z' },
   updateAdminToken: { scopes: ['read-only'] },
   rotateAdminToken: { graceSeconds: 3600 },
+  rotateOwnKey: { graceSeconds: 86_400 },
 };
 
 const PLAN = { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' };

@@ -3,6 +3,9 @@ import { PLAN_ID } from '../../plans/plan.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { SchemaComponents } from './schema-components.ts';
 
+/** `*`, or a list of entity tags. */
+const TAGS = '^(?:\\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$';
+
 /** Parameters of paths and request headers, by the name of their component. */
 const PARAMETERS = {
   consumerApiKeyId: {
@@ -36,14 +39,14 @@ const PARAMETERS = {
     name: 'If-Match',
     in: 'header',
     description: 'Changes the record only in one of these states: * or a list of ETags.',
-    schema: { type: 'string', minLength: 1 },
+    schema: { type: 'string', pattern: TAGS },
     example: '"ml62s3tx-1"',
   },
   IfNoneMatch: {
     name: 'If-None-Match',
     in: 'header',
     description: 'Changes the record only if it is in none of these states; * where it must not exist.',
-    schema: { type: 'string', minLength: 1 },
+    schema: { type: 'string', pattern: TAGS },
     example: '*',
   },
   AuditReason: {

@@ -18,6 +18,7 @@ export const showOwnKey = endpoint({
   operationId: 'showOwnKey',
   summary: 'Show the presented key to its consumer',
   scope: null,
+  forConsumers: true,
   query: CUSTOMER_QUERY,
   status: 200,
   response: named(
@@ -32,7 +33,7 @@ export const showOwnKey = endpoint({
       usage: named('UsageTotals', objectOf(SHOWN_TOTALS)),
     }),
   ),
-  errors: [],
+  errors: ['key_not_found'],
   async handle({ principal, query }, services) {
     const id = ownKeyId(principal);
     const customerId = readCustomer(query.customerId);
@@ -60,6 +61,7 @@ export const showOwnUsage: Endpoint = {
   operationId: 'showOwnUsage',
   summary: 'Show the usage of the presented key over time',
   scope: null,
+  forConsumers: true,
   handle: (call, services) => showKeyUsage.handle({ ...call, id: ownKeyId(call.principal) }, services),
 };
 
@@ -70,13 +72,14 @@ export const rotateOwnKey: Endpoint = {
   operationId: 'rotateOwnKey',
   summary: 'Give the presented key a new secret; the previous one stays valid for a time',
   scope: null,
+  forConsumers: true,
   body: {
     type: 'object',
     additionalProperties: false,
     required: ['graceSeconds'],
     properties: { graceSeconds: GRACE_SECONDS },
   },
-  errors: ['missing_scope', 'rotation_in_progress'],
+  errors: ['missing_scope', 'key_not_found', 'rotation_in_progress'],
   async handle(call, services) {
     const id = ownKeyId(call.principal);
     const { key } = await services.keys.record(id);

@@ -6,13 +6,9 @@ import type { ParsedRequest } from '../../http/parsed-request.ts';
 import type { RequestNotes } from '../../http/with-request-id.ts';
 import type { KeyService } from '../../keys/key-service.ts';
 import { SELF_SERVICE_PATH } from '../../paths/reserved-paths.ts';
-import type { Endpoint } from '../endpoint.ts';
 import { createEndpointApp, type EndpointAppOptions, methodFault } from '../management-app.ts';
 import { notePrincipal } from '../principal-of.ts';
-import { rotateOwnKey, showOwnKey, showOwnUsage } from './own-key.ts';
-
-/** What consumers may do with the key that they present, which is the `id` of their calls. */
-export const SELF_SERVICE_ENDPOINTS: readonly Endpoint[] = [showOwnKey, showOwnUsage, rotateOwnKey];
+import { SELF_SERVICE_ENDPOINTS } from './self-service-endpoints.ts';
 
 /** Self-service at a path of the public port. Whose key it is, and that it is valid, is found out before. */
 export interface SelfServiceApp {

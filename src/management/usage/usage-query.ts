@@ -9,7 +9,8 @@ import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
 import type { SeriesRequest } from '../../usage/series/usage-series.ts';
 import { isExternalId } from '../formats.ts';
-import { isTag, KEY_FILTER_QUERY } from '../keys/key-fields.ts';
+import { isTag } from '../keys/key-fields.ts';
+import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { readUsageCursor, type UsageCursor, writeUsageCursor } from './usage-cursor.ts';
 

@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Selectable } from 'kysely';
+import { type ColumnType, type Generated, type Selectable, sql } from 'kysely';
 import type { ConsumerKey, KeyRotation, SelfServiceAction } from '../../keys/consumer-key.ts';
 import type { SecretOrigin } from '../../keys/stored-secret.ts';
 import type { LimitOverrides } from '../../limiter/limit-overrides.ts';
@@ -77,6 +77,11 @@ export const NO_ROTATION: RotationColumns = {
   previous_last_used_at: null,
 };
 
+/** Not by a join: then rows can be locked, and returned from an insert, with the same columns. */
+const LAST_USED_AT = sql<Date | null>`(
+  SELECT last_used_at FROM usage_totals WHERE usage_totals.key_id = consumer_keys.id
+)`.as('last_used_at');
+
 /** The columns of which a `ConsumerKey` is made, but for its rotation. */
 export const OWN_KEY_COLUMNS = [
   'consumer_keys.id',
@@ -95,6 +100,7 @@ export const OWN_KEY_COLUMNS = [
   'consumer_keys.allowed_origins',
   'consumer_keys.self_service',
   'consumer_keys.secret_hint',
+  LAST_USED_AT,
 ] as const;
 
 /** The columns of which a `ConsumerKey` is made, with the previous secret joined. */
@@ -102,7 +108,8 @@ export const KEY_COLUMNS = [...OWN_KEY_COLUMNS, ...ROTATION_COLUMNS] as const;
 
 /** The key that a row holds. */
 export function keyOfRow(
-  row: Omit<Selectable<ConsumerKeysTable>, SecretColumn> & RotationColumns,
+  row: Omit<Selectable<ConsumerKeysTable>, SecretColumn> &
+    RotationColumns & { readonly last_used_at: Date | null },
 ): ConsumerKey {
   return {
     id: row.id,
@@ -122,6 +129,7 @@ export function keyOfRow(
     selfService: row.self_service,
     secretHint: row.secret_hint,
     rotation: rotationOf(row),
+    lastUsedAtMs: row.last_used_at?.getTime() ?? null,
   };
 }
 

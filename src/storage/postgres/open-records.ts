@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
+import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/rotate-encryption-key.ts';
 import type { SecretRepository } from '../../keys/secret-repository.ts';
@@ -10,6 +11,7 @@ import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './postgres-admin-token-repository.ts';
 import { PostgresAuditLog } from './postgres-audit-log.ts';
 import { connectPostgres, connectPostgresForMigration, type PostgresOptions } from './postgres-connection.ts';
+import { PostgresKeyList } from './postgres-key-list.ts';
 import { PostgresKeyRepository } from './postgres-key-repository.ts';
 import { PostgresPlanRepository } from './postgres-plan-repository.ts';
 import { PostgresResponseStore } from './postgres-response-store.ts';
@@ -22,6 +24,7 @@ import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
 /** The record store, opened: its repositories, and what starting, probing and stopping it take. */
 export interface Records {
   readonly keys: KeyRepository;
+  readonly keyList: KeyListStore;
   readonly plans: PlanRepository;
   readonly secrets: SecretRepository;
   readonly adminTokens: AdminTokenRepository;
@@ -74,6 +77,7 @@ export function recordsIn(
   const { db } = unitOfWork;
   return {
     keys: new PostgresKeyRepository(db, options),
+    keyList: new PostgresKeyList(db),
     plans: new PostgresPlanRepository(db, options),
     secrets: new PostgresSecretRepository(db, options),
     adminTokens: new PostgresAdminTokenRepository(db),

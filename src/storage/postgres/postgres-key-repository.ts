@@ -7,7 +7,6 @@ import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
 import {
   type FoundSnapshot,
   type KeyChanges,
-  type KeyFilter,
   type KeyRepository,
   MAX_TAGS,
   type NewConsumerKey,
@@ -21,7 +20,7 @@ import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { requireState } from '../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from './audited-change.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
-import { lockedKey, selectKeys } from './key-rows.ts';
+import { lockedKey } from './key-rows.ts';
 import {
   type SnapshotOptions,
   type SnapshotRow,
@@ -70,18 +69,6 @@ export class PostgresKeyRepository implements KeyRepository {
       const made = keyOfRow({ ...inserted, ...NO_ROTATION });
       note({ action: 'key.create', target: keyTarget(made), changes: changedFields(null, auditedKey(made)) });
     });
-  }
-
-  async list(filter: KeyFilter, limit: number, beforeId?: string): Promise<readonly ConsumerKey[]> {
-    const { planId, tags = [], externalId } = filter;
-    let page = selectKeys(this.#db).orderBy('id', 'desc').limit(limit);
-    if (beforeId !== undefined) page = page.where('id', '<', beforeId);
-    if (planId === null) page = page.where('plan_id', 'is', null);
-    else if (planId !== undefined) page = page.where('plan_id', '=', planId);
-    if (externalId !== undefined) page = page.where('external_id', '=', externalId);
-    // The second condition lets the index be used, which leaves out keys without tags.
-    if (tags.length > 0) page = page.where(sql<boolean>`tags @> ${tags}::text[] AND tags <> '{}'`);
-    return (await page.execute()).map(keyOfRow);
   }
 
   exists(keyId: string): Promise<boolean> {
@@ -156,6 +143,13 @@ export class PostgresKeyRepository implements KeyRepository {
 
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined> {
     return this.#findSnapshot(this.#db, keyId);
+  }
+
+  async findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]> {
+    const rows = await selectSnapshots(this.#db, this.#defaultPlanId)
+      .where('consumer_keys.id', 'in', sql<string>`(SELECT unnest(${keyIds}::text[]))`)
+      .execute();
+    return rows.map((row) => snapshotOfRow(row, this.#snapshots));
   }
 
   update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure> {

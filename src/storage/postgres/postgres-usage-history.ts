@@ -1,6 +1,12 @@
 import { sql } from 'kysely';
 import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../usage/live-usage.ts';
-import type { ApplyOutcome, KeyHistory, UsageHistory, UsageRetention } from '../../usage/usage-history.ts';
+import type {
+  ApplyOutcome,
+  KeyHistory,
+  TotalsHistory,
+  UsageHistory,
+  UsageRetention,
+} from '../../usage/usage-history.ts';
 import { noCounts } from '../../usage/usage-slice.ts';
 import { applyUsageBatch } from './apply-usage-batch.ts';
 import type { RecordsDatabase } from './records-database.ts';
@@ -10,6 +16,8 @@ import { countsOfRow } from './usage-rows.ts';
 /** Serialization failure, deadlock: Postgres rolled the transaction back, and it can be retried. */
 const ASKED_AGAIN = new Set(['40001', '40P01']);
 const ATTEMPTS = 3;
+/** In the place of a shard. */
+const OF_A_KEY = -1;
 
 interface KeyRow {
   readonly list: 'ids' | 'totals' | 'endpoints' | 'customers';
@@ -19,6 +27,12 @@ interface KeyRow {
   readonly successful: number;
   readonly forwarded: number;
   readonly forwarded_us: number;
+  readonly last_used_at: Date | null;
+}
+
+/** A row of `readTotals`: of a shard and a data set, or of a key. */
+interface TotalsRow extends Omit<KeyRow, 'list'> {
+  readonly shard: number | null;
 }
 
 /** Usage in Postgres, on a server or embedded. */
@@ -46,16 +60,16 @@ export class PostgresUsageHistory implements UsageHistory {
     // One statement, hence one snapshot: the ids of the last batches and the sums that they are part of.
     const { rows } = await sql<KeyRow>`
       SELECT 'ids' AS list, source AS name, last_batch, 0::bigint AS requests, 0::bigint AS successful,
-        0::bigint AS forwarded, 0::bigint AS forwarded_us
+        0::bigint AS forwarded, 0::bigint AS forwarded_us, NULL::timestamptz AS last_used_at
       FROM usage_shards WHERE shard = ${shardOf(keyId)}
       UNION ALL
-      SELECT 'totals', '', last_batch, requests, successful, forwarded, forwarded_us
+      SELECT 'totals', '', last_batch, requests, successful, forwarded, forwarded_us, last_used_at
       FROM usage_totals WHERE key_id = ${keyId}
       UNION ALL
-      SELECT 'endpoints', name, 0, requests, successful, forwarded, forwarded_us
+      SELECT 'endpoints', name, 0, requests, successful, forwarded, forwarded_us, NULL
       FROM usage_by_endpoint WHERE key_id = ${keyId}
       UNION ALL
-      SELECT 'customers', name, 0, requests, successful, forwarded, forwarded_us
+      SELECT 'customers', name, 0, requests, successful, forwarded, forwarded_us, NULL
       FROM usage_by_customer WHERE key_id = ${keyId}`.execute(this.#db);
     const listed = (list: KeyRow['list']) => rows.filter((row) => row.list === list);
     const named = (list: KeyRow['list']) =>
@@ -66,8 +80,39 @@ export class PostgresUsageHistory implements UsageHistory {
     return {
       lastIds,
       totals: totals === undefined ? noCounts() : countsOfRow(totals),
+      lastUsedAtMs: totals?.last_used_at?.getTime() ?? null,
       endpoints: named('endpoints'),
       customers: named('customers'),
+    };
+  }
+
+  async readTotals(keyIds: readonly string[]): Promise<TotalsHistory> {
+    const shards = [...new Set(keyIds.map(shardOf))];
+    // As above.
+    const { rows } = await sql<TotalsRow>`
+      SELECT shard, source AS name, last_batch, 0::bigint AS requests, 0::bigint AS successful,
+        0::bigint AS forwarded, 0::bigint AS forwarded_us, NULL::timestamptz AS last_used_at
+      FROM usage_shards WHERE shard = ANY (${shards}::smallint[])
+      UNION ALL
+      SELECT NULL, key_id, last_batch, requests, successful, forwarded, forwarded_us, last_used_at
+      FROM usage_totals WHERE key_id = ANY (${keyIds}::text[])`.execute(this.#db);
+    const ofShards = Map.groupBy(rows, ({ shard }) => shard ?? OF_A_KEY);
+    const ofKeys = ofShards.get(OF_A_KEY) ?? [];
+    ofShards.delete(OF_A_KEY);
+    return {
+      lastIds: new Map(
+        [...ofShards].map(([shard, ids]) => [shard, new Map(ids.map((row) => [row.name, row.last_batch]))]),
+      ),
+      keys: new Map(
+        ofKeys.map((row) => [
+          row.name,
+          {
+            totals: countsOfRow(row),
+            lastUsedAtMs: row.last_used_at?.getTime() ?? null,
+            lastKeyBatch: row.last_batch,
+          },
+        ]),
+      ),
     };
   }
 

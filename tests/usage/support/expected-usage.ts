@@ -1,8 +1,12 @@
+import { expect } from '@jest/globals';
 import type { CompletedRequest, KeyUsage } from '../../../src/usage/usage.ts';
 import { requestOfMix } from './request-mix.ts';
 
 /** What the detail response must say of a key after these requests and no others, counted by other means than ours. */
-export function expectedUsage(keyId: string, requests: readonly CompletedRequest[]): KeyUsage {
+export function expectedUsage(
+  keyId: string,
+  requests: readonly CompletedRequest[],
+): Omit<KeyUsage, 'lastUsedAtMs'> & { readonly lastUsedAtMs: unknown } {
   const own = requests.filter((request) => request.keyId === keyId);
   const buffer = (names: readonly CompletedRequest[]) => ({
     requests: names.length,
@@ -15,6 +19,7 @@ export function expectedUsage(keyId: string, requests: readonly CompletedRequest
     );
   return {
     ...buffer(own),
+    lastUsedAtMs: own.length === 0 ? null : expect.any(Number),
     endpoints: groups(({ endpoint }) => endpoint).map(([endpoint, all]) => ({
       endpoint,
       ...buffer(all),

@@ -1,12 +1,15 @@
 --[[
-  Reads windows of a key without counting.
+  Reads windows of one or more consumer keys without counting. Several together only where their keys are on one server.
 
-  KEYS[1]  index: sorted set of the open windows of customers by their end
-  then four for each window:
-    window: units counted in it
-    granted: room given in it beyond its limit
-    window that all customers beyond the bound share; the first again for a limit of the key
-    granted of that window
+  KEYS, for each consumer key:
+    index: sorted set of the open windows of customers by their end
+    then four for each window:
+      window: units counted in it
+      granted: room given in it beyond its limit
+      window that all customers beyond the bound share; the first again for a limit of the key
+      granted of that window
+
+  ARGV  for each consumer key, the number of its windows
 
   Reply: the time in milliseconds since 1970, and for each window three numbers: units counted, room given, and its end; the end is -1
   when the window is not open, -2 when it lost its expiry (the next request sets it again)
@@ -26,13 +29,18 @@ local function add(windowKey, grantedKey)
   reply[#reply + 1], reply[#reply + 2], reply[#reply + 3] = count, granted, endsAtMs
 end
 
-for k = 2, #KEYS, 4 do
-  local isOfCustomer = KEYS[k] ~= KEYS[k + 2]
-  if isOfCustomer and call('EXISTS', KEYS[k]) == 0
-    and call('ZCOUNT', KEYS[1], '(' .. nowMs, '+inf') >= MAX_CUSTOMER_WINDOWS then
-    add(KEYS[k + 2], KEYS[k + 3])
-  else
-    add(KEYS[k], KEYS[k + 1])
+local index = 1
+for each = 1, #ARGV do
+  local last = index + 4 * tonumber(ARGV[each])
+  for k = index + 1, last, 4 do
+    local isOfCustomer = KEYS[k] ~= KEYS[k + 2]
+    if isOfCustomer and call('EXISTS', KEYS[k]) == 0
+      and call('ZCOUNT', KEYS[index], '(' .. nowMs, '+inf') >= MAX_CUSTOMER_WINDOWS then
+      add(KEYS[k + 2], KEYS[k + 3])
+    else
+      add(KEYS[k], KEYS[k + 1])
+    end
   end
+  index = last + 1
 end
 return reply

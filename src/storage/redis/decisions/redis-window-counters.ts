@@ -1,4 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises';
+import { Redis } from 'ioredis';
 import type { CountRestorer, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
 import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
 import { NotCounted } from '../../../limiter/not-counted.ts';
@@ -26,6 +27,8 @@ import { isRejected, redisUnavailable } from '../redis-failure.ts';
 
 /** Windows of customers that one call closes: it blocks every decision while it runs. */
 const CLOSED_AT_ONCE = 500;
+/** Consumer keys whose windows one call reads, for the same reason. */
+const READ_AT_ONCE = 50;
 const WINDOW_WITHOUT_EXPIRY = -2;
 /** Milliseconds; as long as the response to a request with an idempotency key. */
 const OPERATION_KEPT_MS = '86400000';
@@ -52,14 +55,20 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     this.#redis = redis;
   }
 
-  async read({ keyId, limits, customerId }: CounterSubject): Promise<WindowCounts> {
-    const keys = limits.flatMap((limit) => windowKeysOf(keyId, limit, customerId));
-    const reply = await this.#readWindows.runWithKeys(this.#redis, [customersKey(keyId), ...keys], []);
-    if (!isNumbers(reply) || reply.length !== 1 + 3 * limits.length)
-      throw redisUnavailable(unexpectedReply());
-    const [nowMs = 0, ...numbers] = reply;
-    const counters = limits.map((limit, index) => counterOf(limit, numbers.slice(3 * index), nowMs));
-    return { counters, nowMs };
+  async read(subject: CounterSubject): Promise<WindowCounts> {
+    const [counts] = await this.#readTogether([subject]);
+    if (counts === undefined) throw redisUnavailable(unexpectedReply());
+    return counts;
+  }
+
+  async readAll(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
+    // Of a cluster, each consumer key has its own hash slot.
+    const atOnce = this.#redis instanceof Redis ? READ_AT_ONCE : 1;
+    const calls: Promise<readonly WindowCounts[]>[] = [];
+    for (let start = 0; start < subjects.length; start += atOnce) {
+      calls.push(this.#readTogether(subjects.slice(start, start + atOnce)));
+    }
+    return (await Promise.all(calls)).flat();
   }
 
   async restore({ keyId, limit, customerId, units }: UncountedUnits): Promise<void> {
@@ -103,6 +112,26 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     const keys = [versionKey(keyId), ...names.map((name) => windowKey(keyId, name))];
     const ends = windows.map(({ resetAtMs }) => String(resetAtMs));
     await this.#settleCost.runWithKeys(this.#redis, keys, [String(units), ...ends]);
+  }
+
+  async #readTogether(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
+    const keys = subjects.flatMap(({ keyId, limits, customerId }) => [
+      customersKey(keyId),
+      ...limits.flatMap((limit) => windowKeysOf(keyId, limit, customerId)),
+    ]);
+    const windows = subjects.map(({ limits }) => limits.length);
+    const reply = await this.#readWindows.runWithKeys(this.#redis, keys, windows.map(String));
+    const all = windows.reduce((sum, count) => sum + count, 0);
+    if (!isNumbers(reply) || reply.length !== 1 + 3 * all) throw redisUnavailable(unexpectedReply());
+    const nowMs = reply[0] ?? 0;
+    let at = 1;
+    return subjects.map(({ limits }) => {
+      const counters = limits.map((limit, index) =>
+        counterOf(limit, reply.slice(at + 3 * index, at + 3 * index + 3), nowMs),
+      );
+      at += 3 * limits.length;
+      return { counters, nowMs };
+    });
   }
 
   async #add(

@@ -1,0 +1,105 @@
+import type { ConsumerKey } from './consumer-key.ts';
+
+/** What keys can be sorted by. */
+export const KEY_SORTS = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
+
+export type KeySort = (typeof KEY_SORTS)[number];
+
+export const SORT_ORDERS = ['asc', 'desc'] as const;
+
+export type SortOrder = (typeof SORT_ORDERS)[number];
+
+/**
+ * - `active`: works now. `disabled` and `expired`: do not, and a key may be both.
+ * - `expiring`: active, and expires within `EXPIRING_WITHIN_MS`.
+ */
+export const KEY_STATUSES = ['active', 'disabled', 'expired', 'expiring'] as const;
+
+export type KeyStatus = (typeof KEY_STATUSES)[number];
+
+export const EXPIRING_WITHIN_MS = 30 * 86_400_000;
+
+/** Which keys are listed; a missing field leaves none out. Instants are milliseconds since 1970. */
+export interface KeyFilter {
+  /** A part of the name, the owner, the id or the secret's hint, in any case. */
+  readonly text?: string;
+  /** In any of these states. */
+  readonly statuses?: readonly KeyStatus[];
+  readonly planId?: string;
+  /** With all of these tags. */
+  readonly tags?: readonly string[];
+  readonly externalId?: string;
+  /** Created at this instant or later, and created before the other. */
+  readonly createdFromMs?: number;
+  readonly createdBeforeMs?: number;
+  /** With an expiry before this instant, whether it has come or not. */
+  readonly expiresBeforeMs?: number;
+  /** Never used, or last before this instant. */
+  readonly unusedSinceMs?: number;
+}
+
+/** How the list is sorted. Keys that are alike are sorted by their ids. */
+export interface KeyOrder {
+  readonly sort: KeySort;
+  readonly order: SortOrder;
+}
+
+/** The place of a key in the list. It stays one when the key is changed or deleted. */
+export interface KeyPosition {
+  /** What the list is sorted by, instants in milliseconds since 1970. Null: never used, or never expires. */
+  readonly value: string | number | null;
+  readonly id: string;
+}
+
+/** A part of the list. */
+export interface KeySelection extends KeyOrder {
+  readonly filter: KeyFilter;
+  readonly limit: number;
+  /** Missing: from the start. */
+  readonly after?: KeyPosition;
+}
+
+/** A page of keys. */
+export interface KeyPage {
+  readonly keys: readonly ConsumerKey[];
+  /** Where the next page begins after; missing on the last one. */
+  readonly next?: KeyPosition;
+}
+
+/** Where keys are listed from. Every method is one query, and rejects with `StoreUnavailable` when the store does not respond. */
+export interface KeyListStore {
+  /**
+   * The keys of a part of the list. Sorted by last use, keys that were never used count as used before all others; by expiry, keys that
+   * never expire come after all others; by name, upper and lower case are the same.
+   */
+  list(selection: KeySelection, nowMs: number): Promise<readonly ConsumerKey[]>;
+  count(filter: KeyFilter, nowMs: number): Promise<number>;
+}
+
+/** The page of a part of the list. */
+export async function readKeyPage(
+  store: Pick<KeyListStore, 'list'>,
+  selection: KeySelection,
+  nowMs: number,
+): Promise<KeyPage> {
+  const { limit, sort } = selection;
+  // One more than requested shows whether there is a next page.
+  const found = await store.list({ ...selection, limit: limit + 1 }, nowMs);
+  const keys = found.slice(0, limit);
+  const last = keys.at(-1);
+  const hasNext = found.length > limit && last !== undefined;
+  return hasNext ? { keys, next: { value: sortedValue(last, sort), id: last.id } } : { keys };
+}
+
+function sortedValue(key: ConsumerKey, sort: KeySort): KeyPosition['value'] {
+  switch (sort) {
+    case 'createdAt':
+      return key.createdAtMs;
+    case 'name':
+      return key.name;
+    case 'lastUsedAt':
+      return key.lastUsedAtMs;
+    case 'expiresAt':
+      return key.expiresAtMs;
+  }
+}

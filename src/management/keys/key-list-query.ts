@@ -1,0 +1,236 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { InvalidCursor, TollgateError } from '../../errors.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { parseIsoUtc } from '../../http/timestamps.ts';
+import { isKeyId } from '../../keys/key-id.ts';
+import {
+  KEY_SORTS,
+  KEY_STATUSES,
+  type KeyFilter,
+  type KeyOrder,
+  type KeyPosition,
+  type KeySelection,
+  type KeySort,
+  SORT_ORDERS,
+  type SortOrder,
+} from '../../keys/key-list.ts';
+import { MAX_TAGS } from '../../keys/key-repository.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import { isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
+import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { isTag, TAG, TAG_RULE } from './key-fields.ts';
+
+const INCLUDES = ['usage', 'limits'] as const;
+
+/** What an item of the list may have besides the key. */
+type KeyInclude = (typeof INCLUDES)[number];
+
+/** With `include`, which costs more for each key. */
+const LONGEST_PAGE_WITH_MORE = 200;
+const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
+
+/** The query parameters that choose keys by what they are and whose. */
+export const KEY_FILTER_QUERY = {
+  rateLimitId: {
+    description: 'must be the id of a rate limit plan: only keys that are bound to it',
+    type: 'string',
+    pattern: PLAN_ID.source,
+  },
+  tag: {
+    description: `must be a tag ${TAG_RULE}: only keys that have it`,
+    type: 'string',
+    pattern: TAG.source,
+  },
+  externalId: {
+    description: `must be a string of 1 to ${MAX_EXTERNAL_ID} characters: only keys of this owner`,
+    type: 'string',
+    maxLength: MAX_EXTERNAL_ID,
+  },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** The query parameters of the list of keys. */
+export const KEY_LIST_QUERY = {
+  q: {
+    description: `${SEARCH_RULE}: only keys with it in their name, externalId, id or secretHint, in any case`,
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
+  },
+  status: {
+    description: `must be one or more of ${KEY_STATUSES.join(', ')}, separated by commas: only keys in any of these states`,
+    type: 'string',
+    examples: ['disabled,expired'],
+  },
+  ...KEY_FILTER_QUERY,
+  createdAfter: {
+    description: `${INSTANT_RULE}: only keys that were created then or later`,
+    type: 'string',
+    format: 'date-time',
+  },
+  createdBefore: {
+    description: `${INSTANT_RULE}: only keys that were created before`,
+    type: 'string',
+    format: 'date-time',
+  },
+  expiresBefore: {
+    description: `${INSTANT_RULE}: only keys that expire before, or have expired`,
+    type: 'string',
+    format: 'date-time',
+  },
+  unusedSince: {
+    description: `${INSTANT_RULE}: only keys that were never used, or last before`,
+    type: 'string',
+    format: 'date-time',
+  },
+  sort: {
+    description: `must be one of ${KEY_SORTS.join(', ')}`,
+    type: 'string',
+    enum: KEY_SORTS,
+    default: 'createdAt',
+  },
+  order: {
+    description: `must be ${SORT_ORDERS.join(' or ')}; when missing, desc by createdAt and lastUsedAt, asc by name and expiresAt`,
+    type: 'string',
+    enum: SORT_ORDERS,
+  },
+  include: {
+    description: `must be one or more of ${INCLUDES.join(', ')}, separated by commas: what each key is shown with; "limit" is then at most ${LONGEST_PAGE_WITH_MORE}`,
+    type: 'string',
+    examples: ['usage,limits'],
+  },
+  count: {
+    description: 'must be true or false: whether the response has the total of keys, on all pages',
+    type: 'string',
+    enum: ['true', 'false'],
+    default: 'false',
+  },
+  ...PAGE_QUERY,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+type ParameterName = keyof typeof KEY_LIST_QUERY;
+
+/** The list as its query asks for it. */
+export interface KeyListQuery {
+  readonly selection: KeySelection;
+  readonly includes: ReadonlySet<KeyInclude>;
+  readonly isCounted: boolean;
+  /** The cursor of the page after a position. */
+  cursorAfter(position: KeyPosition): string;
+}
+
+const NATURAL_ORDER: Readonly<Record<KeySort, SortOrder>> = {
+  createdAt: 'desc',
+  name: 'asc',
+  lastUsedAt: 'desc',
+  expiresAt: 'asc',
+};
+
+/** Reads the parameters of `KEY_LIST_QUERY`. Throws `invalid_parameter`, and `InvalidCursor` for a cursor of another sort or filter. */
+export function readKeyListQuery(query: ParsedUrlQuery): KeyListQuery {
+  const includes = new Set(readWords(query, 'include', INCLUDES));
+  const { limit, cursor } = readPageWith(query, includes);
+  const filter = readFilter(query);
+  const sort = readWord(query, 'sort', KEY_SORTS) ?? 'createdAt';
+  const order = readWord(query, 'order', SORT_ORDERS) ?? NATURAL_ORDER[sort];
+  const identity = { filter, sort, order };
+  const after = cursor === undefined ? {} : { after: readPosition(readCursor(cursor, identity), sort) };
+  return {
+    selection: { ...identity, limit, ...after },
+    includes,
+    isCounted: readWord(query, 'count', ['true', 'false']) === 'true',
+    cursorAfter: ({ value, id }) => writeCursor([value, id], identity),
+  };
+}
+
+function readPageWith(
+  query: ParsedUrlQuery,
+  { size }: ReadonlySet<KeyInclude>,
+): { readonly limit: number; readonly cursor?: string } {
+  const page = readPage(query);
+  if (size === 0 || page.limit <= LONGEST_PAGE_WITH_MORE) return page;
+  if (query.limit === undefined) return { ...page, limit: LONGEST_PAGE_WITH_MORE };
+  throw invalid('limit', `must be at most ${LONGEST_PAGE_WITH_MORE} with "include"`);
+}
+
+function readFilter(query: ParsedUrlQuery): KeyFilter {
+  const text = readText(query, 'q');
+  if (text !== undefined && !isSearchText(text)) throw invalid('q');
+  const planId = readText(query, 'rateLimitId');
+  if (planId !== undefined && !isPlanId(planId)) throw invalid('rateLimitId');
+  const tags = query.tag === undefined ? [] : [...new Set([query.tag].flat())].toSorted();
+  if (tags.length > MAX_TAGS || !tags.every(isTag)) throw invalid('tag');
+  const externalId = readText(query, 'externalId');
+  if (externalId !== undefined && !isExternalId(externalId)) throw invalid('externalId');
+  const statuses = readWords(query, 'status', KEY_STATUSES);
+  const instants = {
+    createdFromMs: readInstant(query, 'createdAfter'),
+    createdBeforeMs: readInstant(query, 'createdBefore'),
+    expiresBeforeMs: readInstant(query, 'expiresBefore'),
+    unusedSinceMs: readInstant(query, 'unusedSince'),
+  };
+  return {
+    ...(text !== undefined && { text }),
+    ...(statuses.length > 0 && { statuses }),
+    ...(planId !== undefined && { planId }),
+    tags,
+    ...(externalId !== undefined && { externalId }),
+    ...Object.fromEntries(Object.entries(instants).filter(([, ms]) => ms !== undefined)),
+  };
+}
+
+function readPosition([value, id, ...rest]: readonly unknown[], sort: KeyOrder['sort']): KeyPosition {
+  const mayBeNull = sort === 'lastUsedAt' || sort === 'expiresAt';
+  if (typeof id !== 'string' || !isKeyId(id) || rest.length > 0) throw new InvalidCursor();
+  if (sort === 'name' && isStorable(value)) return { value, id };
+  if (sort !== 'name' && isInstant(value)) return { value, id };
+  if (mayBeNull && value === null) return { value, id };
+  throw new InvalidCursor();
+}
+
+function readInstant(query: ParsedUrlQuery, name: ParameterName): number | undefined {
+  // A query that was not encoded has a blank where its author wrote "+".
+  const text = readText(query, name)?.replace(/ (?=\d\d:\d\d$)/, '+');
+  if (text === undefined) return undefined;
+  const ms = parseIsoUtc(text);
+  if (ms === undefined) throw invalid(name);
+  return ms;
+}
+
+function readWord<const Word extends string>(
+  query: ParsedUrlQuery,
+  name: ParameterName,
+  words: readonly Word[],
+): Word | undefined {
+  const text = readText(query, name);
+  if (text === undefined) return undefined;
+  const word = words.find((candidate) => candidate === text);
+  if (word === undefined) throw invalid(name);
+  return word;
+}
+
+/** Each once, in the order of the words; empty when the parameter is missing. */
+function readWords<const Word extends string>(
+  query: ParsedUrlQuery,
+  name: ParameterName,
+  words: readonly Word[],
+): readonly Word[] {
+  const value = query[name];
+  if (value === undefined) return [];
+  const named: readonly string[] = [value].flat().flatMap((text) => text.split(','));
+  const known = words.filter((word) => named.includes(word));
+  if (named.length > words.length || !named.every((text) => known.some((word) => word === text)))
+    throw invalid(name);
+  return known;
+}
+
+/** Undefined when the parameter is missing. Given twice, it breaks its rule. */
+function readText(query: ParsedUrlQuery, name: ParameterName): string | undefined {
+  const value = query[name];
+  if (typeof value === 'string' || value === undefined) return value;
+  throw invalid(name, 'must be given only once');
+}
+
+function invalid(name: ParameterName, rule: string = KEY_LIST_QUERY[name].description): TollgateError {
+  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
+}

@@ -1,0 +1,109 @@
+import { StoreUnavailable } from '../../errors.ts';
+import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
+import { ANONYMOUS_CUSTOMER } from '../../limiter/limit.ts';
+import type { WindowCounts } from '../../limiter/window-counters.ts';
+import type { KeyTotals } from '../../usage/usage.ts';
+import { endpoint, type ManagementServices } from '../endpoint.ts';
+import { COUNT, listOf, named, objectOf } from '../response-schemas.ts';
+import { presentTotals, SHOWN_TOTALS } from './consumer-key-detail.ts';
+import { KEY_ITEM_FIELDS, presentKeyItem } from './key-fields.ts';
+import { KEY_LIST_QUERY, readKeyListQuery } from './key-list-query.ts';
+import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
+
+/** With what was asked for by `include`. */
+const LISTED_KEY = named('ListedConsumerKey', {
+  type: 'object',
+  required: Object.keys(KEY_ITEM_FIELDS),
+  properties: {
+    ...KEY_ITEM_FIELDS,
+    usage: named('UsageTotals', objectOf(SHOWN_TOTALS)),
+    limits: { ...SHOWN_COUNTERS, description: 'With include=limits.' },
+  },
+});
+
+/** Lists keys without their secrets, in a number of store calls that does not grow with the page. */
+export const listConsumerKeys = endpoint({
+  method: 'get',
+  path: '/consumer-api-key',
+  operationId: 'listConsumerKeys',
+  summary: 'List consumer API keys',
+  scope: 'keys:read',
+  query: KEY_LIST_QUERY,
+  status: 200,
+  response: {
+    type: 'object',
+    required: ['apiKeys'],
+    properties: {
+      apiKeys: listOf(LISTED_KEY),
+      nextCursor: { type: 'string', description: 'Present only when there are more keys.' },
+      total: { ...COUNT, description: 'With count=true: the keys on all pages.' },
+    },
+  },
+  errors: ['invalid_cursor'],
+  async handle({ query }, services) {
+    const { selection, includes, isCounted, cursorAfter } = readKeyListQuery(query);
+    const [page, total] = await Promise.all([
+      services.keys.page(selection),
+      isCounted ? services.keys.count(selection.filter) : undefined,
+    ]);
+    const keyIds = page.keys.map(({ id }) => id);
+    const [usage, limits] = await Promise.all([
+      includes.has('usage') ? services.usage.totals(keyIds) : undefined,
+      includes.has('limits') ? readLimits(keyIds, services) : undefined,
+    ]);
+    return {
+      apiKeys: page.keys.map((key) => ({
+        ...presentKeyItem(withLastUse(key, usage?.get(key.id))),
+        ...(usage !== undefined && { usage: usageOf(key.id, usage) }),
+        ...(limits !== undefined && { limits: limits.get(key.id) ?? [] }),
+      })),
+      ...(page.next !== undefined && { nextCursor: cursorAfter(page.next) }),
+      ...(total !== undefined && { total }),
+    };
+  },
+});
+
+/** The last use is known to the second where the usage was asked for. */
+function withLastUse(key: ConsumerKey, usage: KeyTotals | undefined): ConsumerKey {
+  return usage === undefined ? key : { ...key, lastUsedAtMs: usage.lastUsedAtMs };
+}
+
+const NEVER_USED: KeyTotals = { requests: 0, successful: 0, failed: 0, lastUsedAtMs: null };
+
+function usageOf(keyId: string, usage: ReadonlyMap<string, KeyTotals>): object {
+  return presentTotals(usage.get(keyId) ?? NEVER_USED);
+}
+
+/** A key that was deleted meanwhile is not among them. */
+async function readLimits(
+  keyIds: readonly string[],
+  services: ManagementServices,
+): Promise<ReadonlyMap<string, readonly object[]>> {
+  const snapshots = [...(await services.keys.snapshots(keyIds)).values()];
+  const counts = await readCounts(snapshots, services);
+  return new Map(
+    snapshots.map(({ keyId, plan }, index) => {
+      const ofKey = counts?.[index];
+      return [keyId, presentCounters(plan, ofKey, ofKey?.nowMs ?? services.clock.nowMs())];
+    }),
+  );
+}
+
+/** Undefined while the store of the counts is unavailable. */
+async function readCounts(
+  snapshots: readonly KeySnapshot[],
+  { counters }: ManagementServices,
+): Promise<readonly WindowCounts[] | undefined> {
+  try {
+    return await counters.readAll(
+      snapshots.map(({ keyId, plan }) => ({
+        keyId,
+        limits: plan?.limits.all ?? [],
+        customerId: ANONYMOUS_CUSTOMER,
+      })),
+    );
+  } catch (error) {
+    if (error instanceof StoreUnavailable && error.store === 'redis') return undefined;
+    throw error;
+  }
+}
