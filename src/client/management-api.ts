@@ -598,7 +598,7 @@ export interface components {
         ConsumerKeyDetail: {
             consumerApiKeyId: string;
             name: string;
-            /** @description Asterisks when secrets are shown only once (setting SECRET_REVEAL). */
+            /** @description Asterisks for a token without the scope keys:secret, and when secrets are shown only once (setting SECRET_REVEAL). */
             secret: string;
             /**
              * Format: date-time

@@ -72,7 +72,8 @@ export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags'
  */
 export interface KeyRepository {
   insert(key: NewConsumerKey, change: ChangeContext): Promise<void>;
-  exists(keyId: string): Promise<boolean>;
+  /** For who sees only keys with all of these tags. */
+  exists(keyId: string, onlyTags: readonly string[]): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;
   /**
    * The snapshots of the keys with a secret, present or previous, whose look-up value is one of `lookups`, in any order; none for a value

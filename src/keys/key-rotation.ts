@@ -74,10 +74,10 @@ export class KeyRotations {
   }
 
   /** Looked at before anything is marked as being changed, because each mark costs the key's requests a read until it lapses. */
-  async #isRotating(keyId: string, { atMs }: ChangeContext): Promise<boolean> {
+  async #isRotating(keyId: string, { atMs, onlyTags }: ChangeContext): Promise<boolean> {
     const { secrets } = this.#options;
     // What has another form is no key, and may hold what a database rejects.
-    const rotation = isKeyId(keyId) ? await secrets.findRotation(keyId) : 'key_not_found';
+    const rotation = isKeyId(keyId) ? await secrets.findRotation(keyId, onlyTags) : 'key_not_found';
     if (rotation === 'key_not_found') throw new KeyNotFound();
     return rotation !== null && !isOver(rotation, atMs);
   }

@@ -21,6 +21,7 @@ import {
   type UpdateFailure,
 } from './key-repository.ts';
 import { rotationAt } from './key-rotation.ts';
+import { isVisible, withinOwnTags, withOwnTags } from './key-tags.ts';
 import { createSecret, maskedSecret } from './secret-format.ts';
 import type { SecretVault } from './secret-vault.ts';
 import { SecretSealer } from './stored-secret.ts';
@@ -62,14 +63,6 @@ const NO_FIELDS = {
   rotation: null,
 } as const satisfies Partial<ConsumerKey>;
 
-/** All there is to know of one key, but its usage. */
-export interface KeyDetail {
-  readonly key: ConsumerKey;
-  /** The secret, or asterisks where it is not to be shown again. */
-  readonly secret: string;
-  readonly snapshot: KeySnapshot;
-}
-
 /**
  * Makes, shows, changes and deletes keys. A change holds on every replica with the next request once its promise is
  * resolved; when it rejects with `StoreUnavailable` it may or may not have been made. Names and dates come in validated.
@@ -96,12 +89,13 @@ export class KeyService {
     const { repository, random, keyPrefix } = this.#options;
     const id = this.#makeId();
     const secret = createSecret(keyPrefix, random);
-    const { planId } = fields;
+    const { planId, tags = [] } = fields;
     if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
     const stored = this.#sealer.seal(id, secret, 'generated');
     const key = {
       ...NO_FIELDS,
       ...fields,
+      tags: withOwnTags(tags, change),
       id,
       createdAtMs: change.atMs,
       updatedAtMs: change.atMs,
@@ -132,39 +126,34 @@ export class KeyService {
     return new Map(found.map((snapshot) => [snapshot.keyId, snapshot]));
   }
 
-  /** Throws `KeyNotFound`. */
-  async detail(keyId: string): Promise<KeyDetail> {
-    const { vault, keyPrefix, reveal } = this.#options;
-    const { key, sealedSecret, snapshot } = await this.record(keyId);
-    const masked = reveal === 'once' || sealedSecret === null;
-    return { key, secret: masked ? maskedSecret(keyPrefix) : vault.open(keyId, sealedSecret), snapshot };
+  /** The secret of a key, for who may see it; null where it is not to be shown again, or not kept. */
+  openSecret({ key, sealedSecret }: Pick<StoredKey, 'key' | 'sealedSecret'>): string | null {
+    const { vault, reveal } = this.#options;
+    return reveal === 'once' || sealedSecret === null ? null : vault.open(key.id, sealedSecret);
   }
 
-  /** The key as it is stored, its secret sealed. Throws `KeyNotFound`. */
-  async record(keyId: string): Promise<StoredKey> {
+  /** What is shown in the place of a secret. */
+  get maskedSecret(): string {
+    return maskedSecret(this.#options.keyPrefix);
+  }
+
+  /** The key as it is stored, its secret sealed, for who sees only keys with all of these tags. Throws `KeyNotFound`. */
+  async record(keyId: string, onlyTags: readonly string[]): Promise<StoredKey> {
     // What has another form is no key, and may hold what a database rejects.
     const stored = isKeyId(keyId) ? await this.#options.repository.find(keyId) : undefined;
-    if (stored === undefined) {
+    if (stored === undefined || !isVisible(stored.key.tags, onlyTags)) {
       throw new KeyNotFound();
     }
     return { ...stored, key: this.#now(stored.key) };
   }
 
-  /** What a replica knows of the key. Throws `KeyNotFound`. */
-  async snapshot(keyId: string): Promise<KeySnapshot> {
-    const snapshot = isKeyId(keyId) ? await this.#options.repository.findSnapshotById(keyId) : undefined;
-    if (snapshot === undefined) {
-      throw new KeyNotFound();
-    }
-    return snapshot;
-  }
-
   /** Throws `KeyNotFound`, or `VersionMismatch` for a key that is in another state than expected. */
   async update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<ConsumerKey> {
     const { repository, versions } = this.#options;
-    await this.requireKey(keyId);
+    const allowed = withinOwnTags(changes, change);
+    await this.requireKey(keyId, change.onlyTags);
     await versions.markStale([keyId]);
-    const updated = await repository.update(keyId, changes, change);
+    const updated = await repository.update(keyId, allowed, change);
     if (typeof updated === 'string') throw updateError(updated);
     await versions.publishVersion([{ keyId, version: updated.version }]);
     return this.#now(updated.key);
@@ -173,7 +162,7 @@ export class KeyService {
   /** From now on the plan applies to the key. Throws `KeyNotFound` or `PlanNotFound`. */
   async bind(keyId: string, planId: string, change: ChangeContext): Promise<KeySnapshot> {
     const { repository, versions } = this.#options;
-    await this.requireKey(keyId);
+    await this.requireKey(keyId, change.onlyTags);
     if (!(await repository.planExists(planId))) {
       throw new PlanNotFound();
     }
@@ -199,6 +188,8 @@ export class KeyService {
     if (!isKeyId(keyId)) {
       throw new KeyNotFound();
     }
+    // What is done below even where the row is gone must not be done to a key that others see.
+    if (change.onlyTags.length > 0) await this.requireKey(keyId, change.onlyTags);
     await versions.markStale([keyId]);
     const windowNames = await this.#windowNames(keyId);
     const existed = await repository.delete(keyId, change);
@@ -225,8 +216,8 @@ export class KeyService {
   }
 
   /** Throws `KeyNotFound`. Does not look at the snapshot: a key whose plan does not exist can be changed all the same. */
-  async requireKey(keyId: string): Promise<void> {
-    if (!isKeyId(keyId) || !(await this.#options.repository.exists(keyId))) {
+  async requireKey(keyId: string, onlyTags: readonly string[]): Promise<void> {
+    if (!isKeyId(keyId) || !(await this.#options.repository.exists(keyId, onlyTags))) {
       throw new KeyNotFound();
     }
   }

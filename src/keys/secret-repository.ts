@@ -27,7 +27,7 @@ export type KeptSecret = 'new' | 'previous';
 /** Where the secrets of keys are kept. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface SecretRepository {
   /** The key's rotation, also one that is over; null = none. */
-  findRotation(keyId: string): Promise<KeyRotation | null | 'key_not_found'>;
+  findRotation(keyId: string, onlyTags: readonly string[]): Promise<KeyRotation | null | 'key_not_found'>;
   /**
    * Gives the key another secret, sets `updatedAtMs` and raises the version. `rotation_in_progress`: a secret that it had before is still
    * valid, and it never has more than two.

@@ -194,8 +194,8 @@ describe.each([
   });
 
   it('knows which keys and plans exist', async () => {
-    expect(await store.records.keys.exists((await inserted()).id)).toBe(true);
-    expect(await store.records.keys.exists('key_none')).toBe(false);
+    expect(await store.records.keys.exists((await inserted()).id, [])).toBe(true);
+    expect(await store.records.keys.exists('key_none', [])).toBe(false);
     expect(await store.records.keys.planExists('default')).toBe(true);
     expect(await store.records.keys.planExists('none')).toBe(false);
   });

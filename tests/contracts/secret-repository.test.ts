@@ -71,7 +71,7 @@ describe.each([
     expect(await found(next.lookup)).toEqual([{ secretVersion: 2, snapshot }]);
     expect(await found(lookup)).toEqual([{ secretVersion: 0, snapshot }]);
     expect((await store.records.keys.find(id))?.sealedSecret).toEqual(next.sealedSecret);
-    expect(await store.records.secrets.findRotation(id)).toEqual(key.rotation);
+    expect(await store.records.secrets.findRotation(id, [])).toEqual(key.rotation);
   });
 
   it('keeps the expiry of a rotated key, or replaces it', async () => {
@@ -140,7 +140,7 @@ describe.each([
   it('says that there is no such key', async () => {
     expect(await store.records.secrets.rotate('key_none', replacement(), at())).toBe('key_not_found');
     expect(await store.records.secrets.endRotation('key_none', 'new', at())).toBe('key_not_found');
-    expect(await store.records.secrets.findRotation('key_none')).toBe('key_not_found');
+    expect(await store.records.secrets.findRotation('key_none', [])).toBe('key_not_found');
   });
 
   it('deletes both secrets with their key', async () => {
@@ -157,7 +157,7 @@ describe.each([
     const { secrets } = store.records;
     await rotated(id);
     const lastUsed = async () => {
-      const rotation = await secrets.findRotation(id);
+      const rotation = await secrets.findRotation(id, []);
       return typeof rotation === 'string' ? rotation : rotation?.previousLastUsedAtMs;
     };
     await secrets.noteUses([{ keyId: id, secretVersion: 0, atMs: AT_MS + 20 }]);

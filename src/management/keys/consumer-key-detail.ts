@@ -1,5 +1,8 @@
+import type { ChangeContext } from '../../audit/change-context.ts';
+import { StoreUnavailable } from '../../errors.ts';
 import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
-import type { KeySnapshot } from '../../keys/consumer-key.ts';
+import { keyTarget } from '../../keys/audited-key.ts';
+import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
 import { type DecidedWindow, remainingIn, tightestWindow } from '../../limiter/decided-window.ts';
 import { limitAt } from '../../limiter/limit.ts';
 import { windowEndMs } from '../../limiter/period.ts';
@@ -50,7 +53,11 @@ export const showConsumerKey = endpoint({
     objectOf({
       consumerApiKeyId: TEXT,
       name: TEXT,
-      secret: { ...TEXT, description: 'Asterisks when secrets are shown only once (setting SECRET_REVEAL).' },
+      secret: {
+        ...TEXT,
+        description:
+          'Asterisks for a token without the scope keys:secret, and when secrets are shown only once (setting SECRET_REVEAL).',
+      },
       createdAt: INSTANT,
       lastUpdated: INSTANT,
       ...SHOWN_KEY_FIELDS,
@@ -58,8 +65,11 @@ export const showConsumerKey = endpoint({
     }),
   ),
   errors: ['key_not_found'],
-  async handle({ id }, services) {
-    const { key, secret, snapshot } = await services.keys.detail(id);
+  async handle({ id, principal, change }, services) {
+    const stored = await services.keys.record(id, principal.onlyTags);
+    const { key, snapshot } = stored;
+    const secret = principal.scopes.has('keys:secret') ? services.keys.openSecret(stored) : null;
+    const isShown = secret !== null && (await recordShowing(key, change, services));
     const [usage, rateLimits] = await Promise.all([
       services.usage.read(key.id),
       readRateLimits(snapshot, services),
@@ -67,7 +77,7 @@ export const showConsumerKey = endpoint({
     return Reply.tagged(key, {
       consumerApiKeyId: key.id,
       name: key.name,
-      secret,
+      secret: isShown ? secret : services.keys.maskedSecret,
       createdAt: isoSeconds(key.createdAtMs),
       lastUpdated: isoSeconds(key.updatedAtMs),
       ...presentKeyFields({ ...key, lastUsedAtMs: usage.lastUsedAtMs }),
@@ -75,6 +85,22 @@ export const showConsumerKey = endpoint({
     });
   },
 });
+
+/** Resolves with whether the audit log has it: a secret is not shown while Postgres only reads, but the rest of the key is. */
+async function recordShowing(
+  key: ConsumerKey,
+  change: ChangeContext,
+  { audit, log }: ManagementServices,
+): Promise<boolean> {
+  try {
+    await audit.record({ action: 'key.show-secret', target: keyTarget(key), changes: {} }, change);
+    return true;
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    log.warn({ err: error, keyId: key.id }, 'a secret was masked: the audit log could not be written');
+    return false;
+  }
+}
 
 /** Of the windows of the key; those of its customers are shown with its live counters. */
 async function readRateLimits(

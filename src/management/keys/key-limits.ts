@@ -1,6 +1,8 @@
+import { changedFields, type FieldChanges } from '../../audit/audit-entry.ts';
 import { LimitNotFound, StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
+import { keyTarget } from '../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import { ANONYMOUS_CUSTOMER, type Limit } from '../../limiter/limit.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
@@ -57,9 +59,9 @@ export const showKeyLimits = endpoint({
   status: 200,
   response: KEY_LIMITS,
   errors: ['key_not_found'],
-  async handle({ id, query }, services) {
+  async handle({ id, query, principal }, services) {
     const customerId = readCustomer(query.customerId);
-    const snapshot = await services.keys.snapshot(id);
+    const { snapshot } = await services.keys.record(id, principal.onlyTags);
     return presentLimits(snapshot, await readCounts(snapshot, customerId, services), services);
   },
 });
@@ -90,10 +92,14 @@ export const resetKeyLimits = endpoint<ResetBody>({
   status: 200,
   response: KEY_LIMITS,
   errors: ['key_not_found', 'limit_not_found'],
-  async handle({ id, body: { limitId, customerId, reason } }, services) {
-    const snapshot = await services.keys.snapshot(id);
+  async handle({ id, body, change }, services) {
+    const { limitId, customerId, reason } = body;
+    const { key, snapshot } = await services.keys.record(id, change.onlyTags);
     const limits = chosenLimits(snapshot, { limitId, customerId });
-    await services.counters.reset({ keyId: id, limits, customerId: customerId ?? null });
+    const action = { action: 'limits.reset', target: keyTarget(key), changes: auditedBody(body) } as const;
+    await services.audit.accompany(action, { ...change, reason: reason ?? change.reason }, () =>
+      services.counters.reset({ keyId: id, limits, customerId: customerId ?? null }),
+    );
     services.log.info({ event: 'limits_reset', keyId: id, limitId, reason }, 'limits of a key were reset');
     return showAfter(snapshot, customerId, services);
   },
@@ -120,11 +126,15 @@ export const grantKeyLimits = endpoint<GrantBody>({
   status: 200,
   response: KEY_LIMITS,
   errors: ['key_not_found', 'limit_not_found'],
-  async handle({ id, operationId, body: { requests, limitId, customerId, reason } }, services) {
-    const snapshot = await services.keys.snapshot(id);
+  async handle({ id, operationId, body, change }, services) {
+    const { requests, limitId, customerId, reason } = body;
+    const { key, snapshot } = await services.keys.record(id, change.onlyTags);
     const limits = chosenLimits(snapshot, { limitId, customerId });
     const whose = customerId ?? ANONYMOUS_CUSTOMER;
-    await services.counters.grant({ keyId: id, limits, customerId: whose, units: requests, operationId });
+    const action = { action: 'limits.grant', target: keyTarget(key), changes: auditedBody(body) } as const;
+    await services.audit.accompany(action, { ...change, reason: reason ?? change.reason }, () =>
+      services.counters.grant({ keyId: id, limits, customerId: whose, units: requests, operationId }),
+    );
     services.log.info(
       { event: 'limits_granted', keyId: id, limitId, requests, reason },
       'a key was given more room',
@@ -132,6 +142,11 @@ export const grantKeyLimits = endpoint<GrantBody>({
     return showAfter(snapshot, customerId, services);
   },
 });
+
+/** What was asked for, besides the reason, which has a place of its own. */
+function auditedBody({ reason: _, ...asked }: ResetBody): FieldChanges {
+  return changedFields(null, { ...asked });
+}
 
 /** Those that the body means: the one that it names; else, with a customer, those for each customer; else all. */
 function chosenLimits(

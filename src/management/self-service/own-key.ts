@@ -37,7 +37,7 @@ export const showOwnKey = endpoint({
   async handle({ principal, query }, services) {
     const id = ownKeyId(principal);
     const customerId = readCustomer(query.customerId);
-    const { key, snapshot } = await services.keys.record(id);
+    const { key, snapshot } = await services.keys.record(id, []);
     const [counts, usage] = await Promise.all([
       readCounts(snapshot, customerId, services),
       services.usage.read(id),
@@ -82,7 +82,7 @@ export const rotateOwnKey: Endpoint = {
   errors: ['missing_scope', 'key_not_found', 'rotation_in_progress'],
   async handle(call, services) {
     const id = ownKeyId(call.principal);
-    const { key } = await services.keys.record(id);
+    const { key } = await services.keys.record(id, []);
     if (!key.selfService.includes('rotate')) throw new SelfServiceNotAllowed('rotate');
     return rotateConsumerKey.handle({ ...call, id }, services);
   },

@@ -67,7 +67,7 @@ interface OwnKeyLocals extends RequestNotes {
 function noteConsumer(keys: Pick<KeyService, 'record'>): RequestHandler {
   return async (_req, res: Response, next) => {
     const { keyId } = res.locals as OwnKeyLocals;
-    const { key } = await keys.record(keyId);
+    const { key } = await keys.record(keyId, []);
     notePrincipal(res, consumerOf(key));
     next();
   };

@@ -78,7 +78,7 @@ export const showKeyUsage = endpoint({
   errors: [...ERRORS, 'key_not_found'],
   async handle(call, services) {
     const query = readUsageQuery(call.query, call.id, services.clock.nowMs());
-    await services.keys.requireKey(call.id);
+    await services.keys.requireKey(call.id, call.principal.onlyTags);
     const read: ReadSeries = (limit, after) => services.series.readKey(call.id, query, limit, after);
     return respondWithSeries(query, call, read);
   },
@@ -97,7 +97,8 @@ export const showUsage = endpoint({
   csv: true,
   errors: ERRORS,
   async handle(call, services) {
-    const query = readUsageQuery(call.query, undefined, services.clock.nowMs());
+    const asked = readUsageQuery(call.query, undefined, services.clock.nowMs());
+    const query = { ...asked, filter: { ...asked.filter, onlyTags: call.principal.onlyTags } };
     return respondWithSeries(query, call, (limit, after) => services.series.read(query, limit, after));
   },
 });

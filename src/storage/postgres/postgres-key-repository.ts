@@ -20,7 +20,7 @@ import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { requireState } from '../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from './audited-change.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
-import { lockedKey } from './key-rows.ts';
+import { hasTags, lockedKey } from './key-rows.ts';
 import {
   type SnapshotOptions,
   type SnapshotRow,
@@ -71,8 +71,8 @@ export class PostgresKeyRepository implements KeyRepository {
     });
   }
 
-  exists(keyId: string): Promise<boolean> {
-    return this.#exists(this.#db, keyId);
+  exists(keyId: string, onlyTags: readonly string[]): Promise<boolean> {
+    return this.#exists(this.#db, keyId, onlyTags);
   }
 
   async find(keyId: string): Promise<StoredKey | undefined> {
@@ -179,7 +179,7 @@ export class PostgresKeyRepository implements KeyRepository {
 
   delete(keyId: string, change: ChangeContext): Promise<boolean> {
     return auditedChange(this.#db, change, async (trx, note) => {
-      const key = await lockedKey(trx, keyId);
+      const key = await lockedKey(trx, keyId, change);
       if (key === undefined) return false;
       requireState(change.expects, key);
       await trx.deleteFrom('consumer_keys').where('id', '=', keyId).execute();
@@ -193,8 +193,8 @@ export class PostgresKeyRepository implements KeyRepository {
     { keyId, changes, change, note }: KeyUpdate,
   ): Promise<UpdatedKey | UpdateFailure> {
     if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId)))
-      return (await this.#exists(trx, keyId)) ? 'plan_not_found' : 'key_not_found';
-    const before = await lockedKey(trx, keyId);
+      return (await this.#exists(trx, keyId, change.onlyTags)) ? 'plan_not_found' : 'key_not_found';
+    const before = await lockedKey(trx, keyId, change);
     if (before === undefined) return 'key_not_found';
     requireState(change.expects, before);
     const wanted = changedKey(before, changes);
@@ -211,8 +211,13 @@ export class PostgresKeyRepository implements KeyRepository {
     return { key: keyOfRow(row), version: snapshotVersion(row.version, row.applied_version) };
   }
 
-  async #exists(db: RecordsDatabase, keyId: string): Promise<boolean> {
-    const key = await db.selectFrom('consumer_keys').select('id').where('id', '=', keyId).executeTakeFirst();
+  async #exists(db: RecordsDatabase, keyId: string, onlyTags: readonly string[]): Promise<boolean> {
+    const key = await db
+      .selectFrom('consumer_keys')
+      .select('id')
+      .where('id', '=', keyId)
+      .where(hasTags(onlyTags))
+      .executeTakeFirst();
     return key !== undefined;
   }
 

@@ -21,7 +21,7 @@ import {
   ROTATION_COLUMNS,
   rotationOf,
 } from './consumer-keys-table.ts';
-import { lockedKey } from './key-rows.ts';
+import { hasTags, lockedKey } from './key-rows.ts';
 import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
@@ -38,12 +38,16 @@ export class PostgresSecretRepository implements SecretRepository {
     this.#defaultPlanId = defaultPlanId;
   }
 
-  async findRotation(keyId: string): Promise<KeyRotation | null | 'key_not_found'> {
+  async findRotation(
+    keyId: string,
+    onlyTags: readonly string[],
+  ): Promise<KeyRotation | null | 'key_not_found'> {
     const row = await this.#db
       .selectFrom('consumer_keys')
       .leftJoin('previous_secrets', 'previous_secrets.key_id', 'consumer_keys.id')
       .select(ROTATION_COLUMNS)
       .where('consumer_keys.id', '=', keyId)
+      .where(hasTags(onlyTags))
       .executeTakeFirst();
     return row === undefined ? 'key_not_found' : rotationOf(row);
   }
@@ -55,7 +59,7 @@ export class PostgresSecretRepository implements SecretRepository {
   ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress'> {
     const { atMs } = change;
     return auditedChange(this.#db, change, async (trx, note) => {
-      const before = await lockedKey(trx, keyId);
+      const before = await lockedKey(trx, keyId, change);
       if (before === undefined) return 'key_not_found';
       requireState(change.expects, before);
       if ((await validPreviousSecret(trx, keyId, atMs)) !== undefined) return 'rotation_in_progress';
@@ -79,7 +83,7 @@ export class PostgresSecretRepository implements SecretRepository {
   ): Promise<UpdatedKey | 'key_not_found' | 'no_rotation'> {
     const { atMs } = change;
     return auditedChange(this.#db, change, async (trx, note) => {
-      const before = await lockedKey(trx, keyId);
+      const before = await lockedKey(trx, keyId, change);
       if (before === undefined) return 'key_not_found';
       requireState(change.expects, before);
       const previous = await validPreviousSecret(trx, keyId, atMs);

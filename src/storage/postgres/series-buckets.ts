@@ -140,14 +140,15 @@ function bucketOf(
   return sql`(${starts}::timestamptz[])[width_bucket(${instant}, ${starts}::timestamptz[])]`;
 }
 
-function meeting({ keyId, planId, tag, externalId }: SeriesFilter): RawBuilder<unknown> {
+function meeting({ keyId, planId, tag, onlyTags = [], externalId }: SeriesFilter): RawBuilder<unknown> {
+  const tags = tag === undefined ? onlyTags : [tag, ...onlyTags];
   return sql`
     ${keyId === undefined ? sql`` : sql`AND key_id = ${keyId}`}
     ${planId === undefined ? sql`` : sql`AND plan_id = ${planId}`}
-    ${tag === undefined ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE tags @> ${[tag]}::text[] AND tags <> '{}')`}
+    ${tags.length === 0 ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE tags @> ${tags}::text[] AND tags <> '{}')`}
     ${externalId === undefined ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE external_id = ${externalId})`}`;
 }
 
-function hasNoKeyFilter({ keyId, tag, externalId }: SeriesFilter): boolean {
-  return keyId === undefined && tag === undefined && externalId === undefined;
+function hasNoKeyFilter({ keyId, tag, onlyTags = [], externalId }: SeriesFilter): boolean {
+  return keyId === undefined && tag === undefined && onlyTags.length === 0 && externalId === undefined;
 }

@@ -11,6 +11,8 @@ export interface SeriesFilter {
   readonly planId?: string;
   /** Of keys that have this tag now. A deleted key has none. */
   readonly tag?: string;
+  /** Of keys that have all of these tags now; empty: of all keys. */
+  readonly onlyTags?: readonly string[];
   /** Of keys that belong to this owner now. */
   readonly externalId?: string;
 }

@@ -134,13 +134,14 @@ export class UsageSeries {
 
 function sourceOf(
   groupBy: readonly Grouping[],
-  { keyId, tag, externalId }: SeriesFilter,
+  { keyId, tag, onlyTags = [], externalId }: SeriesFilter,
 ): SeriesSelection['source'] {
   const [byEndpoint, byCustomer] = [groupBy.includes('endpoint'), groupBy.includes('customer')];
   if (byEndpoint && byCustomer) throw new UnsupportedGrouping();
   if (byEndpoint) return 'endpointDays';
   if (byCustomer) return 'customerDays';
-  const isOfSomeKeys = keyId !== undefined || tag !== undefined || externalId !== undefined;
+  const isOfSomeKeys =
+    keyId !== undefined || tag !== undefined || onlyTags.length > 0 || externalId !== undefined;
   return groupBy.includes('key') || isOfSomeKeys ? 'hours' : 'totalHours';
 }
 

@@ -1,0 +1,31 @@
+import type { ChangeContext } from '../audit/change-context.ts';
+import { InvalidBody } from '../errors.ts';
+import { type KeyChanges, MAX_TAGS } from './key-repository.ts';
+
+/** Whether a key with these tags exists for who sees only keys with all of `onlyTags`. */
+export function isVisible(tags: readonly string[], onlyTags: readonly string[]): boolean {
+  return onlyTags.every((tag) => tags.includes(tag));
+}
+
+/** The tags, and those that who makes the change is limited to: what they make, they must see. Throws `InvalidBody` where these are too many. */
+export function withOwnTags(
+  tags: readonly string[],
+  { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
+): readonly string[] {
+  const all = [...new Set([...tags, ...onlyTags])];
+  if (all.length <= MAX_TAGS) return all;
+  throw new InvalidBody([
+    { field: 'tags', message: `must be at most ${MAX_TAGS} with those that the admin token is limited to` },
+  ]);
+}
+
+/** The changes as they may be made: nobody moves a key out of their sight. Throws `InvalidBody`. */
+export function withinOwnTags(changes: KeyChanges, change: Pick<ChangeContext, 'onlyTags'>): KeyChanges {
+  const { tags, removeTags = [] } = changes;
+  if (removeTags.some((tag) => change.onlyTags.includes(tag))) {
+    throw new InvalidBody([
+      { field: 'removeTags', message: 'must not have tags that the admin token is limited to' },
+    ]);
+  }
+  return tags === undefined ? changes : { ...changes, tags: withOwnTags(tags, change) };
+}

@@ -1,0 +1,205 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { startManagement, type TestManagement } from './start-management.ts';
+
+let management: TestManagement;
+/** The secret of a token for keys with the tag `eu`, with all scopes. */
+let eu: string;
+let euTokenId: string;
+let own: string;
+let foreign: string;
+beforeAll(async () => {
+  management = await startManagement();
+  const scopes = ['read-only', 'keys:write', 'keys:delete', 'keys:secret', 'limits:write', 'tokens:write'];
+  ({ secret: eu, adminTokenId: euTokenId } = await management.createToken({ scopes, onlyTags: ['eu'] }));
+  own = await createKey({ tags: ['eu', 'paid'] });
+  foreign = await createKey({ tags: ['us'] });
+});
+afterAll(() => management.stop());
+
+async function createKey(fields: object): Promise<string> {
+  const body = { name: 'tagged', ...fields };
+  return (await management.send('post', '/consumer-api-key/create', body).expect(201)).body.id;
+}
+
+type Method = 'get' | 'post' | 'patch' | 'delete';
+const asEu = (method: Method, path: string, body?: object) => management.sendAs(eu, method, path, body);
+
+describe('a token that is limited to tags', () => {
+  it('lists only keys with all of them, whatever it asks for', async () => {
+    const idsOf = async (query = '') =>
+      (await asEu('get', `/consumer-api-key${query}`).expect(200)).body.apiKeys.map(
+        ({ consumerApiKeyId }: { consumerApiKeyId: string }) => consumerApiKeyId,
+      );
+    expect(await idsOf()).toEqual([own]);
+    expect(await idsOf('?tag=paid')).toEqual([own]);
+    expect(await idsOf('?tag=us')).toEqual([]);
+  });
+
+  it.each<[Method, string, object | undefined]>([
+    ['get', '', undefined],
+    ['patch', '', { name: 'mine' }],
+    ['patch', '', { tags: ['eu'] }],
+    ['patch', '', { addTags: ['eu'] }],
+    ['delete', '', undefined],
+    ['get', '/usage', undefined],
+    ['get', '/limits', undefined],
+    ['post', '/limits/reset', {}],
+    ['post', '/limits/grant', { requests: 1 }],
+    ['post', '/rotate', { graceSeconds: 0 }],
+    ['post', '/end-rotation', { keep: 'new' }],
+  ])('gets 404 for %s %s of any other key, and changes nothing of it', async (method, path, body) => {
+    const before = (await management.send('get', `/consumer-api-key/${foreign}`).expect(200)).body;
+    const response = await asEu(method, `/consumer-api-key/${foreign}${path}`, body).expect(404);
+    expect(response.body.code).toBe('key_not_found');
+    const after = (await management.send('get', `/consumer-api-key/${foreign}`).expect(200)).body;
+    expect(after).toEqual(before);
+  });
+
+  it('gets 404 for a plan that is applied to any other key', async () => {
+    const body = { consumerApiKeyId: foreign, rateLimitId: 'default' };
+    const response = await asEu('post', '/api-keys/apply-rate-limit', body).expect(404);
+    expect(response.body.code).toBe('key_not_found');
+  });
+
+  it('does not learn that another key is being rotated', async () => {
+    const rotated = await createKey({ tags: ['us'] });
+    const path = `/consumer-api-key/${rotated}`;
+    await management.send('post', `${path}/rotate`, { graceSeconds: 600 }).expect(200);
+    await asEu('post', `${path}/rotate`, { graceSeconds: 600 }).expect(404);
+    await asEu('post', `${path}/end-rotation`, { keep: 'new' }).expect(404);
+  });
+
+  it('may do with its own keys what its scopes say', async () => {
+    const { body } = await asEu('get', `/consumer-api-key/${own}`).expect(200);
+    expect(body.secret).toMatch(/^tg_\w{36}$/);
+    await asEu('patch', `/consumer-api-key/${own}`, { name: 'renamed' }).expect(200);
+    await asEu('post', `/consumer-api-key/${own}/limits/reset`, {}).expect(200);
+    await asEu('post', '/api-keys/apply-rate-limit', {
+      consumerApiKeyId: own,
+      rateLimitId: 'default',
+    }).expect(200);
+    const gone = await createKey({ tags: ['eu'] });
+    await asEu('delete', `/consumer-api-key/${gone}`).expect(200);
+    await asEu('delete', `/consumer-api-key/${gone}`).expect(404);
+  });
+
+  it('makes only keys with its tags', async () => {
+    const { id } = (await asEu('post', '/consumer-api-key/create', { name: 'new', tags: ['paid'] })).body;
+    const { body } = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(body.tags).toEqual(['paid', 'eu']);
+    const many = Array.from({ length: 20 }, (_, n) => `t${n}`);
+    await asEu('post', '/consumer-api-key/create', { name: 'new', tags: many }).expect(400);
+  });
+
+  it('can not move a key out of its sight', async () => {
+    const id = await createKey({ tags: ['eu'] });
+    const path = `/consumer-api-key/${id}`;
+    expect((await asEu('patch', path, { tags: ['other'] }).expect(200)).body.tags).toEqual(['other', 'eu']);
+    const { body } = await asEu('patch', path, { removeTags: ['eu'] }).expect(400);
+    expect(body.errors).toEqual([expect.objectContaining({ field: 'removeTags' })]);
+  });
+
+  it('sees the usage of its own keys only', async () => {
+    const insert = (keyId: string, requests: number) =>
+      management.records.db
+        .insertInto('usage_hours')
+        .values({
+          key_id: keyId,
+          hour: new Date(Math.floor(management.clock.nowMs() / 3_600_000) * 3_600_000),
+          plan_id: 'default',
+          requests,
+          successful: requests,
+          forwarded: requests,
+          forwarded_us: 0,
+          rate_limited: 0,
+          client_errors: 0,
+          server_errors: 0,
+          shadow_limited: 0,
+          bytes_in: 0,
+          bytes_out: 0,
+        })
+        .execute();
+    await insert(own, 3);
+    await insert(foreign, 50);
+    const total = async (secret: string, query = '') => {
+      const path = `/api-keys/usage?interval=total${query}`;
+      const { body } = await management.sendAs(secret, 'get', path).expect(200);
+      return body.rows[0]?.requests ?? 0;
+    };
+    const everything = await management.createToken({ scopes: ['usage:read'] });
+    expect(await total(everything.secret)).toBe(53);
+    expect(await total(eu)).toBe(3);
+    expect(await total(eu, '&groupBy=key')).toBe(3);
+    expect(await total(eu, `&consumerApiKeyId=${foreign}`)).toBe(0);
+    expect(await total(eu, '&tag=us')).toBe(0);
+  });
+
+  it('sees the entries of its own keys and tokens only', async () => {
+    const { body } = await asEu('get', '/tollgate/audit-log').expect(200);
+    const targets = new Set(body.entries.map(({ target }: { target: { id: string } }) => target.id));
+    expect(targets).toContain(own);
+    expect(targets).not.toContain(foreign);
+    expect([...targets].every((id) => /^(key|adm)_/.test(String(id)))).toBe(true);
+    const csv = await asEu('get', '/tollgate/audit-log?format=csv').expect(200);
+    expect(csv.text).not.toContain(foreign);
+  });
+
+  it('makes and sees only tokens that are limited to its tags', async () => {
+    const wide = await management.createToken({ scopes: ['keys:read'] });
+    const path = `/tollgate/admin-token/${wide.adminTokenId}`;
+    await asEu('get', path).expect(404);
+    await asEu('patch', path, { name: 'mine' }).expect(404);
+    await asEu('post', `${path}/rotate`, { graceSeconds: 0 }).expect(404);
+    await asEu('delete', path).expect(404);
+    const made = await asEu('post', '/tollgate/admin-token/create', { name: 'x', scopes: ['keys:read'] });
+    expect(made.body.onlyTags).toEqual(['eu']);
+    const widened = await asEu('patch', `/tollgate/admin-token/${made.body.adminTokenId}`, {
+      onlyTags: ['a'],
+    });
+    expect(widened.body.onlyTags).toEqual(['eu', 'a']);
+    const { body } = await asEu('get', '/tollgate/admin-token').expect(200);
+    const ids = body.adminTokens.map(({ adminTokenId }: { adminTokenId: string }) => adminTokenId);
+    expect(ids.toSorted()).toEqual([euTokenId, made.body.adminTokenId].toSorted());
+  });
+});
+
+describe('the secret of a key', () => {
+  const shown = async (secret: string) =>
+    (await management.sendAs(secret, 'get', `/consumer-api-key/${own}`).expect(200)).body.secret;
+  const entries = async (actorId: string) =>
+    (await management.send('get', `/tollgate/audit-log?action=key.show-secret&actorId=${actorId}`)).body
+      .entries;
+
+  it('is asterisks for a token without keys:secret, and no entry', async () => {
+    const reader = await management.createToken({ scopes: ['keys:read'] });
+    expect(await shown(reader.secret)).toBe(`tg_${'*'.repeat(36)}`);
+    expect(await entries(reader.adminTokenId)).toEqual([]);
+  });
+
+  it('that is shown has an entry, each time', async () => {
+    const reader = await management.createToken({ scopes: ['keys:read', 'keys:secret'] });
+    const secret = await shown(reader.secret);
+    await shown(reader.secret);
+    const found = await entries(reader.adminTokenId);
+    expect(found).toHaveLength(2);
+    expect(found[0]).toMatchObject({ action: 'key.show-secret', target: { id: own }, changes: {} });
+    expect(JSON.stringify(found)).not.toContain(secret);
+  });
+});
+
+describe('live counters', () => {
+  it('that are reset or raised have an entry with the reason', async () => {
+    const path = `/consumer-api-key/${own}/limits`;
+    await management.send('post', `${path}/reset`, { limitId: 'main', reason: 'ticket 1' }).expect(200);
+    await management
+      .send('post', `${path}/grant`, { requests: 5 })
+      .set('X-Audit-Reason', 'ticket 2')
+      .expect(200);
+    await management.send('post', `${path}/grant`, { requests: 5, limitId: 'none' }).expect(404);
+    const { entries } = (await management.send('get', `/tollgate/audit-log?targetId=${own}&limit=2`)).body;
+    expect(entries).toMatchObject([
+      { action: 'limits.grant', reason: 'ticket 2', changes: { requests: { from: null, to: 5 } } },
+      { action: 'limits.reset', reason: 'ticket 1', changes: { limitId: { from: null, to: 'main' } } },
+    ]);
+  });
+});
