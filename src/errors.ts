@@ -162,8 +162,9 @@ export class NoRotation extends TollgateError {
 
 /** A plan id that names no plan. */
 export class PlanNotFound extends TollgateError {
-  constructor() {
-    super('plan_not_found', 'There is no rate limit plan with this rateLimitId.');
+  /** `name`: of the field or parameter that has the id. */
+  constructor(name: 'rateLimitId' | 'rebindTo' = 'rateLimitId') {
+    super('plan_not_found', `There is no rate limit plan with this ${name}.`);
   }
 }
 

@@ -154,7 +154,7 @@ export interface paths {
         /** Create or replace a rate limit plan */
         put: operations["putRateLimit"];
         post?: never;
-        /** Delete a rate limit plan that no key uses */
+        /** Delete a rate limit plan that no key uses, or bind its keys to another one */
         delete: operations["deleteRateLimit"];
         options?: never;
         head?: never;
@@ -785,6 +785,8 @@ export interface components {
         DeleteRateLimitResponse: {
             rateLimitId: string;
             message: string;
+            /** @description With rebindTo: the keys that have the other plan now. */
+            reboundKeys?: number;
         };
         EndConsumerKeyRotationRequest: {
             /**
@@ -1068,7 +1070,11 @@ export interface components {
             total?: number;
         };
         ListRateLimitsResponse: {
-            rateLimits: components["schemas"]["RateLimit"][];
+            rateLimits: components["schemas"]["ListedRateLimit"][];
+            /** @description Present only when there are more plans. */
+            nextCursor?: string;
+            /** @description With count=true: the plans on all pages. */
+            total?: number;
         };
         ListedConsumerKey: {
             consumerApiKeyId: string;
@@ -1109,6 +1115,28 @@ export interface components {
             usage?: components["schemas"]["UsageTotals"];
             /** @description With include=limits. */
             limits?: components["schemas"]["LimitCounter"][];
+        };
+        ListedRateLimit: {
+            rateLimitId: string;
+            description: string;
+            limit: number;
+            period: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            /** @description Present only where the plan has limits beside its own. */
+            additionalLimits?: components["schemas"]["AdditionalLimit"][];
+            /** @description Present only where some requests of the plan do not cost 1. */
+            costs?: components["schemas"]["RequestCost"][];
+            /** @description With include=keys: the keys that are bound to it. */
+            boundKeys?: number;
         };
         NotFoundError: {
             /** @description A sentence for a person. */
@@ -2675,7 +2703,18 @@ export interface operations {
     };
     listRateLimits: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description must be a string of 1 to 255 characters without control characters: only plans with it in their id or description, in any case */
+                q?: string;
+                /** @description must be keys: how many keys are bound to each plan */
+                include?: "keys";
+                /** @description must be true or false: whether the response has the total of plans, on all pages */
+                count?: "true" | "false";
+                /** @description must be an integer from 1 to 1000; all plans when missing */
+                limit?: number;
+                /** @description must be the nextCursor of an earlier response */
+                cursor?: string;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -2692,7 +2731,7 @@ export interface operations {
                     "application/json": components["schemas"]["ListRateLimitsResponse"];
                 };
             };
-            400: components["responses"]["BadRequest"];
+            400: components["responses"]["InvalidCursor"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             408: components["responses"]["RequestTimeout"];
@@ -2832,7 +2871,10 @@ export interface operations {
     };
     deleteRateLimit: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description must be the id of another rate limit plan, to which all keys of this one are bound */
+                rebindTo?: string;
+            };
             header?: {
                 /**
                  * @description Changes the record only in one of these states: * or a list of ETags.

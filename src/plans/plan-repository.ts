@@ -5,13 +5,30 @@ import type { Plan, PlanTerms } from './plan.ts';
 /** The fields of a plan that an edit may change; a missing one stays as it is. */
 export type PlanChanges = Partial<PlanTerms>;
 
+/** Which plans are listed. */
+export interface PlanFilter {
+  /** A part of the id or the description, in any case. */
+  readonly text?: string;
+}
+
+/** A part of the list. */
+export interface PlanSelection extends PlanFilter {
+  /** Only plans after this one. */
+  readonly afterId?: string;
+  /** Missing: all. */
+  readonly limit?: number;
+}
+
 /** Where plans are kept. Each change is in the audit log, in one transaction with its entry. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface PlanRepository {
   /** False when the id is taken: nothing was written. */
   insert(plan: Plan, change: ChangeContext): Promise<boolean>;
   find(planId: string): Promise<Plan | undefined>;
-  /** All plans, by id. */
-  list(): Promise<readonly Plan[]>;
+  /** The plans of a part of the list, by id. */
+  list(selection: PlanSelection): Promise<readonly Plan[]>;
+  count(filter: PlanFilter): Promise<number>;
+  /** How many keys are bound to each of the plans; nothing for one without any. One query. */
+  countBound(planIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /**
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the plan is as the changes want it already. Undefined when there
    * is no such plan. Rejects with `VersionMismatch` for a plan that is in another state than expected, and with `InvalidBody` when the parts
@@ -26,6 +43,15 @@ export interface PlanRepository {
     planId: string,
     change: ChangeContext,
   ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }>;
+  /**
+   * Binds all keys of a plan to another one and deletes it, in one transaction. Gives the keys with the versions that their snapshots have
+   * now. The caller guards the default plan. Rejects with `VersionMismatch` as `delete` does.
+   */
+  replace(
+    planId: string,
+    byPlanId: string,
+    change: ChangeContext,
+  ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found'>;
   /**
    * The keys that this plan applies to (bound to it, or without a plan while it is the default), with the version that their
    * snapshots have now, in batches of at most 1000.

@@ -4,7 +4,9 @@ import type { RecordVersions } from '../limiter/record-versions.ts';
 import { requireState } from '../platform/precondition.ts';
 import { checkPlan } from './check-plan.ts';
 import { isPlanId, type Plan, type PlanTerms, SHIPPED_PLAN_ID } from './plan.ts';
-import type { PlanChanges, PlanRepository } from './plan-repository.ts';
+import type { PlanChanges, PlanFilter, PlanRepository, PlanSelection } from './plan-repository.ts';
+
+const PUBLISHED_AT_ONCE = 1000;
 
 /** What the service of plans works with. */
 export interface PlanServiceOptions {
@@ -75,9 +77,18 @@ export class PlanService {
     return plan;
   }
 
-  /** All plans, by id. */
-  list(): Promise<readonly Plan[]> {
-    return this.#options.repository.list();
+  /** The plans of a part of the list, by id. */
+  list(selection: PlanSelection = {}): Promise<readonly Plan[]> {
+    return this.#options.repository.list(selection);
+  }
+
+  count(filter: PlanFilter): Promise<number> {
+    return this.#options.repository.count(filter);
+  }
+
+  /** How many keys are bound to each of the plans; nothing for one without any. */
+  countBound(planIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    return this.#options.repository.countBound(planIds);
   }
 
   /** Throws `PlanNotFound`. */
@@ -134,5 +145,28 @@ export class PlanService {
     const outcome = await repository.delete(planId, change);
     if (outcome === 'not_found') throw new PlanNotFound();
     if (outcome !== 'deleted') throw new PlanInUse(planId, outcome.boundKeys);
+  }
+
+  /**
+   * Binds all keys of a plan to another one and deletes it. Resolves with how many keys that were. Throws as `remove` does, but never
+   * `PlanInUse`, and `PlanNotFound` for the other plan, too.
+   */
+  async replace(planId: string, byPlanId: string, change: ChangeContext): Promise<number> {
+    const { repository, versions, defaultPlanId } = this.#options;
+    const present = await this.get(planId);
+    if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
+    if (!isPlanId(byPlanId) || (await repository.find(byPlanId)) === undefined)
+      throw new PlanNotFound('rebindTo');
+    requireState(change.expects, present);
+    for await (const keys of repository.keysUnder(planId)) {
+      await versions.markStale(keys.map(({ keyId }) => keyId));
+    }
+    const moved = await repository.replace(planId, byPlanId, change);
+    if (moved === 'not_found') throw new PlanNotFound();
+    if (moved === 'other_not_found') throw new PlanNotFound('rebindTo');
+    for (let start = 0; start < moved.length; start += PUBLISHED_AT_ONCE) {
+      await versions.publishVersion(moved.slice(start, start + PUBLISHED_AT_ONCE));
+    }
+    return moved.length;
   }
 }

@@ -58,7 +58,7 @@ describe.each([
   it('lists all plans by id', async () => {
     await store.records.plans.insert(samplePlan({ id: 'a-lower' }), sampleChange());
     await store.records.plans.insert(samplePlan({ id: 'Z-upper' }), sampleChange());
-    const ids = (await store.records.plans.list()).map(({ id }) => id);
+    const ids = (await store.records.plans.list({})).map(({ id }) => id);
     expect(ids).toEqual(expect.arrayContaining(['Z-upper', 'a-lower', 'default']));
     expect(ids).toEqual(ids.toSorted());
   });

@@ -38,7 +38,7 @@ describe('the record store, when Postgres goes away', () => {
       () => records.ping(),
       () => records.keys.findSnapshotById(key.id),
       () => records.keys.bind(key.id, 'default', sampleChange({ atMs: 0 })),
-      () => records.plans.list(),
+      () => records.plans.list({}),
       () => records.migrate(),
       () => records.pendingMigrations(),
     ]) {

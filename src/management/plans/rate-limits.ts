@@ -2,7 +2,8 @@ import { InvalidBody } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../../plans/plan.ts';
 import { endpoint, Reply } from '../endpoint.ts';
-import { INSTANT, listOf, named, objectOf, TEXT } from '../response-schemas.ts';
+import { COUNT, INSTANT, listOf, named, TEXT } from '../response-schemas.ts';
+import { PLAN_DELETION_QUERY, PLAN_LIST_QUERY, readPlanListQuery, readRebindTo } from './plan-query.ts';
 import {
   CREATE_PLAN_BODY,
   type CreatePlanBody,
@@ -64,10 +65,22 @@ const CREATED_PLAN = named('CreatedRateLimit', {
   required: Object.keys(TERMS),
   properties: { ...TERMS, ...OPTIONAL_TERMS },
 });
+const PLAN_FIELDS = { ...TERMS, lastUpdated: INSTANT };
 const PLAN = named('RateLimit', {
   type: 'object',
-  required: [...Object.keys(TERMS), 'lastUpdated'],
-  properties: { ...TERMS, lastUpdated: INSTANT, ...OPTIONAL_TERMS },
+  required: Object.keys(PLAN_FIELDS),
+  properties: { ...PLAN_FIELDS, ...OPTIONAL_TERMS },
+});
+
+/** With what was asked for by `include`. */
+const LISTED_PLAN = named('ListedRateLimit', {
+  type: 'object',
+  required: Object.keys(PLAN_FIELDS),
+  properties: {
+    ...PLAN_FIELDS,
+    ...OPTIONAL_TERMS,
+    boundKeys: { ...COUNT, description: 'With include=keys: the keys that are bound to it.' },
+  },
 });
 
 /** Makes a plan; the response echoes its fields exactly as they were sent. */
@@ -96,11 +109,36 @@ export const listRateLimits = endpoint({
   operationId: 'listRateLimits',
   summary: 'List rate limit plans',
   scope: 'plans:read',
+  query: PLAN_LIST_QUERY,
   status: 200,
-  response: objectOf({ rateLimits: listOf(PLAN) }),
-  errors: [],
-  async handle(_call, { plans }) {
-    return { rateLimits: (await plans.list()).map(presentPlan) };
+  response: {
+    type: 'object',
+    required: ['rateLimits'],
+    properties: {
+      rateLimits: listOf(LISTED_PLAN),
+      nextCursor: { type: 'string', description: 'Present only when there are more plans.' },
+      total: { ...COUNT, description: 'With count=true: the plans on all pages.' },
+    },
+  },
+  errors: ['invalid_cursor'],
+  async handle({ query }, { plans }) {
+    const { filter, limit, afterId, isCounted, hasKeys, cursorAfter } = readPlanListQuery(query);
+    const [found, total] = await Promise.all([
+      // One more than requested shows whether there is a next page.
+      plans.list({ ...filter, ...(afterId && { afterId }), ...(limit && { limit: limit + 1 }) }),
+      isCounted ? plans.count(filter) : undefined,
+    ]);
+    const page = found.slice(0, limit);
+    const last = page.at(-1);
+    const bound = hasKeys ? await plans.countBound(page.map(({ id }) => id)) : undefined;
+    return {
+      rateLimits: page.map((plan) => ({
+        ...presentPlan(plan),
+        ...(bound !== undefined && { boundKeys: bound.get(plan.id) ?? 0 }),
+      })),
+      ...(found.length > page.length && last !== undefined && { nextCursor: cursorAfter(last.id) }),
+      ...(total !== undefined && { total }),
+    };
   },
 });
 
@@ -173,16 +211,28 @@ export const deleteRateLimit = endpoint({
   method: 'delete',
   path: '/rate-limit/{rateLimitId}',
   operationId: 'deleteRateLimit',
-  summary: 'Delete a rate limit plan that no key uses',
+  summary: 'Delete a rate limit plan that no key uses, or bind its keys to another one',
   scope: 'plans:write',
+  query: PLAN_DELETION_QUERY,
   status: 200,
   conditional: true,
-  response: objectOf({ rateLimitId: TEXT, message: TEXT }),
+  response: {
+    type: 'object',
+    required: ['rateLimitId', 'message'],
+    properties: {
+      rateLimitId: TEXT,
+      message: TEXT,
+      reboundKeys: { ...COUNT, description: 'With rebindTo: the keys that have the other plan now.' },
+    },
+  },
   errors: ['plan_not_found', 'plan_in_use', 'plan_is_default'],
-  async handle({ id, change }, { plans, log }) {
-    await plans.remove(id, change);
-    log.info({ event: 'plan_deleted', planId: id }, 'a rate limit plan was deleted');
-    return { rateLimitId: id, message: 'The rate limit plan was deleted.' };
+  async handle({ id, query, change }, { plans, log }) {
+    const rebindTo = readRebindTo(query, id);
+    const reboundKeys = rebindTo === undefined ? undefined : await plans.replace(id, rebindTo, change);
+    if (rebindTo === undefined) await plans.remove(id, change);
+    log.info({ event: 'plan_deleted', planId: id, rebindTo, reboundKeys }, 'a rate limit plan was deleted');
+    const deleted = { rateLimitId: id, message: 'The rate limit plan was deleted.' };
+    return reboundKeys === undefined ? deleted : { ...deleted, reboundKeys };
   },
 });
 

@@ -1,11 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
+import { sql } from 'kysely';
 import { changedFields } from '../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../audit/change-context.ts';
 import type { RecordVersion } from '../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../plans/audited-plan.ts';
 import { checkPlan } from '../../plans/check-plan.ts';
 import type { Plan } from '../../plans/plan.ts';
-import type { PlanChanges, PlanRepository } from '../../plans/plan-repository.ts';
+import type { PlanChanges, PlanFilter, PlanRepository, PlanSelection } from '../../plans/plan-repository.ts';
 import { requireState } from '../../platform/precondition.ts';
 import { auditedChange } from './audited-change.ts';
 import { snapshotVersion } from './key-snapshots.ts';
@@ -56,9 +57,25 @@ export class PostgresPlanRepository implements PlanRepository {
     return row && planOfRow(row);
   }
 
-  async list(): Promise<readonly Plan[]> {
-    const rows = await this.#db.selectFrom('plans').selectAll().orderBy('id').execute();
-    return rows.map(planOfRow);
+  async list({ text, afterId, limit }: PlanSelection): Promise<readonly Plan[]> {
+    let page = this.#db.selectFrom('plans').selectAll().orderBy('id');
+    if (text !== undefined) page = page.where(hasText(text));
+    if (afterId !== undefined) page = page.where('id', '>', afterId);
+    if (limit !== undefined) page = page.limit(limit);
+    return (await page.execute()).map(planOfRow);
+  }
+
+  async count({ text }: PlanFilter): Promise<number> {
+    let plans = this.#db.selectFrom('plans').select(({ fn }) => fn.countAll<number>().as('total'));
+    if (text !== undefined) plans = plans.where(hasText(text));
+    return (await plans.executeTakeFirstOrThrow()).total;
+  }
+
+  async countBound(planIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await sql<{ plan_id: string; bound: number }>`
+      SELECT plan_id, count(*) AS bound FROM consumer_keys WHERE plan_id = ANY (${planIds}::text[])
+      GROUP BY plan_id`.execute(this.#db);
+    return new Map(rows.map((row) => [row.plan_id, row.bound]));
   }
 
   update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
@@ -92,19 +109,40 @@ export class PostgresPlanRepository implements PlanRepository {
       });
     } catch (error) {
       if (error instanceof Error && 'code' in error && REFERRED_TO.has(String(error.code))) {
-        return { boundKeys: await this.#countBound(planId) };
+        return { boundKeys: (await this.countBound([planId])).get(planId) ?? 0 };
       }
       throw error;
     }
   }
 
-  async #countBound(planId: string): Promise<number> {
-    const { bound } = await this.#db
-      .selectFrom('consumer_keys')
-      .select(({ fn }) => fn.countAll<number>().as('bound'))
-      .where('plan_id', '=', planId)
-      .executeTakeFirstOrThrow();
-    return bound;
+  replace(
+    planId: string,
+    byPlanId: string,
+    change: ChangeContext,
+  ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found'> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      const [plan, other] = await lockedPlans(trx, planId, byPlanId);
+      if (plan === undefined) return 'not_found';
+      if (other === undefined) return 'other_not_found';
+      requireState(change.expects, plan);
+      const moved: RecordVersion[] = [];
+      for (;;) {
+        const keys = await moveKeys(trx, { from: planId, to: byPlanId, atMs: change.atMs });
+        if (keys.length === 0) break;
+        for (const { id, name, tags, version } of keys) {
+          const changes = { rateLimitId: { from: planId, to: byPlanId } };
+          note({ action: 'key.update', target: { type: 'key', id, name, tags }, changes });
+          moved.push({ keyId: id, version: snapshotVersion(version, other.version) });
+        }
+      }
+      await trx.deleteFrom('plans').where('id', '=', planId).execute();
+      note({
+        action: 'plan.delete',
+        target: planTarget(plan),
+        changes: changedFields(auditedPlan(plan), null),
+      });
+      return moved;
+    });
   }
 
   async *keysUnder(planId: string): AsyncIterable<readonly RecordVersion[]> {
@@ -135,6 +173,50 @@ export class PostgresPlanRepository implements PlanRepository {
       .limit(BATCH)
       .execute();
   }
+}
+
+function hasText(text: string) {
+  const pattern = text.replaceAll(/[\\%_]/g, '\\$&');
+  return sql<boolean>`fold_case(id || chr(10) || description) LIKE '%' || fold_case(${pattern}) || '%'`;
+}
+
+/** Both at once, in one order: until the transaction ends, nobody else changes or deletes them, nor binds a key to them. */
+async function lockedPlans(
+  trx: RecordsDatabase,
+  ...planIds: readonly [string, string]
+): Promise<readonly [Plan | undefined, Plan | undefined]> {
+  const rows = await trx
+    .selectFrom('plans')
+    .selectAll()
+    .where('id', 'in', [...planIds])
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+  const plans = new Map(rows.map((row) => [row.id, planOfRow(row)]));
+  return [plans.get(planIds[0]), plans.get(planIds[1])];
+}
+
+/** Keys of one statement: each has a limit on its time. */
+const MOVED_AT_ONCE = 5000;
+
+interface MovedKey {
+  readonly id: string;
+  readonly name: string;
+  readonly tags: readonly string[];
+  readonly version: number;
+}
+
+async function moveKeys(
+  trx: RecordsDatabase,
+  { from, to, atMs }: { readonly from: string; readonly to: string; readonly atMs: number },
+): Promise<readonly MovedKey[]> {
+  const { rows } = await sql<MovedKey>`
+    UPDATE consumer_keys SET plan_id = ${to}, updated_at = ${new Date(atMs)}, version = version + 1
+    WHERE id IN (
+      SELECT id FROM consumer_keys WHERE plan_id = ${from} ORDER BY id LIMIT ${MOVED_AT_ONCE} FOR UPDATE
+    )
+    RETURNING id, name, tags, version`.execute(trx);
+  return rows;
 }
 
 /** Until the transaction ends, nobody else changes or deletes it, nor binds a key to it. New keys that name it are not held up. */

@@ -1,0 +1,103 @@
+import type { ParsedUrlQuery } from 'node:querystring';
+import { InvalidCursor, TollgateError } from '../../errors.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import type { PlanFilter } from '../../plans/plan-repository.ts';
+import { isSearchText, SEARCH_RULE } from '../formats.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { PAGE_QUERY, readPage } from '../page-query.ts';
+
+const { default: _, ...LIMIT } = PAGE_QUERY.limit;
+
+/** The query parameters of the list of plans. */
+export const PLAN_LIST_QUERY = {
+  q: {
+    description: `${SEARCH_RULE}: only plans with it in their id or description, in any case`,
+    type: 'string',
+    minLength: 1,
+    maxLength: 255,
+  },
+  include: {
+    description: 'must be keys: how many keys are bound to each plan',
+    type: 'string',
+    enum: ['keys'],
+  },
+  count: {
+    description: 'must be true or false: whether the response has the total of plans, on all pages',
+    type: 'string',
+    enum: ['true', 'false'],
+    default: 'false',
+  },
+  limit: { ...LIMIT, description: `${LIMIT.description}; all plans when missing` },
+  cursor: PAGE_QUERY.cursor,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+/** The query parameter of a deletion. */
+export const PLAN_DELETION_QUERY = {
+  rebindTo: {
+    description: 'must be the id of another rate limit plan, to which all keys of this one are bound',
+    type: 'string',
+    pattern: PLAN_ID.source,
+  },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+type ParameterName = keyof typeof PLAN_LIST_QUERY | keyof typeof PLAN_DELETION_QUERY;
+
+/** The list as its query asks for it. */
+export interface PlanListQuery {
+  readonly filter: PlanFilter;
+  /** Undefined: all. */
+  readonly limit: number | undefined;
+  readonly afterId: string | undefined;
+  readonly isCounted: boolean;
+  readonly hasKeys: boolean;
+  /** The cursor of the page after a plan. */
+  cursorAfter(planId: string): string;
+}
+
+/** Reads the parameters of `PLAN_LIST_QUERY`. Throws `invalid_parameter`, and `InvalidCursor` for a cursor of another filter. */
+export function readPlanListQuery(query: ParsedUrlQuery): PlanListQuery {
+  const { limit, cursor } = readPage(query);
+  const text = readText(query, 'q');
+  if (text !== undefined && !isSearchText(text)) throw invalid('q');
+  const filter = text === undefined ? {} : { text };
+  return {
+    filter,
+    limit: query.limit === undefined ? undefined : limit,
+    afterId: cursor === undefined ? undefined : readPlace(readCursor(cursor, filter)),
+    isCounted: isWord(query, 'count', ['true', 'false']),
+    hasKeys: isWord(query, 'include', ['keys']),
+    cursorAfter: (planId) => writeCursor([planId], filter),
+  };
+}
+
+/** Throws `invalid_parameter` for what can't be another plan. */
+export function readRebindTo(query: ParsedUrlQuery, planId: string): string | undefined {
+  const rebindTo = readText(query, 'rebindTo');
+  if (rebindTo === undefined || (isPlanId(rebindTo) && rebindTo !== planId)) return rebindTo;
+  throw invalid('rebindTo');
+}
+
+function readPlace([planId, ...rest]: readonly unknown[]): string {
+  if (typeof planId === 'string' && isPlanId(planId) && rest.length === 0) return planId;
+  throw new InvalidCursor();
+}
+
+/** Whether the parameter is the first of the words. */
+function isWord(query: ParsedUrlQuery, name: ParameterName, words: readonly string[]): boolean {
+  const text = readText(query, name);
+  if (text !== undefined && !words.includes(text)) throw invalid(name);
+  return text === words[0];
+}
+
+function readText(query: ParsedUrlQuery, name: ParameterName): string | undefined {
+  const value = query[name];
+  if (typeof value === 'string' || value === undefined) return value;
+  throw invalid(name, 'must be given only once');
+}
+
+const QUERIES = { ...PLAN_LIST_QUERY, ...PLAN_DELETION_QUERY };
+
+function invalid(name: ParameterName, rule: string = QUERIES[name].description): TollgateError {
+  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
+}
