@@ -133,6 +133,17 @@ describe('tollgate keys', () => {
     expect(await tollgate.json('keys', 'list', '--tag', 'paged', '--tag', 'other')).toEqual([]);
   });
 
+  it('searches, filters and sorts a list', async () => {
+    for (const name of ['findable b', 'findable a']) await tollgate.text('keys', 'create', name);
+    await tollgate.text('keys', 'disable', 'findable b', '--yes');
+    const names = async (...words: readonly string[]) =>
+      (await tollgate.json('keys', 'list', '--search', 'findable', ...words)).map(
+        (key: { name: string }) => key.name,
+      );
+    expect(await names('--sort', 'name', '--order', 'asc')).toEqual(['findable a', 'findable b']);
+    expect(await names('--status', 'disabled')).toEqual(['findable b']);
+  });
+
   it('keeps the reason of a change for the audit log', async () => {
     const { id } = await tollgate.json('keys', 'create', 'audited', '--reason', 'Grüße');
     expect(

@@ -11,7 +11,7 @@ export async function keyIdOf(client: ManagementClient, idOrName: string): Promi
 /** The key that has this id or this name, from the list: unlike the detail, that shows no secret, which would be an entry of the audit log. */
 export async function namedKey(client: ManagementClient, idOrName: string) {
   return oneByName('key', idOrName, async (cursor) => {
-    const query = cursor === undefined ? {} : { cursor };
+    const query = { q: idOrName, ...(cursor !== undefined && { cursor }) };
     const { apiKeys, nextCursor } = await bodyOf(client.GET('/consumer-api-key', { params: { query } }));
     return { items: apiKeys.map((key) => ({ ...key, id: key.consumerApiKeyId })), nextCursor };
   });

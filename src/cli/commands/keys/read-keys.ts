@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { bodyOf } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { keyIdOf } from '../../api/key-names.ts';
@@ -13,6 +13,10 @@ interface ListOptions extends PageOptions {
   readonly plan?: string;
   readonly tag?: readonly string[];
   readonly externalId?: string;
+  readonly search?: string;
+  readonly status?: string;
+  readonly sort?: 'createdAt' | 'name' | 'lastUsedAt' | 'expiresAt';
+  readonly order?: 'asc' | 'desc';
 }
 
 /** The commands that look at keys. */
@@ -21,6 +25,15 @@ export function declareKeyReads(keys: Command, terminal: Terminal): void {
     .command('list')
     .summary('List keys')
     .description('Lists keys, newest first.')
+    .option('--search <text>', 'only keys with this in their name, external id, id or hint')
+    .option(
+      '--status <status>',
+      'only active, disabled, expired or expiring; several with commas between them',
+    )
+    .addOption(
+      new Option('--sort <field>', 'by what').choices(['createdAt', 'name', 'lastUsedAt', 'expiresAt']),
+    )
+    .addOption(new Option('--order <order>', 'in which direction').choices(['asc', 'desc']))
     .option('--plan <id>', 'only keys that are bound to this plan')
     .option('--tag <tag>', 'only keys with this tag; repeated: with all of them', collect)
     .option('--external-id <id>', 'only keys of this owner in your own system')
@@ -33,10 +46,14 @@ Examples:
   tollgate keys list --plan free --all -o id | xargs -n 1 tollgate keys disable --yes`,
     );
   managed<ListOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
-    const { plan, tag, externalId } = options;
+    const { plan, tag, externalId, search, status, sort, order } = options;
     const pages = pagesOf(options, output, async (page) => {
       const query = {
         ...page,
+        ...(search !== undefined && { q: search }),
+        ...(status !== undefined && { status }),
+        ...(sort !== undefined && { sort }),
+        ...(order !== undefined && { order }),
         ...(plan !== undefined && { rateLimitId: plan }),
         // The document describes one of the tags; openapi-fetch repeats the parameter for each of a list.
         ...(tag !== undefined && { tag: tag as unknown as string }),
