@@ -30,6 +30,7 @@ export const ERROR_CODES = [
   'plan_exists',
   'plan_in_use',
   'plan_is_default',
+  'secret_taken',
   'rotation_in_progress',
   'version_mismatch',
   'no_rotation',
@@ -79,6 +80,11 @@ export class InvalidBody extends TollgateError {
   constructor(faults: readonly FieldFault[]) {
     super('invalid_body', 'The request body has invalid fields; each is listed under "errors".');
     this.faults = faults;
+  }
+
+  /** The same faults of a body that is a part of a larger one: `keys[3]`. */
+  under(path: string): InvalidBody {
+    return new InvalidBody(this.faults.map(({ field, message }) => ({ field: `${path}.${field}`, message })));
   }
 }
 
@@ -140,6 +146,26 @@ export class SelfServiceNotAllowed extends TollgateError {
 export class KeyNotFound extends TollgateError {
   constructor() {
     super('key_not_found', 'There is no consumer API key with this id.');
+  }
+}
+
+/** A secret that belongs to a key already. */
+export class SecretTaken extends TollgateError {
+  constructor() {
+    super('secret_taken', 'A consumer API key has this secret already, or had it a moment ago.');
+  }
+}
+
+/** An import of which nothing was stored. */
+export class ImportRejected extends TollgateError {
+  override readonly details: {
+    readonly results: readonly { readonly index: number; readonly code: string }[];
+  };
+
+  constructor(code: 'secret_taken' | 'plan_not_found', results: ImportRejected['details']['results']) {
+    const why = code === 'secret_taken' ? 'have a secret that is taken' : 'name a plan that does not exist';
+    super(code, `No key was imported: ${results.length} of them ${why}. They are listed under "results".`);
+    this.details = { results };
   }
 }
 

@@ -71,7 +71,13 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     usage.startPruning();
     audit.startPruning();
   });
-  const keys = new KeyCache({ repository: records.keys, vault, clock, maxLookups: KEY_QUERIES });
+  const keys = new KeyCache({
+    repository: records.keys,
+    secrets: records.secrets,
+    vault,
+    clock,
+    maxLookups: KEY_QUERIES,
+  });
 
   const mask = (text: string): string => redactor.masked(text);
   const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });

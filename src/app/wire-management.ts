@@ -6,10 +6,11 @@ import type { FailedCredentials } from '../http/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { withRequestId } from '../http/with-request-id.ts';
 import { IdempotentRequests } from '../idempotency/idempotent-requests.ts';
+import { KeyImports } from '../keys/key-imports.ts';
 import { KeyRotations } from '../keys/key-rotation.ts';
 import { KeyService } from '../keys/key-service.ts';
 import type { SecretVault } from '../keys/secret-vault.ts';
-import { SecretSealer } from '../keys/stored-secret.ts';
+import { digestOfSecret, SecretSealer } from '../keys/stored-secret.ts';
 import { VersionsAfterCommit } from '../limiter/versions-after-commit.ts';
 import type { GatewayFacts } from '../management/endpoint.ts';
 import { createManagementApp } from '../management/management-app.ts';
@@ -64,10 +65,17 @@ export function wireManagement(
     keyPrefix: settings.keyPrefix,
     reveal: settings.secretReveal,
   });
+  const sealer = new SecretSealer({
+    vault,
+    reveal: settings.secretReveal,
+    // Whoever has the root token must not be taken for a consumer, and the backend must not get it.
+    reservedDigests: rootTokens.map(digestOfSecret),
+  });
+  const imports = new KeyImports({ secrets: records.secrets, sealer, clock, random });
   const rotations = new KeyRotations({
     secrets: records.secrets,
     versions,
-    sealer: new SecretSealer(vault, settings.secretReveal),
+    sealer,
     random,
     keyPrefix: settings.keyPrefix,
   });
@@ -79,6 +87,7 @@ export function wireManagement(
   const services = {
     keys,
     rotations,
+    imports,
     plans,
     counters: counting.counters,
     usage: usage.reader,

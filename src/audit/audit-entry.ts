@@ -7,6 +7,8 @@ export const AUDIT_ACTIONS = [
   'key.create',
   'key.update',
   'key.delete',
+  'key.import',
+  'key.find',
   'key.rotate',
   'key.end-rotation',
   'key.show-secret',

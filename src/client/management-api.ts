@@ -91,6 +91,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api-keys/find": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Find the consumer API key that has a secret */
+        post: operations["findConsumerKey"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api-keys/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Import consumer API keys with their secrets, or with the SHA-256 digests of them */
+        post: operations["importConsumerKeys"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/consumer-api-key/{consumerApiKeyId}/usage": {
         parameters: {
             query?: never;
@@ -520,7 +554,7 @@ export interface components {
              */
             at: string;
             /** @enum {string} */
-            action: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+            action: "key.create" | "key.update" | "key.delete" | "key.import" | "key.find" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
             actor: components["schemas"]["AuditActor"];
             target: components["schemas"]["AuditTarget"];
             /** @description By the names of the fields. */
@@ -716,6 +750,8 @@ export interface components {
             allowedOrigins?: string[] | null;
             /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
             selfService?: "rotate"[] | null;
+            /** @description must be a secret of 24 to 512 letters, digits and - . _ ~ + /, with = at its end only, that does not begin with tga_ */
+            secret?: string;
         };
         CreateRateLimitRequest: {
             /** @description must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create" */
@@ -819,6 +855,10 @@ export interface components {
             field: string;
             message: string;
         };
+        FindConsumerKeyRequest: {
+            /** @description must be a string of 1 to 512 characters */
+            secret: string;
+        };
         ForbiddenError: {
             /** @description A sentence for a person. */
             error: string;
@@ -829,6 +869,48 @@ export interface components {
             code: "address_not_allowed" | "missing_scope";
             /** @description Only with the code missing_scope. */
             requiredScope?: string;
+        };
+        FoundConsumerKey: {
+            consumerApiKeyId: string;
+            name: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            createdAt: string;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastUpdated: string;
+            enabled: boolean;
+            expiresAt: string | null;
+            /** @description Null: the default plan applies. */
+            rateLimitId: string | null;
+            externalId: string | null;
+            tags: string[];
+            metadata: Record<string, never> | null;
+            /** @description Limits of this key that differ from those of its plan, by limitId. */
+            overrides: {
+                [key: string]: components["schemas"]["LimitOverride"];
+            };
+            /** @description Null: the key may be used from any address. */
+            allowedIps: string[] | null;
+            /** @description Null: the key may be used by any web page. */
+            allowedOrigins: string[] | null;
+            /** @description What the consumer may do with the key itself. */
+            selfService: "rotate"[];
+            /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
+            rotation: components["schemas"]["KeyRotation"] | null;
+            /** @description The first and last characters of the secret; null where they are not known. */
+            secretHint: string | null;
+            /** @description Null: the key was never used. */
+            lastUsedAt: string | null;
+            /**
+             * @description Which secret of the key it is: previous is the one before the rotation that is under way.
+             * @enum {string}
+             */
+            matchedSecret: "current" | "previous";
         };
         GatewaySettings: {
             keyPrefix: string;
@@ -896,6 +978,24 @@ export interface components {
              */
             code: "idempotency_in_progress" | "rotation_in_progress";
         };
+        IdempotencyInProgressOrRotationInProgressOrSecretTakenError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "rotation_in_progress" | "secret_taken";
+        };
+        IdempotencyInProgressOrSecretTakenError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "secret_taken";
+        };
         IdempotencyKeyReusedError: {
             /** @description A sentence for a person. */
             error: string;
@@ -904,6 +1004,77 @@ export interface components {
              * @enum {string}
              */
             code: "idempotency_key_reused";
+        };
+        ImportConsumerKeysRequest: {
+            /** @description must be a list of 1 to 500 keys */
+            keys: components["schemas"]["ImportConsumerKeysRequestKeysItem"][];
+            /**
+             * @description must be "fail" (all keys or none) or "skip" (all but those whose secret is taken)
+             * @enum {string}
+             */
+            onConflict?: "fail" | "skip";
+        };
+        ImportConsumerKeysRequestKeysItem: {
+            /**
+             * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+             * @example Mobile app
+             */
+            name: string;
+            /** @description must be true or false */
+            enabled?: boolean;
+            /**
+             * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+            /** @description must be the id of a rate limit plan, or null for the default plan */
+            rateLimitId?: string | null;
+            /**
+             * @description must be a string of 1 to 128 characters that names the owner in your own system, or null
+             * @example customer-42
+             */
+            externalId?: string | null;
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
+            tags?: string[];
+            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            metadata?: Record<string, never> | null;
+            /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
+            overrides?: {
+                [key: string]: components["schemas"]["WrittenLimitOverride"];
+            } | null;
+            /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+            allowedIps?: string[] | null;
+            /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
+            allowedOrigins?: string[] | null;
+            /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
+            selfService?: "rotate"[] | null;
+            /** @description must be a secret of 24 to 512 letters, digits and - . _ ~ + /, with = at its end only, that does not begin with tga_ */
+            secret?: string;
+            /** @description must be an object with the algorithm "sha256" and the value, the digest of the secret */
+            secretHash?: components["schemas"]["ImportConsumerKeysRequestKeysItemSecretHash"];
+        };
+        ImportConsumerKeysRequestKeysItemSecretHash: {
+            /**
+             * @description must be "sha256"
+             * @enum {string}
+             */
+            algorithm: "sha256";
+            /** @description must be a SHA-256 digest: 64 hexadecimal digits, or base64 or base64url of 32 bytes */
+            value: string;
+        };
+        ImportResult: {
+            /** @description Of the key in the request. */
+            index: number;
+            /** @description Missing where the key was not imported. */
+            consumerApiKeyId?: string;
+            /**
+             * @description Why the key was not imported.
+             * @enum {string}
+             */
+            code?: "secret_taken";
+        };
+        ImportedConsumerKeys: {
+            results: components["schemas"]["ImportResult"][];
         };
         InternalServerError: {
             /** @description A sentence for a person. */
@@ -1216,7 +1387,7 @@ export interface components {
              * @description Stable, for programs.
              * @enum {string}
              */
-            code: "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_cursor" | "unsupported_grouping" | "range_too_large" | "bad_request" | "missing_scope" | "missing_root_token" | "invalid_root_token" | "missing_api_key" | "invalid_api_key" | "key_disabled" | "key_expired" | "address_not_allowed" | "origin_not_allowed" | "key_not_found" | "plan_not_found" | "limit_not_found" | "admin_token_not_found" | "not_found" | "method_not_allowed" | "request_timeout" | "plan_exists" | "plan_in_use" | "plan_is_default" | "rotation_in_progress" | "version_mismatch" | "no_rotation" | "idempotency_key_reused" | "idempotency_in_progress" | "body_too_large" | "target_too_long" | "unsupported_media_type" | "expectation_failed" | "too_many_requests" | "head_too_large" | "not_implemented" | "http_version_not_supported" | "loop_detected" | "bad_gateway" | "overloaded" | "store_unavailable" | "gateway_timeout" | "internal_error";
+            code: "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_cursor" | "unsupported_grouping" | "range_too_large" | "bad_request" | "missing_scope" | "missing_root_token" | "invalid_root_token" | "missing_api_key" | "invalid_api_key" | "key_disabled" | "key_expired" | "address_not_allowed" | "origin_not_allowed" | "key_not_found" | "plan_not_found" | "limit_not_found" | "admin_token_not_found" | "not_found" | "method_not_allowed" | "request_timeout" | "plan_exists" | "plan_in_use" | "plan_is_default" | "secret_taken" | "rotation_in_progress" | "version_mismatch" | "no_rotation" | "idempotency_key_reused" | "idempotency_in_progress" | "body_too_large" | "target_too_long" | "unsupported_media_type" | "expectation_failed" | "too_many_requests" | "head_too_large" | "not_implemented" | "http_version_not_supported" | "loop_detected" | "bad_gateway" | "overloaded" | "store_unavailable" | "gateway_timeout" | "internal_error";
             /** @description Each field that breaks its rule; only with the code invalid_body. */
             errors?: components["schemas"]["FieldFault"][];
             /** @description Only with the code plan_in_use. */
@@ -1319,6 +1490,8 @@ export interface components {
         RotateConsumerKeyRequest: {
             /** @description must be an integer from 0 to 2592000: for how long the previous secret stays valid */
             graceSeconds: number;
+            /** @description must be a secret of 24 to 512 letters, digits and - . _ ~ + /, with = at its end only, that does not begin with tga_ */
+            secret?: string;
             /**
              * @description must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires
              * @example 2030-12-31T00:00:00Z
@@ -1783,6 +1956,32 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description idempotency_in_progress, rotation_in_progress, secret_taken */
+        IdempotencyInProgressOrRotationInProgressOrSecretTaken: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrRotationInProgressOrSecretTakenError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_in_progress, secret_taken */
+        IdempotencyInProgressOrSecretTaken: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrSecretTakenError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description idempotency_key_reused */
         IdempotencyKeyReused: {
             headers: {
@@ -2182,7 +2381,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["PlanNotFound"];
             408: components["responses"]["RequestTimeout"];
-            409: components["responses"]["IdempotencyInProgress"];
+            409: components["responses"]["IdempotencyInProgressOrSecretTaken"];
             413: components["responses"]["PayloadTooLarge"];
             414: components["responses"]["URITooLong"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -2480,7 +2679,7 @@ export interface operations {
             403: components["responses"]["Forbidden"];
             404: components["responses"]["KeyNotFoundOrNotFound"];
             408: components["responses"]["RequestTimeout"];
-            409: components["responses"]["IdempotencyInProgressOrRotationInProgress"];
+            409: components["responses"]["IdempotencyInProgressOrRotationInProgressOrSecretTaken"];
             412: components["responses"]["VersionMismatch"];
             413: components["responses"]["PayloadTooLarge"];
             414: components["responses"]["URITooLong"];
@@ -2556,6 +2755,139 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["IdempotencyInProgressOrNoRotation"];
             412: components["responses"]["VersionMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    findConsumerKey: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "secret": "an-existing-secret-of-the-app"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FindConsumerKeyRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    ETag: components["headers"]["ETag"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundConsumerKey"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["KeyNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgress"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    importConsumerKeys: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "keys": [
+                 *         {
+                 *           "name": "Mobile app",
+                 *           "secret": "an-existing-secret-of-the-app",
+                 *           "rateLimitId": "default"
+                 *         },
+                 *         {
+                 *           "name": "Partner",
+                 *           "secretHash": {
+                 *             "algorithm": "sha256",
+                 *             "value": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                 *           }
+                 *         }
+                 *       ],
+                 *       "onConflict": "fail"
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportConsumerKeysRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ImportedConsumerKeys"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["PlanNotFound"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrSecretTaken"];
             413: components["responses"]["PayloadTooLarge"];
             414: components["responses"]["URITooLong"];
             415: components["responses"]["UnsupportedMediaType"];
@@ -3651,8 +3983,8 @@ export interface operations {
                 from?: string;
                 /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only entries before */
                 to?: string;
-                /** @description must be one of key.create, key.update, key.delete, key.rotate, key.end-rotation, key.show-secret, limits.reset, limits.grant, plan.create, plan.update, plan.delete, token.create, token.update, token.delete, token.rotate, request.deny */
-                action?: "key.create" | "key.update" | "key.delete" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
+                /** @description must be one of key.create, key.update, key.delete, key.import, key.find, key.rotate, key.end-rotation, key.show-secret, limits.reset, limits.grant, plan.create, plan.update, plan.delete, token.create, token.update, token.delete, token.rotate, request.deny */
+                action?: "key.create" | "key.update" | "key.delete" | "key.import" | "key.find" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
                 /** @description must be the id of an admin token, or root or config: only what they did */
                 actorId?: string;
                 /** @description must be the id of a key, a plan, an admin token or an operation: only what was done to it */

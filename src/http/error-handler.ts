@@ -33,7 +33,7 @@ function translated(error: unknown): unknown {
   if (error instanceof TollgateError || !isClientError(error)) return error;
   switch (error.type) {
     case 'entity.too.large':
-      return bodyTooLarge();
+      return bodyTooLarge(Number(error.limit));
     case 'encoding.unsupported':
       return new TollgateError(
         'unsupported_media_type',
@@ -48,6 +48,8 @@ function translated(error: unknown): unknown {
 interface ClientError extends Error {
   readonly status: number;
   readonly type?: unknown;
+  /** Of a body that is too large: how large it may be, in bytes. */
+  readonly limit?: unknown;
 }
 
 function isClientError(error: unknown): error is ClientError {

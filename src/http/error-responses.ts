@@ -58,6 +58,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   plan_exists: { status: 409 },
   plan_in_use: { status: 409 },
   plan_is_default: { status: 409 },
+  secret_taken: { status: 409 },
   rotation_in_progress: { status: 409 },
   version_mismatch: { status: 412 },
   no_rotation: { status: 409 },

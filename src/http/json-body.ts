@@ -3,22 +3,22 @@ import { MIMEType } from 'node:util';
 import express, { type Request, type RequestHandler } from 'express';
 import { TollgateError } from '../errors.ts';
 
-/** The longest body that the management interface reads. Far more than any valid one. */
+/** The longest body that most endpoints read. Far more than any valid one. */
 const BODY_LIMIT_BYTES = 64 * 1024;
 
 /**
- * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `BODY_LIMIT_BYTES`. The value may be
+ * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most 64 KiB or as many bytes as given. The value may be
  * of any JSON type; what it must look like is the schema's concern.
  * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`, which an empty body is too, with a sentence that says so.
  */
-export function jsonBody(): readonly RequestHandler[] {
-  const read = express.raw({ type: () => true, limit: BODY_LIMIT_BYTES, inflate: false });
-  return [requireJson, rejectLarge, inviteBody, read, parseJson];
+export function jsonBody(limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler[] {
+  const read = express.raw({ type: () => true, limit: limitBytes, inflate: false });
+  return [requireJson, rejectLarge(limitBytes), inviteBody, read, parseJson];
 }
 
 /** The error of a body above the limit. */
-export function bodyTooLarge(): TollgateError {
-  return new TollgateError('body_too_large', `The request body is larger than ${BODY_LIMIT_BYTES} bytes.`);
+export function bodyTooLarge(limitBytes: number): TollgateError {
+  return new TollgateError('body_too_large', `The request body is larger than ${limitBytes} bytes.`);
 }
 
 const requireJson: RequestHandler = (req, _res, next) => {
@@ -32,10 +32,12 @@ const requireJson: RequestHandler = (req, _res, next) => {
 };
 
 /** express.raw would reject it as well, but only after having read it all. */
-const rejectLarge: RequestHandler = (req, _res, next) => {
-  if (Number(req.headers['content-length']) > BODY_LIMIT_BYTES) throw bodyTooLarge();
-  next();
-};
+function rejectLarge(limitBytes: number): RequestHandler {
+  return (req, _res, next) => {
+    if (Number(req.headers['content-length']) > limitBytes) throw bodyTooLarge(limitBytes);
+    next();
+  };
+}
 
 /** The server leaves `Expect: 100-continue` to this handler, so that a body is invited only when its head is valid. */
 const inviteBody: RequestHandler = (req, res, next) => {

@@ -1,5 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
-import { KeyNotFound, NoRotation, RotationInProgress } from '../errors.ts';
+import { KeyNotFound, NoRotation, RotationInProgress, SecretTaken } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeyRotation } from './consumer-key.ts';
@@ -23,6 +23,8 @@ export interface KeyRotationsOptions {
 export interface RotationRequest {
   /** For how long the secret before stays valid beside the new one. 0 = it is rejected at once. */
   readonly graceSeconds: number;
+  /** The new secret, where it comes from outside. */
+  readonly secret?: string | undefined;
   /** The key's new expiry, in milliseconds since 1970; null = none, undefined = as it was. */
   readonly expiresAtMs?: number | null | undefined;
 }
@@ -49,19 +51,21 @@ export class KeyRotations {
     this.#options = options;
   }
 
-  /** Throws `KeyNotFound`, or `RotationInProgress` while the key has two secrets. */
+  /** Throws `KeyNotFound`, `RotationInProgress` while the key has two secrets, or `SecretTaken`, also for a secret that is the key's own. */
   async rotate(
     keyId: string,
-    { graceSeconds, expiresAtMs }: RotationRequest,
+    { graceSeconds, secret: given, expiresAtMs }: RotationRequest,
     change: ChangeContext,
   ): Promise<RotatedKey> {
     const { secrets, sealer, random, keyPrefix } = this.#options;
     if (await this.#isRotating(keyId, change)) throw new RotationInProgress();
-    const secret = createSecret(keyPrefix, random);
-    const stored = sealer.seal(keyId, secret, 'generated');
+    const match = given === undefined ? undefined : sealer.matchOf({ kind: 'given', secret: given });
+    if (match !== undefined && (await secrets.isTaken(match))) throw new SecretTaken();
+    const secret = given ?? createSecret(keyPrefix, random);
+    const stored = sealer.seal(keyId, secret, given === undefined ? 'generated' : 'given');
     const previousValidUntilMs = wholeSecond(change.atMs + graceSeconds * SECOND_MS, graceSeconds);
     const key = await this.#change(keyId, () =>
-      secrets.rotate(keyId, { secret: stored, previousValidUntilMs, expiresAtMs }, change),
+      secrets.rotate(keyId, { secret: stored, match, previousValidUntilMs, expiresAtMs }, change),
     );
     return { key, secret, previousValidUntilMs };
   }
@@ -84,13 +88,16 @@ export class KeyRotations {
 
   async #change(
     keyId: string,
-    write: () => Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'no_rotation'>,
+    write: () => Promise<
+      UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken' | 'no_rotation'
+    >,
   ): Promise<ConsumerKey> {
     const { versions } = this.#options;
     await versions.markStale([keyId]);
     const updated = await write();
     if (updated === 'key_not_found') throw new KeyNotFound();
     if (updated === 'rotation_in_progress') throw new RotationInProgress();
+    if (updated === 'secret_taken') throw new SecretTaken();
     if (updated === 'no_rotation') throw new NoRotation();
     await versions.publishVersion([{ keyId, version: updated.version }]);
     return updated.key;

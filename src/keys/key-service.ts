@@ -1,6 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody, KeyNotFound, PlanNotFound, StoreUnavailable, type TollgateError } from '../errors.ts';
-import { NO_OVERRIDES } from '../limiter/limit-overrides.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
@@ -21,7 +20,8 @@ import {
   type UpdateFailure,
 } from './key-repository.ts';
 import { rotationAt } from './key-rotation.ts';
-import { isVisible, withinOwnTags, withOwnTags } from './key-tags.ts';
+import { isVisible, withinOwnTags } from './key-tags.ts';
+import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import { createSecret, maskedSecret } from './secret-format.ts';
 import type { SecretVault } from './secret-vault.ts';
 import { SecretSealer } from './stored-secret.ts';
@@ -40,29 +40,6 @@ export interface KeyServiceOptions {
   readonly reveal: 'always' | 'once';
 }
 
-/** What a new key is given; what is missing is as in `NO_FIELDS`. */
-export type NewKeyFields = Pick<ConsumerKey, 'name'> &
-  Partial<
-    Omit<
-      ConsumerKey,
-      'id' | 'createdAtMs' | 'updatedAtMs' | 'version' | 'secretHint' | 'rotation' | 'lastUsedAtMs'
-    >
-  >;
-
-const NO_FIELDS = {
-  enabled: true,
-  expiresAtMs: null,
-  planId: null,
-  externalId: null,
-  tags: [],
-  metadata: null,
-  overrides: NO_OVERRIDES,
-  allowedIps: null,
-  allowedOrigins: null,
-  selfService: [],
-  rotation: null,
-} as const satisfies Partial<ConsumerKey>;
-
 /**
  * Makes, shows, changes and deletes keys. A change holds on every replica with the next request once its promise is
  * resolved; when it rejects with `StoreUnavailable` it may or may not have been made. Names and dates come in validated.
@@ -75,7 +52,7 @@ export class KeyService {
   constructor(options: KeyServiceOptions) {
     this.#options = options;
     this.#makeId = keyIdMaker(options.clock, options.random);
-    this.#sealer = new SecretSealer(options.vault, options.reveal);
+    this.#sealer = new SecretSealer(options);
   }
 
   /**
@@ -89,22 +66,11 @@ export class KeyService {
     const { repository, random, keyPrefix } = this.#options;
     const id = this.#makeId();
     const secret = createSecret(keyPrefix, random);
-    const { planId, tags = [] } = fields;
+    const { planId } = fields;
     if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
-    const stored = this.#sealer.seal(id, secret, 'generated');
-    const key = {
-      ...NO_FIELDS,
-      ...fields,
-      tags: withOwnTags(tags, change),
-      id,
-      createdAtMs: change.atMs,
-      updatedAtMs: change.atMs,
-      version: 1,
-      secretHint: stored.secretHint,
-      lastUsedAtMs: null,
-    };
-    await repository.insert({ ...key, ...stored }, change);
-    return { key, secret };
+    const key = newKey(id, { ...fields, secret: this.#sealer.seal(id, secret, 'generated') }, change);
+    await repository.insert(key, change);
+    return { key: recordOf(key), secret };
   }
 
   /** A page of the list. */

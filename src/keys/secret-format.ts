@@ -9,8 +9,14 @@ const RANDOM_DIGITS = 30;
 const CHECKSUM_DIGITS = 6;
 const SHAPE = /^[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}$/;
 
-/** The longest secret there can be, in characters: a prefix of 16, the `_`, and 36 digits. */
-export const MAX_SECRET_LENGTH = 53;
+/** The longest secret that the gateway makes, in characters: a prefix of 16, the `_`, and 36 digits. */
+export const MAX_GENERATED_LENGTH = 53;
+
+/** A secret from outside: token68, or no `Authorization` header could carry it. */
+export const GIVEN_SECRET = /^[A-Za-z0-9\-._~+/]+=*$/;
+/** Length of a secret from outside, in characters. One that is known only by its digest may be shorter. */
+export const MIN_SECRET_LENGTH = 24;
+export const MAX_SECRET_LENGTH = 512;
 
 /**
  * A new secret: `<prefix>_`, 30 random base62 characters (178 bits) and 6 base62 characters of the CRC32 of everything before
@@ -22,13 +28,13 @@ export function createSecret(prefix: string, random: Random): string {
 }
 
 /**
- * Whether a text has the form of a secret and its checksum is right, with any prefix: secrets made before the prefix was
+ * Whether a text has the form of a secret that a gateway makes, and its checksum is right, with any prefix: secrets made before the prefix was
  * changed stay valid. Filters out typing errors and garbage before a look-up; it proves nothing.
  */
 export function isWellFormedSecret(text: string): boolean {
   // The length first: what anybody sends must not cost more than a secret does.
   return (
-    text.length <= MAX_SECRET_LENGTH &&
+    text.length <= MAX_GENERATED_LENGTH &&
     SHAPE.test(text) &&
     text.endsWith(checksum(text.slice(0, -CHECKSUM_DIGITS)))
   );

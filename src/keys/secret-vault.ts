@@ -73,12 +73,27 @@ export class SecretVault {
     return hmac(this.#first.digestLookup, digest);
   }
 
+  /** The same under each encryption key, the first one's first. */
+  digestLookups(digest: Buffer): readonly Buffer[] {
+    return this.#all.map(({ digestLookup }) => hmac(digestLookup, digest));
+  }
+
   seal(keyId: string, secret: string): Buffer {
     const nonce = this.#random.bytes(NONCE_BYTES);
     const cipher = createCipheriv(CIPHER, this.#first.sealing, nonce, { authTagLength: TAG_BYTES });
     cipher.setAAD(Buffer.from(keyId));
     const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
     return Buffer.concat([Buffer.of(FORMAT), this.#first.id, nonce, cipher.getAuthTag(), text]);
+  }
+
+  /** The digest of a secret, so that it can't be taken for the key's sealed secret. */
+  sealDigest(keyId: string, digest: Buffer): Buffer {
+    return this.seal(digestContext(keyId), digest.toString('base64'));
+  }
+
+  /** The digest that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */
+  openDigest(keyId: string, sealed: Buffer): Buffer {
+    return Buffer.from(this.open(digestContext(keyId), sealed), 'base64');
   }
 
   /** Whether a blob was sealed with the first encryption key. */
@@ -113,6 +128,11 @@ export class SecretVault {
       throw new UnreadableSecret('The sealed secret was changed, or belongs to another key.', error);
     }
   }
+}
+
+/** What a sealed digest is bound to, in the place of the key's id. */
+function digestContext(keyId: string): string {
+  return `${keyId} digest`;
 }
 
 function deriveKeys(encryptionKey: Buffer): Keys {

@@ -21,18 +21,44 @@ export interface StoredSecret {
 }
 
 /** SHA-256 of a secret. */
-function digestOfSecret(secret: string): Buffer {
+export function digestOfSecret(secret: string): Buffer {
   return hash('sha256', secret, 'buffer');
 }
 
-/** Makes what is stored of secrets. `once`: not in a form that could be opened. */
+/** A secret from outside: as it is, or its SHA-256 digest. */
+export type ImportedSecret =
+  | { readonly kind: 'given'; readonly secret: string }
+  | { readonly kind: 'hashed'; readonly digest: Buffer };
+
+/** By what a stored secret is known to be equal to another one, under each encryption key. */
+export interface SecretMatch {
+  /** HMACs of the secret; empty where only its digest is known. */
+  readonly lookups: readonly Buffer[];
+  /** HMACs of its digest. */
+  readonly digestLookups: readonly Buffer[];
+  /** It is a credential of another kind, and so never a key's. */
+  readonly isReserved: boolean;
+}
+
+/** What secrets are stored with. */
+export interface SecretSealerOptions {
+  readonly vault: SecretVault;
+  /** `once`: secrets are not stored in a form that could be opened. */
+  readonly reveal: 'always' | 'once';
+  /** SHA-256 of credentials of another kind; none by default. */
+  readonly reservedDigests?: readonly Buffer[];
+}
+
+/** Makes what is stored of secrets. */
 export class SecretSealer {
   readonly #vault: SecretVault;
   readonly #reveal: 'always' | 'once';
+  readonly #reservedDigests: readonly Buffer[];
 
-  constructor(vault: SecretVault, reveal: 'always' | 'once') {
+  constructor({ vault, reveal, reservedDigests = [] }: SecretSealerOptions) {
     this.#vault = vault;
     this.#reveal = reveal;
+    this.#reservedDigests = reservedDigests;
   }
 
   /** Of a secret that is known. */
@@ -44,6 +70,30 @@ export class SecretSealer {
       digestLookup: this.#vault.digestLookup(digestOfSecret(secret)),
       sealedSecret: this.#reveal === 'once' ? null : this.#vault.seal(keyId, secret),
       sealedDigest: null,
+    };
+  }
+
+  /** Of a secret from outside. */
+  sealImported(keyId: string, imported: ImportedSecret): StoredSecret {
+    if (imported.kind === 'given') return this.seal(keyId, imported.secret, 'given');
+    const lookup = this.#vault.digestLookup(imported.digest);
+    return {
+      secretOrigin: 'hashed',
+      secretHint: null,
+      lookup,
+      digestLookup: lookup,
+      sealedSecret: null,
+      sealedDigest: this.#vault.sealDigest(keyId, imported.digest),
+    };
+  }
+
+  matchOf(imported: ImportedSecret): SecretMatch {
+    const isGiven = imported.kind === 'given';
+    const digest = isGiven ? digestOfSecret(imported.secret) : imported.digest;
+    return {
+      lookups: isGiven ? this.#vault.lookups(imported.secret) : [],
+      digestLookups: this.#vault.digestLookups(digest),
+      isReserved: this.#reservedDigests.some((reserved) => reserved.equals(digest)),
     };
   }
 }

@@ -72,6 +72,17 @@ export function authorize({ scope }: Endpoint, trustedProxies: BlockList): Reque
   };
 }
 
+/** Limits how often a client may ask in vain, where the endpoint says so. */
+export function limitGuesses(
+  { limitsGuesses }: Endpoint,
+  failedCredentials: FailedCredentials | undefined,
+): ErrorRequestHandler {
+  return (error: unknown, req, _res, next) => {
+    const isGuess = limitsGuesses && error instanceof TollgateError && error.code === 'key_not_found';
+    next(isGuess ? (failedCredentials?.errorFor(req, error) ?? error) : error);
+  };
+}
+
 /** Writes an entry into the audit log for each request of a principal that is rejected with 403, and passes the error on. */
 export function recordDenials(
   { operationId }: Endpoint,

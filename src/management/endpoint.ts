@@ -5,6 +5,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
+import type { KeyImports } from '../keys/key-imports.ts';
 import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
@@ -20,6 +21,7 @@ import { entityTag } from './entity-tag.ts';
 export interface ManagementServices {
   readonly keys: KeyService;
   readonly rotations: KeyRotations;
+  readonly imports: KeyImports;
   readonly plans: PlanService;
   readonly counters: WindowCounters;
   readonly usage: UsageReader;
@@ -112,6 +114,10 @@ export interface EndpointDefinition<Body> {
   readonly query?: Readonly<Record<string, FieldSchema>>;
   /** Missing: the endpoint reads no body. */
   readonly body?: BodySchema;
+  /** Longest body; missing = as long as that of most endpoints. */
+  readonly bodyLimitBytes?: number;
+  /** A key that is not found counts like a wrong credential: who goes on with guesses gets 429. */
+  readonly limitsGuesses?: true;
   readonly status: 200 | 201;
   /** The endpoint may also make what it is about, and then responds with 201. */
   readonly mayCreate?: true;

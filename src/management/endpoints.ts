@@ -2,6 +2,8 @@ import { listAuditLog, verifyAuditLog } from './audit/audit-log.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';
+import { findConsumerKey } from './keys/find-key.ts';
+import { importConsumerKeys } from './keys/import-keys.ts';
 import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
 import { listConsumerKeys } from './keys/key-list.ts';
 import { endConsumerKeyRotation, rotateConsumerKey } from './keys/key-rotation.ts';
@@ -36,6 +38,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   deleteConsumerKey,
   rotateConsumerKey,
   endConsumerKeyRotation,
+  findConsumerKey,
+  importConsumerKeys,
   showKeyUsage,
   createRateLimit,
   listRateLimits,

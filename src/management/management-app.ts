@@ -6,12 +6,13 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import { TollgateError } from '../errors.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import { errorHandler } from '../http/error-handler.ts';
+import type { FailedCredentials } from '../http/failed-credentials.ts';
 import { jsonBody } from '../http/json-body.ts';
 import { MethodNotAllowed } from '../http/method-not-allowed.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
 import { resembledManagementPath } from '../paths/reserved-paths.ts';
-import { authenticate, authorize, type Credentials, recordDenials } from './authentication.ts';
+import { authenticate, authorize, type Credentials, limitGuesses, recordDenials } from './authentication.ts';
 import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
@@ -41,20 +42,24 @@ export function createManagementApp({
   ...services
 }: ManagementOptions): Express {
   const authenticated = authenticate(credentials);
-  return createEndpointApp(ENDPOINTS, { authenticated, services, trustedProxies, idempotency });
+  const { failedCredentials } = credentials;
+  const options = { authenticated, services, trustedProxies, idempotency };
+  return createEndpointApp(ENDPOINTS, { ...options, ...(failedCredentials && { failedCredentials }) });
 }
 
 /** What an app of endpoints works with. */
 export interface EndpointAppOptions extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency'> {
   /** Finds out who makes the request, and notes it with `notePrincipal`. */
   readonly authenticated: RequestHandler;
+  /** Limits how often a client may ask in vain for what could be guessed; undefined = no limit. */
+  readonly failedCredentials?: FailedCredentials;
   readonly services: ManagementServices;
 }
 
 /** An Express app of these endpoints and nothing else. */
 export function createEndpointApp(
   all: readonly Endpoint[],
-  { authenticated, services, trustedProxies, idempotency }: EndpointAppOptions,
+  { authenticated, failedCredentials, services, trustedProxies, idempotency }: EndpointAppOptions,
 ): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -72,13 +77,15 @@ export function createEndpointApp(
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
     route.all(rejectOtherMethods(endpoints), authenticated);
     for (const endpoint of endpoints) {
-      const readBody = endpoint.body === undefined ? [] : [...jsonBody(), checkBody(compile(endpoint.body))];
+      const { body, bodyLimitBytes } = endpoint;
+      const readBody = body === undefined ? [] : [...jsonBody(bodyLimitBytes), checkBody(compile(body))];
       route[endpoint.method](
         noteOperation(endpoint),
         authorize(endpoint, trustedProxies),
         checkQuery(endpoint),
         ...readBody,
         respond(endpoint, { services, changeOf, idempotency }),
+        limitGuesses(endpoint, failedCredentials),
         recordDenials(endpoint, { audit: services.audit, changeOf }),
       );
     }

@@ -49,6 +49,8 @@ describe('while Postgres is down', () => {
     requests: 1,
     graceSeconds: 0,
     keep: 'new',
+    secret: 'a-secret-that-comes-from-outside',
+    keys: [{ name: 'n', secret: 'a-secret-that-comes-from-outside' }],
     adminTokenId: 'adm_01ARZ3NDEKTSV4RRFFQ69G5FAV',
     scopes: ['keys:read'],
   };

@@ -10,10 +10,11 @@ import { FailedCredentials } from '../../src/http/failed-credentials.ts';
 import { RequestIds } from '../../src/http/request-id.ts';
 import { withRequestId } from '../../src/http/with-request-id.ts';
 import { IdempotentRequests } from '../../src/idempotency/idempotent-requests.ts';
+import { KeyImports } from '../../src/keys/key-imports.ts';
 import { KeyRotations } from '../../src/keys/key-rotation.ts';
 import { KeyService } from '../../src/keys/key-service.ts';
 import { SecretVault } from '../../src/keys/secret-vault.ts';
-import { SecretSealer } from '../../src/keys/stored-secret.ts';
+import { digestOfSecret, SecretSealer } from '../../src/keys/stored-secret.ts';
 import { InProcessRateLimiter } from '../../src/limiter/in-process/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../src/limiter/in-process/in-process-record-versions.ts';
 import { InProcessWindowCounters } from '../../src/limiter/in-process/in-process-window-counters.ts';
@@ -107,11 +108,13 @@ export async function startManagement(replacements: Replacements = {}): Promise<
 
   const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
   const trustedProxies = new BlockList();
+  const sealer = new SecretSealer({ vault, reveal, reservedDigests: [digestOfSecret(ROOT_TOKEN)] });
   const management = createManagementApp({
+    imports: new KeyImports({ secrets: records.secrets, sealer, clock, random: systemRandom }),
     rotations: new KeyRotations({
       secrets: records.secrets,
       versions,
-      sealer: new SecretSealer(vault, reveal),
+      sealer,
       random: systemRandom,
       keyPrefix: 'tg',
     }),

@@ -149,7 +149,7 @@ describe('an address that tries credentials', () => {
     },
   );
 
-  it('without a right checksum costs Postgres nothing', async () => {
+  it('without a right checksum costs Postgres a bounded number of queries', async () => {
     const queriesBefore = queries;
     await guess('/', () => `tg_${'x'.repeat(36)}`, 500);
     // What the replica asks by itself, such as for its readiness.

@@ -3,9 +3,12 @@ import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../platform/clock.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secret-format.ts';
+import type { ImportedSecrets, SecretRepository } from '../secret-repository.ts';
 import type { SecretVault } from '../secret-vault.ts';
+import { digestOfSecret } from '../stored-secret.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { DigestsByKey } from './digests-by-key.ts';
+import { ImportedSecretsReader } from './imported-secrets.ts';
 import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';
 import { KeyEntry } from './key-entry.ts';
 import { NegativeCache } from './negative-cache.ts';
@@ -31,10 +34,18 @@ export type Loaded = (error: Error | null, entry: KeyEntry | undefined, fresh: b
 /** Responds to a `reload`: an error, or the entry as read after the call, or neither where the key is gone or has other secrets. */
 export type Reloaded = (error: Error | null, entry: KeyEntry | undefined) => void;
 
+/** A secret that a request presents, and by whom. */
+interface PresentedSecret {
+  readonly secret: string;
+  readonly digest: string;
+  readonly client: string;
+}
+
 /** What the key cache works with, and its bounds. */
 export interface KeyCacheOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotById'>;
-  readonly vault: Pick<SecretVault, 'lookups'>;
+  readonly secrets: Pick<SecretRepository, 'importedSecrets'>;
+  readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
   readonly clock: Clock;
   /** Keys remembered; the least recently used one is forgotten first. 100 000 by default. */
   readonly maxEntries?: number;
@@ -65,6 +76,7 @@ export class KeyCache {
   readonly #clock: Clock;
   readonly #vault: KeyCacheOptions['vault'];
   readonly #unknown: NegativeCache;
+  readonly #imports: ImportedSecretsReader;
   /** By digest of the secret: the secret itself is never kept. */
   readonly #entries: LRUCache<string, KeyEntry>;
   /** The digests of each key that has entries. */
@@ -82,6 +94,7 @@ export class KeyCache {
     this.#clock = options.clock;
     this.#takenAtMs = options.clock.monotonicMs();
     this.#vault = options.vault;
+    this.#imports = new ImportedSecretsReader(options.secrets);
     this.#unknown = new NegativeCache(maxUnknown, unknownTtlMs, options.clock);
     this.#entries = new LRUCache({
       max: maxEntries,
@@ -114,30 +127,66 @@ export class KeyCache {
   }
 
   /**
-   * Reads the secret's key from the record store, unless the secret can't be one or was found unknown a moment ago. Calls for the
-   * same secret that come meanwhile share the read, and get `fresh` false. Gives `StoreUnavailable`, or `overloaded` when too
-   * many reads wait, of all clients or of this one: `client` names who presents the secret.
+   * Reads the secret's key from the record store, unless the secret can't be one or was found unknown a moment ago, and none has come in from
+   * outside since. Calls for the same secret that come meanwhile share the read, and get `fresh` false. Gives `StoreUnavailable`,
+   * or `overloaded` when too many reads wait, of all clients or of this one: `client` names who presents the secret.
    */
   load(secret: string, client: string, loaded: Loaded): void {
-    if (!isWellFormedSecret(secret)) {
+    if (secret.length > MAX_SECRET_LENGTH) {
       loaded(null, undefined, false);
       return;
     }
-    const digest = digestOf(secret);
-    if (this.#unknown.has(digest)) {
-      loaded(null, undefined, false);
-      return;
-    }
+    const presented = { secret, digest: digestOf(secret), client };
+    const { last } = this.#imports;
+    if (last !== undefined && this.#mayBeKnown(presented, last)) this.#join(presented, last, loaded);
+    else this.#confirmUnknown(presented, loaded);
+  }
+
+  /** Whether there may be such a secret. */
+  #mayBeKnown({ secret, digest }: PresentedSecret, { version, given, hashed }: ImportedSecrets): boolean {
+    return !this.#unknown.has(digest, version) && (given || hashed || isWellFormedSecret(secret));
+  }
+
+  /** Gives no entry, unless secrets have come in from outside. */
+  #confirmUnknown(presented: PresentedSecret, loaded: Loaded): void {
+    this.#imports.read((error, imports) => {
+      if (imports === undefined) loaded(error, undefined, false);
+      else if (this.#mayBeKnown(presented, imports)) this.#join(presented, imports, loaded);
+      else loaded(null, undefined, false);
+    });
+  }
+
+  #join(presented: PresentedSecret, imports: ImportedSecrets, loaded: Loaded): void {
     this.#loads.join(
-      digest,
-      async () => {
-        const readAtMs = this.#clock.monotonicMs();
-        const loaded = await this.#lookUps.find(this.#vault.lookups(secret), client);
-        if (loaded === undefined) this.#unknown.add(digest);
-        return this.#remember(loaded, digest, readAtMs);
+      presented.digest,
+      () => this.#find(presented, imports),
+      (error, entry, first) => {
+        // The read may have begun before this call, and the secret may have come in since.
+        if (error || entry || first) loaded(error, entry, first);
+        else this.#confirmUnknown(presented, loaded);
       },
-      loaded,
     );
+  }
+
+  async #find(presented: PresentedSecret, imports: ImportedSecrets): Promise<KeyEntry | undefined> {
+    const entry = await this.#lookUp(presented, imports);
+    if (entry !== undefined || imports.hashed) return entry;
+    // The first key that is found by the digest of its secret may have come in since `imports` was read.
+    const current = await this.#imports.next();
+    return current.hashed ? this.#lookUp(presented, current) : undefined;
+  }
+
+  async #lookUp(
+    { secret, digest, client }: PresentedSecret,
+    { version, hashed }: ImportedSecrets,
+  ): Promise<KeyEntry | undefined> {
+    const readAtMs = this.#clock.monotonicMs();
+    // The order decides: a secret that is known as it is comes before one that is known by its digest.
+    const lookups = this.#vault.lookups(secret);
+    const all = hashed ? [...lookups, ...this.#vault.digestLookups(digestOfSecret(secret))] : lookups;
+    const loaded = await this.#lookUps.find(all, client);
+    if (loaded === undefined) this.#unknown.add(digest, version);
+    return this.#remember(loaded, digest, readAtMs);
   }
 
   /**

@@ -3,23 +3,25 @@ import type { Clock } from '../../platform/clock.ts';
 
 /** Remembers for a short time which secrets name no key, so that a client that goes on with a wrong one costs no look-up. */
 export class NegativeCache {
-  readonly #until: LRUCache<string, number>;
+  readonly #entries: LRUCache<string, { readonly untilMs: number; readonly version: number }>;
   readonly #ttlMs: number;
   readonly #clock: Clock;
 
   /** At most `maxEntries` digests, each for `ttlMs`. */
   constructor(maxEntries: number, ttlMs: number, clock: Clock) {
-    this.#until = new LRUCache({ max: maxEntries });
+    this.#entries = new LRUCache({ max: maxEntries });
     this.#ttlMs = ttlMs;
     this.#clock = clock;
   }
 
-  has(digest: string): boolean {
-    const until = this.#until.get(digest);
-    return until !== undefined && this.#clock.monotonicMs() < until;
+  /** `version` is that of the imported secrets, as when the digest was added: since then the secret may have come in. */
+  has(digest: string, version: number): boolean {
+    const entry = this.#entries.get(digest);
+    return entry?.version === version && this.#clock.monotonicMs() < entry.untilMs;
   }
 
-  add(digest: string): void {
-    this.#until.set(digest, this.#clock.monotonicMs() + this.#ttlMs);
+  /** `version` was read before the secret was looked up. */
+  add(digest: string, version: number): void {
+    this.#entries.set(digest, { untilMs: this.#clock.monotonicMs() + this.#ttlMs, version });
   }
 }

@@ -1,8 +1,6 @@
-import { PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { sqlSeconds } from '../../http/timestamps.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
-import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf, TEXT } from '../response-schemas.ts';
@@ -10,21 +8,21 @@ import {
   KEY_FIELDS,
   KEY_ITEM,
   presentKeyItem,
-  readExpiry,
-  readMetadata,
+  readFields,
   TAG_EDITS,
   type WrittenKeyFields,
 } from './key-fields.ts';
-import { readOverrides } from './limit-overrides.ts';
+import { SECRET } from './secret-fields.ts';
 
 interface CreateKeyBody extends WrittenKeyFields {
   readonly name: string;
+  readonly secret?: string;
 }
 const CREATE_KEY_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['name'],
-  properties: KEY_FIELDS,
+  properties: { ...KEY_FIELDS, secret: SECRET },
 };
 
 /** Makes a key. Its secret is in the response. */
@@ -46,9 +44,13 @@ export const createConsumerKey = endpoint<CreateKeyBody>({
       createdAt: { type: 'string', description: 'UTC', examples: ['2026-02-03 04:05:06'] },
     }),
   ),
-  errors: ['plan_not_found'],
-  async handle({ body, change }, { keys, clock, log }) {
-    const created = await keys.create({ name: body.name.trim(), ...readFields(body, clock) }, change);
+  errors: ['plan_not_found', 'secret_taken'],
+  async handle({ body, change }, { keys, imports, clock, log }) {
+    const fields = { name: body.name.trim(), ...readFields(body, clock) };
+    const created =
+      body.secret === undefined
+        ? await keys.create(fields, change)
+        : { key: await imports.create(fields, body.secret, change), secret: body.secret };
     log.info({ event: 'key_created', keyId: created.key.id }, 'a consumer key was created');
     const { id, name, createdAtMs } = created.key;
     const shown = { id, name, secret: created.secret, createdAt: sqlSeconds(createdAtMs) };
@@ -114,35 +116,5 @@ function readChanges(body: UpdateKeyBody, clock: Clock): KeyChanges {
     ...(name !== undefined && { name: name.trim() }),
     ...(addTags !== undefined && { addTags }),
     ...(removeTags !== undefined && { removeTags }),
-  };
-}
-
-/** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
-function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
-  const {
-    enabled,
-    rateLimitId: planId,
-    externalId,
-    tags,
-    overrides,
-    allowedIps,
-    allowedOrigins,
-    selfService,
-  } = body;
-  const expiresAtMs = readExpiry(body.expiresAt, clock);
-  const metadata = readMetadata(body.metadata);
-  // What has another form is the id of nothing, and may hold what a database rejects.
-  if (typeof planId === 'string' && !isPlanId(planId)) throw new PlanNotFound();
-  return {
-    ...(enabled !== undefined && { enabled }),
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
-    ...(planId !== undefined && { planId }),
-    ...(externalId !== undefined && { externalId }),
-    ...(tags !== undefined && { tags: [...new Set(tags)] }),
-    ...(metadata !== undefined && { metadata }),
-    ...(overrides !== undefined && { overrides: readOverrides(overrides) }),
-    ...(allowedIps !== undefined && { allowedIps }),
-    ...(allowedOrigins !== undefined && { allowedOrigins }),
-    ...(selfService !== undefined && { selfService: [...new Set(selfService)] }),
   };
 }

@@ -1,4 +1,4 @@
-import { InvalidBody } from '../../errors.ts';
+import { InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
 import {
@@ -7,12 +7,19 @@ import {
   SELF_SERVICE_ACTIONS,
   type SelfServiceAction,
 } from '../../keys/consumer-key.ts';
-import { MAX_TAGS } from '../../keys/key-repository.ts';
+import { type KeyChanges, MAX_TAGS } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
+import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { MAX_EXTERNAL_ID } from '../formats.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
-import { OVERRIDES, presentOverrides, SHOWN_OVERRIDES, type WrittenOverrides } from './limit-overrides.ts';
+import {
+  OVERRIDES,
+  presentOverrides,
+  readOverrides,
+  SHOWN_OVERRIDES,
+  type WrittenOverrides,
+} from './limit-overrides.ts';
 
 /** The form of a tag. */
 export const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
@@ -211,11 +218,41 @@ export function readExpiry(text: string | null | undefined, clock: Clock): numbe
 }
 
 /** The same for metadata: its size, and what Postgres can't store. */
-export function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields['metadata'] {
+function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields['metadata'] {
   if (metadata === null || metadata === undefined) return metadata;
   const text = JSON.stringify(metadata);
   // Postgres stores neither NUL nor half a surrogate pair, which JSON writes as escapes.
   const isStored = !/\\u(?:0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/i.test(text);
   if (Buffer.byteLength(text) <= MAX_METADATA_BYTES && isStored) return metadata;
   throw new InvalidBody([{ field: 'metadata', message: KEY_FIELDS.metadata.description }]);
+}
+
+/** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
+export function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
+  const {
+    enabled,
+    rateLimitId: planId,
+    externalId,
+    tags,
+    overrides,
+    allowedIps,
+    allowedOrigins,
+    selfService,
+  } = body;
+  const expiresAtMs = readExpiry(body.expiresAt, clock);
+  const metadata = readMetadata(body.metadata);
+  // What has another form is the id of nothing, and may hold what a database rejects.
+  if (typeof planId === 'string' && !isPlanId(planId)) throw new PlanNotFound();
+  return {
+    ...(enabled !== undefined && { enabled }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
+    ...(planId !== undefined && { planId }),
+    ...(externalId !== undefined && { externalId }),
+    ...(tags !== undefined && { tags: [...new Set(tags)] }),
+    ...(metadata !== undefined && { metadata }),
+    ...(overrides !== undefined && { overrides: readOverrides(overrides) }),
+    ...(allowedIps !== undefined && { allowedIps }),
+    ...(allowedOrigins !== undefined && { allowedOrigins }),
+    ...(selfService !== undefined && { selfService: [...new Set(selfService)] }),
+  };
 }

@@ -4,6 +4,7 @@ import type { KeptSecret } from '../../keys/secret-repository.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
+import { SECRET } from './secret-fields.ts';
 
 const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
 
@@ -17,13 +18,14 @@ export const GRACE_SECONDS: FieldSchema = {
 
 interface RotateKeyBody {
   readonly graceSeconds: number;
+  readonly secret?: string;
   readonly expiresAt?: string | null;
 }
 const ROTATE_KEY_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['graceSeconds'],
-  properties: { graceSeconds: GRACE_SECONDS, expiresAt: KEY_FIELDS.expiresAt },
+  properties: { graceSeconds: GRACE_SECONDS, secret: SECRET, expiresAt: KEY_FIELDS.expiresAt },
 };
 
 /** Gives a key a new secret, beside which the one before stays valid for a time. */
@@ -46,13 +48,13 @@ export const rotateConsumerKey = endpoint<RotateKeyBody>({
       message: TEXT,
     }),
   ),
-  errors: ['key_not_found', 'rotation_in_progress'],
+  errors: ['key_not_found', 'rotation_in_progress', 'secret_taken'],
   async handle({ id, body, change }, { rotations, clock, log }) {
-    const { graceSeconds } = body;
+    const { graceSeconds, secret: given } = body;
     const expiresAtMs = readExpiry(body.expiresAt, clock);
     const { key, secret, previousValidUntilMs } = await rotations.rotate(
       id,
-      { graceSeconds, expiresAtMs },
+      { graceSeconds, secret: given, expiresAtMs },
       change,
     );
     log.info({ event: 'key_rotated', keyId: key.id, graceSeconds }, 'a consumer key got a new secret');

@@ -11,6 +11,20 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   updateConsumerKey: { enabled: false, addTags: ['suspended'] },
   rotateConsumerKey: { graceSeconds: 86_400 },
   endConsumerKeyRotation: { keep: 'new' },
+  findConsumerKey: { secret: 'an-existing-secret-of-the-app' },
+  importConsumerKeys: {
+    keys: [
+      { name: 'Mobile app', secret: 'an-existing-secret-of-the-app', rateLimitId: 'default' },
+      {
+        name: 'Partner',
+        secretHash: {
+          algorithm: 'sha256',
+          value: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+        },
+      },
+    ],
+    onConflict: 'fail',
+  },
   createRateLimit: { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' },
   putRateLimit: {
     limit: 1000,

@@ -1,8 +1,10 @@
-import { sql } from 'kysely';
+import { type Insertable, sql } from 'kysely';
 import type { ChangeContext } from '../../audit/change-context.ts';
 import type { ConsumerKey } from '../../keys/consumer-key.ts';
+import type { NewConsumerKey } from '../../keys/key-repository.ts';
 import { isVisible } from '../../keys/key-tags.ts';
-import { KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
+import type { StoredSecret } from '../../keys/stored-secret.ts';
+import { type ConsumerKeysTable, KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** Selects keys with their rotations, for `keyOfRow`. */
@@ -11,6 +13,47 @@ export function selectKeys(db: RecordsDatabase) {
     .selectFrom('consumer_keys')
     .leftJoin('previous_secrets', 'previous_secrets.key_id', 'consumer_keys.id')
     .select(KEY_COLUMNS);
+}
+
+/** The row of a new key. */
+export function rowOfKey(key: NewConsumerKey): Insertable<ConsumerKeysTable> {
+  return {
+    id: key.id,
+    name: key.name,
+    created_at: new Date(key.createdAtMs),
+    updated_at: new Date(key.updatedAtMs),
+    enabled: key.enabled,
+    expires_at: dateOf(key.expiresAtMs),
+    ...secretColumns(key),
+    plan_id: key.planId,
+    overrides: JSON.stringify(key.overrides),
+    external_id: key.externalId,
+    tags: key.tags,
+    metadata: jsonOf(key.metadata),
+    allowed_ips: key.allowedIps,
+    allowed_origins: key.allowedOrigins,
+    self_service: key.selfService,
+  };
+}
+
+/** The columns of `consumer_keys` that hold a secret, without its version. */
+export function secretColumns(secret: StoredSecret) {
+  return {
+    secret_origin: secret.secretOrigin,
+    secret_hint: secret.secretHint,
+    lookup: secret.lookup,
+    digest_lookup: secret.digestLookup,
+    sealed_secret: secret.sealedSecret,
+    sealed_digest: secret.sealedDigest,
+  };
+}
+
+export function dateOf(ms: number | null): Date | null {
+  return ms === null ? null : new Date(ms);
+}
+
+export function jsonOf(value: object | null): string | null {
+  return value === null ? null : JSON.stringify(value);
 }
 
 /** Until the transaction ends, nobody else changes or deletes it, or its secrets. Undefined where it does not exist for the change. */

@@ -20,7 +20,7 @@ import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
 import { requireState } from '../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from './audited-change.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
-import { hasTags, lockedKey } from './key-rows.ts';
+import { dateOf, hasTags, jsonOf, lockedKey, rowOfKey } from './key-rows.ts';
 import {
   type SnapshotOptions,
   type SnapshotRow,
@@ -28,7 +28,6 @@ import {
   snapshotOfRow,
   snapshotVersion,
 } from './key-snapshots.ts';
-import { secretColumns } from './postgres-secret-repository.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** Keys in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
@@ -47,23 +46,7 @@ export class PostgresKeyRepository implements KeyRepository {
     await auditedChange(this.#db, change, async (trx, note) => {
       const inserted = await trx
         .insertInto('consumer_keys')
-        .values({
-          id: key.id,
-          name: key.name,
-          created_at: new Date(key.createdAtMs),
-          updated_at: new Date(key.updatedAtMs),
-          enabled: key.enabled,
-          expires_at: dateOf(key.expiresAtMs),
-          ...secretColumns(key),
-          plan_id: key.planId,
-          overrides: JSON.stringify(key.overrides),
-          external_id: key.externalId,
-          tags: key.tags,
-          metadata: jsonOf(key.metadata),
-          allowed_ips: key.allowedIps,
-          allowed_origins: key.allowedOrigins,
-          self_service: key.selfService,
-        })
+        .values(rowOfKey(key))
         .returning(OWN_KEY_COLUMNS)
         .executeTakeFirstOrThrow();
       const made = keyOfRow({ ...inserted, ...NO_ROTATION });
@@ -288,12 +271,4 @@ function snapshotOrError(row: SnapshotRow, options: SnapshotOptions): KeySnapsho
   } catch (error) {
     return error instanceof Error ? error : new Error('The snapshot can not be read.', { cause: error });
   }
-}
-
-function dateOf(ms: number | null): Date | null {
-  return ms === null ? null : new Date(ms);
-}
-
-function jsonOf(value: object | null): string | null {
-  return value === null ? null : JSON.stringify(value);
 }

@@ -2,15 +2,21 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import { type AuditAction, changedFields } from '../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../audit/change-context.ts';
 import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
+
 import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
 import type { UpdatedKey } from '../../keys/key-repository.ts';
 import type {
+  FoundKey,
+  ImportedKey,
+  ImportedSecrets,
+  ImportFailure,
+  ImportOptions,
   KeptSecret,
   PreviousSecretUse,
   SecretReplacement,
   SecretRepository,
 } from '../../keys/secret-repository.ts';
-import type { StoredSecret } from '../../keys/stored-secret.ts';
+import type { SecretMatch } from '../../keys/stored-secret.ts';
 import { requireState } from '../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from './audited-change.ts';
 import {
@@ -21,7 +27,8 @@ import {
   ROTATION_COLUMNS,
   rotationOf,
 } from './consumer-keys-table.ts';
-import { hasTags, lockedKey } from './key-rows.ts';
+import { beginImport, importKeys, isTaken } from './import-keys.ts';
+import { hasTags, lockedKey, secretColumns, selectKeys } from './key-rows.ts';
 import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
@@ -54,11 +61,15 @@ export class PostgresSecretRepository implements SecretRepository {
 
   rotate(
     keyId: string,
-    { secret, previousValidUntilMs, expiresAtMs }: SecretReplacement,
+    { secret, match, previousValidUntilMs, expiresAtMs }: SecretReplacement,
     change: ChangeContext,
-  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress'> {
+  ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken'> {
     const { atMs } = change;
     return auditedChange(this.#db, change, async (trx, note) => {
+      if (match !== undefined) {
+        await beginImport(trx);
+        if (await isTaken(trx, match)) return 'secret_taken';
+      }
       const before = await lockedKey(trx, keyId, change);
       if (before === undefined) return 'key_not_found';
       requireState(change.expects, before);
@@ -92,6 +103,51 @@ export class PostgresSecretRepository implements SecretRepository {
       const columns = keep === 'new' ? {} : columnsOfPrevious(previous);
       return this.#write(trx, { before, columns, action: 'key.end-rotation', atMs, note });
     });
+  }
+
+  import(
+    keys: readonly ImportedKey[],
+    options: ImportOptions,
+    change: ChangeContext,
+  ): Promise<readonly (ImportFailure | undefined)[]> {
+    return auditedChange(this.#db, change, (trx, note) => importKeys(trx, keys, { ...options, note }));
+  }
+
+  isTaken(match: SecretMatch): Promise<boolean> {
+    return isTaken(this.#db, match);
+  }
+
+  async findBySecret({ lookups, digestLookups }: SecretMatch): Promise<FoundKey | undefined> {
+    const values = [...lookups, ...digestLookups];
+    const rows = await selectKeys(this.#db)
+      .select(['consumer_keys.lookup as found_lookup', (key) => key.lit<boolean>(false).as('is_previous')])
+      .where('consumer_keys.lookup', 'in', values)
+      .unionAll(
+        selectKeys(this.#db)
+          .select((key) => [
+            key.ref('previous_secrets.lookup').$notNull().as('found_lookup'),
+            key.lit<boolean>(true).as('is_previous'),
+          ])
+          .where('previous_secrets.lookup', 'in', values),
+      )
+      .execute();
+    const found = values
+      .map((value) => rows.find((row) => value.equals(row.found_lookup)))
+      .find((row) => row !== undefined);
+    return found && { key: keyOfRow(found), isPrevious: found.is_previous };
+  }
+
+  async importedSecrets(): Promise<ImportedSecrets> {
+    const { rows } = await sql<ImportedSecrets>`
+      select version,
+        exists (select from consumer_keys where secret_origin = 'given')
+          or exists (select from previous_secrets where origin = 'given') as given,
+        exists (select from consumer_keys where secret_origin = 'hashed')
+          or exists (select from previous_secrets where origin = 'hashed') as hashed
+      from secret_imports`.execute(this.#db);
+    const [imports] = rows;
+    if (imports === undefined) throw new Error('The table secret_imports has lost its row.');
+    return imports;
   }
 
   async noteUses(uses: readonly PreviousSecretUse[]): Promise<void> {
@@ -129,18 +185,6 @@ interface KeyWrite {
   readonly action: AuditAction;
   readonly atMs: number;
   readonly note: NoteAction;
-}
-
-/** The columns of `consumer_keys` that hold a secret, without its version. */
-export function secretColumns(secret: StoredSecret) {
-  return {
-    secret_origin: secret.secretOrigin,
-    secret_hint: secret.secretHint,
-    lookup: secret.lookup,
-    digest_lookup: secret.digestLookup,
-    sealed_secret: secret.sealedSecret,
-    sealed_digest: secret.sealedDigest,
-  };
 }
 
 /** Makes the key's present secret its previous one. */

@@ -1,9 +1,11 @@
+import { createHash } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../../src/errors.ts';
 import { KeyCache, type KeyCacheOptions } from '../../../src/keys/cache/key-cache.ts';
 import type { KeyEntry } from '../../../src/keys/cache/key-entry.ts';
 import type { KeySnapshot } from '../../../src/keys/consumer-key.ts';
 import { createSecret } from '../../../src/keys/secret-format.ts';
+import type { ImportedSecrets } from '../../../src/keys/secret-repository.ts';
 import { SecretVault } from '../../../src/keys/secret-vault.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -16,6 +18,9 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
   readonly snapshots = new Map<string, KeySnapshot>();
   readonly secrets = new Map<string, string>();
   readonly versions = new Map<string, number>();
+  imports: ImportedSecrets = { version: 0, given: false, hashed: false };
+  importReads = 0;
+  isAway = false;
   readonly reads: { respond(): void; reject(error: Error): void; readonly lookups: number }[] = [];
   readonly repository = {
     findSnapshotsByLookup: (lookups: readonly Buffer[]) =>
@@ -31,6 +36,13 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
       ),
     findSnapshotById: (keyId: string) => this.#read(() => this.snapshots.get(keyId)),
   };
+
+  /** Responds at once. */
+  async importedSecrets(): Promise<ImportedSecrets> {
+    this.importReads += 1;
+    if (this.isAway) throw new StoreUnavailable('postgres', undefined);
+    return this.imports;
+  }
 
   add(keyId: string): string {
     const secret = createSecret('tg', systemRandom);
@@ -107,8 +119,11 @@ describe('the key cache', () => {
     clock = new ManualClock(1_000_000);
   });
 
-  function cacheOf(bounds: Partial<KeyCacheOptions> = {}): KeyCache {
-    return new KeyCache({ repository: store.repository, vault, clock, ...bounds });
+  /** It knows already that no secret has come in from outside. */
+  async function cacheOf(bounds: Partial<KeyCacheOptions> = {}): Promise<KeyCache> {
+    const keys = new KeyCache({ repository: store.repository, secrets: store, vault, clock, ...bounds });
+    await load(keys, 'garbage');
+    return keys;
   }
 
   function load(keys: KeyCache, secret: string, client = CLIENT): Promise<Response> {
@@ -134,7 +149,7 @@ describe('the key cache', () => {
   }
 
   it('finds a key at once after it was loaded, and counts hits and misses', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     expect(keys.find(secret)).toBeUndefined();
     const entry = await loaded(keys, secret);
@@ -143,10 +158,10 @@ describe('the key cache', () => {
     expect(keys).toMatchObject({ hits: 1, misses: 1, size: 1 });
   });
 
-  it('turns garbage away without a read, whatever its length', () => {
-    const keys = cacheOf();
+  it('turns garbage away without a look-up, whatever its length', async () => {
+    const keys = await cacheOf();
     const secret = store.add('key_a');
-    const responses: Response[] = [];
+    const responses: Promise<Response>[] = [];
     for (const garbage of [
       '',
       'x',
@@ -156,14 +171,18 @@ describe('the key cache', () => {
       'y'.repeat(100_000),
     ]) {
       expect(keys.find(garbage)).toBeUndefined();
-      keys.load(garbage, CLIENT, (error, entry, fresh) => responses.push({ error, entry, fresh }));
+      responses.push(load(keys, garbage));
     }
-    expect(responses).toEqual(Array(6).fill({ error: null, entry: undefined, fresh: false }));
+    expect(await Promise.all(responses)).toEqual(
+      Array(6).fill({ error: null, entry: undefined, fresh: false }),
+    );
     expect(store.reads).toHaveLength(0);
+    // One for the first of them, one for all that came meanwhile.
+    expect(store.importReads).toBeLessThanOrEqual(2);
   });
 
   it('reads a secret once for all that wait; it is fresh only for the first of them', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const responses = [load(keys, secret), load(keys, secret), load(keys, secret)];
     await store.respond();
@@ -177,7 +196,7 @@ describe('the key cache', () => {
   });
 
   it('remembers for five seconds that a secret names no key', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = createSecret('tg', systemRandom);
     const nothing = { error: null, entry: undefined };
     const reading = load(keys, secret);
@@ -192,8 +211,80 @@ describe('the key cache', () => {
     expect(await again).toMatchObject(nothing);
   });
 
+  it('has a secret looked up that was unknown, once any has come in from outside', async () => {
+    const keys = await cacheOf();
+    const secret = createSecret('tg', systemRandom);
+    const reading = load(keys, secret);
+    await store.respond();
+    expect((await reading).entry).toBeUndefined();
+    store.secrets.set(vault.lookups(secret)[0]?.toString('hex') ?? '', 'key_a');
+    store.change('key_a', '1.1');
+    expect((await load(keys, secret)).entry).toBeUndefined();
+    store.imports = { version: 1, given: false, hashed: false };
+    expect((await loaded(keys, secret)).snapshot.keyId).toBe('key_a');
+  });
+
+  it('has a secret without checksum looked up once any has come in from outside', async () => {
+    const keys = await cacheOf();
+    const secret = 'a-secret-that-comes-from-outside';
+    store.secrets.set(vault.lookups(secret)[0]?.toString('hex') ?? '', 'key_a');
+    store.change('key_a', '1.1');
+    expect((await load(keys, secret)).entry).toBeUndefined();
+    store.imports = { version: 1, given: true, hashed: false };
+    expect((await loaded(keys, secret)).snapshot.keyId).toBe('key_a');
+  });
+
+  it('has a secret looked up by its digest once any key is found by that', async () => {
+    const keys = await cacheOf();
+    const secret = createSecret('tg', systemRandom);
+    const lookup = vault.digestLookup(createHash('sha256').update(secret).digest());
+    store.secrets.set(lookup.toString('hex'), 'key_a');
+    store.change('key_a', '1.1');
+    const loading = load(keys, secret);
+    await until(() => store.reads.length === 1);
+    expect(store.reads[0]?.lookups).toBe(2);
+    // The first one comes in while the look-up by the secret itself is under way.
+    store.imports = { version: 1, given: false, hashed: true };
+    await store.respond();
+    await until(() => store.reads.length === 1);
+    expect(store.reads[0]?.lookups).toBe(4);
+    await store.respond();
+    expect((await loading).entry?.snapshot.keyId).toBe('key_a');
+  });
+
+  it('gives a secret that comes in while it is looked up to those who ask after that', async () => {
+    const keys = await cacheOf();
+    const secret = createSecret('tg', systemRandom);
+    const early = load(keys, secret);
+    await until(() => store.reads.length === 1);
+    store.secrets.set(vault.lookups(secret)[0]?.toString('hex') ?? '', 'key_a');
+    store.change('key_a', '1.1');
+    store.imports = { version: 1, given: true, hashed: false };
+    const late = load(keys, secret);
+    await store.respond();
+    expect((await early).entry).toBeUndefined();
+    await store.respond();
+    expect((await late).entry?.snapshot.keyId).toBe('key_a');
+  });
+
+  it('says of no secret that it is unknown while the store does not say what has come in', async () => {
+    const keys = await cacheOf();
+    const secret = createSecret('tg', systemRandom);
+    const reading = load(keys, secret);
+    await store.respond();
+    await reading;
+    store.isAway = true;
+    for (const wrong of [secret, 'garbage'])
+      expect(await load(keys, wrong)).toMatchObject({
+        error: { code: 'store_unavailable' },
+        entry: undefined,
+      });
+    store.isAway = false;
+    expect(await load(keys, secret)).toMatchObject({ error: null, entry: undefined });
+  });
+
   it('reloads with a read that begins after the call, even while an older one runs', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
     const older = reload(keys, entry);
@@ -211,7 +302,7 @@ describe('the key cache', () => {
   });
 
   it('shares a reload among all calls that came before its read began', async () => {
-    const keys = cacheOf({ maxLookups: 1 });
+    const keys = await cacheOf({ maxLookups: 1 });
     const [a, b] = [await loaded(keys, store.add('key_a')), await loaded(keys, store.add('key_b'))];
     const occupying = reload(keys, a);
     const waiting = [reload(keys, b), reload(keys, b)];
@@ -226,7 +317,7 @@ describe('the key cache', () => {
   });
 
   it('leaves an entry as it was when a reload brings a new one', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const entry = await loaded(keys, store.add('key_a'));
     store.change('key_a', '2.1');
     const reloading = reload(keys, entry);
@@ -236,7 +327,7 @@ describe('the key cache', () => {
   });
 
   it("forgets a key that a reload does not find, but not that its secret may be another key's", async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
     store.snapshots.delete('key_a');
@@ -251,7 +342,7 @@ describe('the key cache', () => {
   });
 
   it('has an entry for each of the two secrets of a key that is rotated', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const previous = store.add('key_a');
     const before = await loaded(keys, previous);
     const present = store.rotate('key_a', 5000);
@@ -268,7 +359,7 @@ describe('the key cache', () => {
   });
 
   it('gives no entry to a secret that the key has no more, although it was read before', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
     store.rotate('key_a', 5000);
@@ -281,7 +372,7 @@ describe('the key cache', () => {
   });
 
   it('forgets the key that had a secret before another one', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
     const [lookup = ''] = store.secrets.keys();
@@ -295,7 +386,7 @@ describe('the key cache', () => {
   });
 
   it('forgets a dropped key, and takes it back from a reload that was under way', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
     keys.drop('key_a');
@@ -307,7 +398,7 @@ describe('the key cache', () => {
   });
 
   it('holds at most as many keys as configured, and evicts the least recently used', async () => {
-    const keys = cacheOf({ maxEntries: 2 });
+    const keys = await cacheOf({ maxEntries: 2 });
     const [a, b, c] = [store.add('key_a'), store.add('key_b'), store.add('key_c')];
     await loaded(keys, a);
     await loaded(keys, b);
@@ -324,7 +415,7 @@ describe('the key cache', () => {
   });
 
   it('remembers at most the configured number of unknown secrets', async () => {
-    const keys = cacheOf({ maxUnknown: 1 });
+    const keys = await cacheOf({ maxUnknown: 1 });
     const [one, other] = [createSecret('tg', systemRandom), createSecret('tg', systemRandom)];
     for (const secret of [one, other]) {
       const reading = load(keys, secret);
@@ -338,7 +429,7 @@ describe('the key cache', () => {
   });
 
   it('bounds the reads that run and rejects what is too much of one client', async () => {
-    const keys = cacheOf({ maxLookups: 2 });
+    const keys = await cacheOf({ maxLookups: 2 });
     const garbage = () => load(keys, createSecret('tg', systemRandom));
     // Two queries run at once, and 4000 secrets wait.
     const loading = Array.from({ length: 4002 }, garbage);
@@ -356,7 +447,7 @@ describe('the key cache', () => {
   });
 
   it('reads a key of another client with the next query, however many secrets wait', async () => {
-    const keys = cacheOf({ maxLookups: 1 });
+    const keys = await cacheOf({ maxLookups: 1 });
     const known = store.add('key_a');
     const flood = Array.from({ length: 3000 }, () => load(keys, createSecret('tg', systemRandom)));
     const found = load(keys, known, '192.0.2.2');
@@ -368,7 +459,7 @@ describe('the key cache', () => {
   });
 
   it('reloads known keys while unknown secrets use up their share of reads', async () => {
-    const keys = cacheOf({ maxLookups: 1 });
+    const keys = await cacheOf({ maxLookups: 1 });
     const entry = await loaded(keys, store.add('key_a'));
     const flood = [
       load(keys, createSecret('tg', systemRandom)),
@@ -384,7 +475,7 @@ describe('the key cache', () => {
   });
 
   it('takes an entry for unchecked that was not read or checked for eight seconds', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const entry = await loaded(keys, store.add('key_a'));
     clock.advance(7999);
     expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
@@ -395,7 +486,7 @@ describe('the key cache', () => {
   });
 
   it('has the entries checked that were used within the last minute', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const [idle, used] = [store.add('key_idle'), store.add('key_used')];
     for (const secret of [idle, used]) await loaded(keys, secret);
     for (let seconds = 0; seconds < 60; seconds += 3) {
@@ -411,7 +502,7 @@ describe('the key cache', () => {
   });
 
   it('confirms an entry with a new read, and a key that is gone not at all', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const entry = await loaded(keys, store.add('key_a'));
     store.change('key_a', '2.1');
     const confirming = confirm(keys, entry);
@@ -426,7 +517,7 @@ describe('the key cache', () => {
   });
 
   it('confirms an entry while the store fails, and takes it for checked then', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);
     clock.advance(8000);
@@ -444,7 +535,7 @@ describe('the key cache', () => {
   });
 
   it('gives a failure of the store to all that wait, and queries again the next time', async () => {
-    const keys = cacheOf();
+    const keys = await cacheOf();
     const secret = store.add('key_a');
     const down = new StoreUnavailable('postgres', undefined);
     const failing = [load(keys, secret), load(keys, secret)];

@@ -101,7 +101,8 @@ export class TestGateway {
         findSnapshotById: (keyId) =>
           read(() => [...this.snapshots.values()].find((snapshot) => snapshot.keyId === keyId)),
       },
-      vault: { lookups: (secret) => [Buffer.from(secret)] },
+      secrets: { importedSecrets: () => read(() => ({ version: 0, given: false, hashed: false })) },
+      vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
       clock: systemClock,
     });
     this.keyOrigins = new KeyOrigins({

@@ -1,0 +1,94 @@
+import type { ChangeContext } from '../audit/change-context.ts';
+import { ImportRejected, PlanNotFound, SecretTaken } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Random } from '../platform/random.ts';
+import type { ConsumerKey } from './consumer-key.ts';
+import { keyIdMaker } from './key-id.ts';
+import { rotationAt } from './key-rotation.ts';
+import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
+import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secret-repository.ts';
+import type { ImportedSecret, SecretSealer } from './stored-secret.ts';
+
+/** What imports of keys work with. */
+export interface KeyImportsOptions {
+  readonly secrets: SecretRepository;
+  readonly sealer: SecretSealer;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A key to be imported. */
+export interface KeyToImport {
+  readonly fields: NewKeyFields;
+  readonly secret: ImportedSecret;
+}
+
+/** What became of one key of an import. */
+export type ImportResult =
+  | { readonly index: number; readonly consumerApiKeyId: string }
+  | { readonly index: number; readonly code: ImportFailure };
+
+/**
+ * Makes keys whose secrets come from outside, and finds keys by their secrets. A secret belongs to one key: of two that bring in the same
+ * one at the same time, whichever replicas they call, one is rejected. An imported key works on every replica with its next request.
+ */
+export class KeyImports {
+  readonly #options: KeyImportsOptions;
+  readonly #makeId: () => string;
+
+  constructor(options: KeyImportsOptions) {
+    this.#options = options;
+    this.#makeId = keyIdMaker(options.clock, options.random);
+  }
+
+  /** Makes a key with a secret that its owner has already. Throws `SecretTaken` or `PlanNotFound`. */
+  async create(fields: NewKeyFields, secret: string, change: ChangeContext): Promise<ConsumerKey> {
+    const imported = this.#sealed({ fields, secret: { kind: 'given', secret } }, change);
+    const options = { onConflict: 'fail', action: 'key.create' } as const;
+    const [failure] = await this.#options.secrets.import([imported], options, change);
+    if (failure === 'secret_taken') throw new SecretTaken();
+    if (failure === 'plan_not_found') throw new PlanNotFound();
+    return recordOf(imported.key);
+  }
+
+  /**
+   * Makes keys in one transaction, in the order of the list. With `onConflict` `fail` all of them or none: throws `ImportRejected`, which names
+   * those whose secret is taken. With `skip` those are left out. Always throws `ImportRejected` where a plan does not exist.
+   */
+  async import(
+    keys: readonly KeyToImport[],
+    onConflict: 'fail' | 'skip',
+    change: ChangeContext,
+  ): Promise<readonly ImportResult[]> {
+    const imported = keys.map((key) => this.#sealed(key, change));
+    const failures = await this.#options.secrets.import(
+      imported,
+      { onConflict, action: 'key.import' },
+      change,
+    );
+    const rejected = failures.flatMap((code, index) => (code === undefined ? [] : [{ index, code }]));
+    const [first] = rejected;
+    if (first !== undefined && (onConflict === 'fail' || first.code === 'plan_not_found'))
+      throw new ImportRejected(first.code, rejected);
+    return imported.map(({ key }, index) => {
+      const code = failures[index];
+      return code === undefined ? { index, consumerApiKeyId: key.id } : { index, code };
+    });
+  }
+
+  /** The key that has a secret, its present or its previous one; undefined for a secret that is not valid. */
+  async find(secret: string): Promise<FoundKey | undefined> {
+    const { secrets, sealer, clock } = this.#options;
+    const found = await secrets.findBySecret(sealer.matchOf({ kind: 'given', secret }));
+    if (found === undefined) return undefined;
+    const key = rotationAt(found.key, clock.nowMs());
+    return found.isPrevious && key.rotation === null ? undefined : { key, isPrevious: found.isPrevious };
+  }
+
+  #sealed({ fields, secret }: KeyToImport, change: ChangeContext): ImportedKey {
+    const { sealer } = this.#options;
+    const id = this.#makeId();
+    const key = newKey(id, { ...fields, secret: sealer.sealImported(id, secret) }, change);
+    return { key, match: sealer.matchOf(secret) };
+  }
+}

@@ -1,0 +1,63 @@
+import type { AuditTarget } from '../../audit/audit-entry.ts';
+import { KeyNotFound } from '../../errors.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import { keyTarget } from '../../keys/audited-key.ts';
+import { MAX_SECRET_LENGTH } from '../../keys/secret-format.ts';
+import { endpoint, Reply } from '../endpoint.ts';
+import { named, objectOf } from '../response-schemas.ts';
+import { KEY_ITEM_FIELDS, presentKeyItem } from './key-fields.ts';
+
+const FIND_KEY_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['secret'],
+  properties: {
+    secret: {
+      description: `must be a string of 1 to ${MAX_SECRET_LENGTH} characters`,
+      type: 'string',
+      minLength: 1,
+      maxLength: MAX_SECRET_LENGTH,
+    },
+  },
+};
+
+const OPERATION = 'findConsumerKey';
+
+/** Says whose a secret is. In the body, because a path or a query would be written into logs on its way. */
+export const findConsumerKey = endpoint<{ readonly secret: string }>({
+  method: 'post',
+  path: '/api-keys/find',
+  operationId: OPERATION,
+  summary: 'Find the consumer API key that has a secret',
+  scope: 'keys:read',
+  body: FIND_KEY_BODY,
+  limitsGuesses: true,
+  status: 200,
+  tagged: true,
+  response: named(
+    'FoundConsumerKey',
+    objectOf({
+      ...KEY_ITEM_FIELDS,
+      matchedSecret: {
+        type: 'string',
+        enum: ['current', 'previous'],
+        description:
+          'Which secret of the key it is: previous is the one before the rotation that is under way.',
+      },
+    }),
+  ),
+  errors: ['key_not_found'],
+  async handle({ body: { secret }, change }, { imports, audit, log }) {
+    const one = await imports.find(secret);
+    const isVisible = one !== undefined && change.onlyTags.every((tag) => one.key.tags.includes(tag));
+    const found = isVisible ? one : undefined;
+    const target: AuditTarget =
+      found === undefined ? { type: 'operation', id: OPERATION, name: null, tags: [] } : keyTarget(found.key);
+    const outcome = found === undefined ? ({ outcome: 'key_not_found' } as const) : {};
+    await audit.record({ action: 'key.find', target, changes: {}, ...outcome }, change);
+    if (found === undefined) throw new KeyNotFound();
+    const { key, isPrevious } = found;
+    log.info({ event: 'key_found', keyId: key.id }, 'a consumer key was found by its secret');
+    return Reply.tagged(key, { ...presentKeyItem(key), matchedSecret: isPrevious ? 'previous' : 'current' });
+  },
+});

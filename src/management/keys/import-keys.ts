@@ -1,0 +1,110 @@
+import { ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
+import type { BodySchema } from '../../http/body-schema.ts';
+import type { KeyToImport } from '../../keys/key-imports.ts';
+import type { ImportedSecret } from '../../keys/stored-secret.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { endpoint } from '../endpoint.ts';
+import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
+import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';
+import { digestOfText, SECRET, SECRET_HASH } from './secret-fields.ts';
+
+const MAX_KEYS = 500;
+const BODY_LIMIT_BYTES = 4 * 1024 * 1024;
+
+interface WrittenKey extends WrittenKeyFields {
+  readonly name: string;
+  readonly secret?: string;
+  readonly secretHash?: { readonly value: string };
+}
+interface ImportKeysBody {
+  readonly keys: readonly WrittenKey[];
+  readonly onConflict?: 'fail' | 'skip';
+}
+const IMPORT_KEYS_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['keys'],
+  properties: {
+    keys: {
+      description: `must be a list of 1 to ${MAX_KEYS} keys`,
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_KEYS,
+      items: {
+        description: 'must be an object with a name, and a secret or a secretHash',
+        type: 'object',
+        additionalProperties: false,
+        required: ['name'],
+        properties: { ...KEY_FIELDS, secret: SECRET, secretHash: SECRET_HASH },
+      },
+    },
+    onConflict: {
+      description: 'must be "fail" (all keys or none) or "skip" (all but those whose secret is taken)',
+      type: 'string',
+      enum: ['fail', 'skip'],
+    },
+  },
+};
+
+/** Makes keys with the secrets that their owners have already. */
+export const importConsumerKeys = endpoint<ImportKeysBody>({
+  method: 'post',
+  path: '/api-keys/import',
+  operationId: 'importConsumerKeys',
+  summary: 'Import consumer API keys with their secrets, or with the SHA-256 digests of them',
+  scope: 'keys:write',
+  body: IMPORT_KEYS_BODY,
+  bodyLimitBytes: BODY_LIMIT_BYTES,
+  status: 200,
+  response: named('ImportedConsumerKeys', {
+    type: 'object',
+    required: ['results'],
+    properties: {
+      results: listOf({
+        title: 'ImportResult',
+        type: 'object',
+        required: ['index'],
+        properties: {
+          index: { ...COUNT, description: 'Of the key in the request.' },
+          consumerApiKeyId: { ...TEXT, description: 'Missing where the key was not imported.' },
+          code: { type: 'string', enum: ['secret_taken'], description: 'Why the key was not imported.' },
+        },
+      }),
+    },
+  }),
+  errors: ['secret_taken', 'plan_not_found'],
+  async handle({ body: { keys, onConflict = 'fail' }, change }, { imports, clock, log }) {
+    const results = await imports.import(readKeys(keys, clock), onConflict, change);
+    const imported = results.filter((result) => 'consumerApiKeyId' in result).length;
+    log.info({ event: 'keys_imported', imported, keys: keys.length }, 'consumer keys were imported');
+    return { results };
+  },
+});
+
+/** Throws `InvalidBody`, or `ImportRejected` for ids that no plan can have. */
+function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
+  const withoutPlan: number[] = [];
+  const read = keys.flatMap((key, index): KeyToImport[] => {
+    try {
+      const fields = { name: key.name.trim(), ...readFields(key, clock) };
+      return [{ fields, secret: readSecret(key) }];
+    } catch (error) {
+      if (error instanceof InvalidBody) throw error.under(`keys[${index}]`);
+      if (!(error instanceof PlanNotFound)) throw error;
+      withoutPlan.push(index);
+      return [];
+    }
+  });
+  if (withoutPlan.length === 0) return read;
+  throw new ImportRejected(
+    'plan_not_found',
+    withoutPlan.map((index) => ({ index, code: 'plan_not_found' })),
+  );
+}
+
+function readSecret({ secret, secretHash }: WrittenKey): ImportedSecret {
+  if (secret !== undefined && secretHash === undefined) return { kind: 'given', secret };
+  if (secretHash !== undefined && secret === undefined)
+    return { kind: 'hashed', digest: digestOfText(secretHash.value) };
+  throw new InvalidBody([{ field: 'secret', message: 'is required, or secretHash, but not both' }]);
+}

@@ -1,0 +1,33 @@
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secret-format.ts';
+
+/** A secret that a client of the interface brings along. */
+export const SECRET = {
+  description: `must be a secret of ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} letters, digits and - . _ ~ + /, with = at its end only, that does not begin with tga_`,
+  type: 'string',
+  minLength: MIN_SECRET_LENGTH,
+  maxLength: MAX_SECRET_LENGTH,
+  // What begins like an admin token must not be taken for a key.
+  pattern: `^(?!tga_)${GIVEN_SECRET.source.slice(1)}`,
+} as const satisfies FieldSchema;
+
+/** The digest of a secret, as other systems keep it. */
+export const SECRET_HASH = {
+  description: 'must be an object with the algorithm "sha256" and the value, the digest of the secret',
+  type: 'object',
+  additionalProperties: false,
+  required: ['algorithm', 'value'],
+  properties: {
+    algorithm: { description: 'must be "sha256"', type: 'string', enum: ['sha256'] },
+    value: {
+      description: 'must be a SHA-256 digest: 64 hexadecimal digits, or base64 or base64url of 32 bytes',
+      type: 'string',
+      pattern: '^(?:[0-9A-Fa-f]{64}|[A-Za-z0-9+/_-]{43}=?)$',
+    },
+  },
+} as const satisfies FieldSchema;
+
+/** The digest that a text of `SECRET_HASH` stands for. */
+export function digestOfText(value: string): Buffer {
+  return Buffer.from(value, value.length === 64 ? 'hex' : 'base64');
+}

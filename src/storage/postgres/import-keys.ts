@@ -1,0 +1,101 @@
+import { sql } from 'kysely';
+import { changedFields } from '../../audit/audit-entry.ts';
+import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
+import { recordOf } from '../../keys/new-key.ts';
+import type { ImportedKey, ImportFailure, ImportOptions } from '../../keys/secret-repository.ts';
+import type { SecretMatch } from '../../keys/stored-secret.ts';
+import type { NoteAction } from './audited-change.ts';
+import { rowOfKey } from './key-rows.ts';
+import type { RecordsDatabase } from './records-database.ts';
+
+/** `SecretRepository.import`, within a transaction. */
+export async function importKeys(
+  trx: RecordsDatabase,
+  keys: readonly ImportedKey[],
+  { onConflict, action, note }: ImportOptions & { readonly note: NoteAction },
+): Promise<readonly (ImportFailure | undefined)[]> {
+  const plans = await lockedPlans(trx, keys);
+  const withoutPlan = keys.map(({ key: { planId } }) =>
+    planId === null || plans.has(planId) ? undefined : 'plan_not_found',
+  );
+  if (withoutPlan.includes('plan_not_found')) return withoutPlan;
+  await beginImport(trx);
+  const taken = await takenValues(
+    trx,
+    keys.map(({ match }) => match),
+  );
+  const failures = keys.map(({ match }) => (claim(match, taken) ? undefined : 'secret_taken'));
+  const stored = keys.filter((_key, index) => failures[index] === undefined);
+  if (stored.length === 0 || (onConflict === 'fail' && stored.length < keys.length)) return failures;
+  await trx
+    .insertInto('consumer_keys')
+    .values(stored.map(({ key }) => rowOfKey(key)))
+    .execute();
+  for (const { key } of stored)
+    note({ action, target: keyTarget(key), changes: changedFields(null, auditedKey(recordOf(key))) });
+  return failures;
+}
+
+/**
+ * To be called first by a transaction that brings in secrets from outside: such transactions take turns from here on, so that none misses
+ * what another one stores, and every replica notices once this one is committed.
+ */
+export async function beginImport(trx: RecordsDatabase): Promise<void> {
+  await trx
+    .updateTable('secret_imports')
+    .set((set) => ({ version: set('version', '+', 1) }))
+    .execute();
+}
+
+interface TakenRow {
+  readonly lookup: Uint8Array;
+  readonly digest_lookup: Uint8Array | null;
+}
+
+/** Whether a key has such a secret, or another kind of credential is equal to it. */
+export async function isTaken(db: RecordsDatabase, match: SecretMatch): Promise<boolean> {
+  return match.isReserved || (await takenValues(db, [match])).size > 0;
+}
+
+/** The values, as texts, of the keys' present and previous secrets that equal one of these. */
+async function takenValues(db: RecordsDatabase, matches: readonly SecretMatch[]): Promise<Set<string>> {
+  const lookups = listOf(matches.flatMap((match) => match.lookups));
+  const digestLookups = listOf(matches.flatMap((match) => match.digestLookups));
+  const { rows } = await sql<TakenRow>`
+    select lookup, digest_lookup from consumer_keys
+    where lookup in (${lookups}) or digest_lookup in (${digestLookups})
+    union all
+    select lookup, digest_lookup from previous_secrets
+    where lookup in (${lookups}) or digest_lookup in (${digestLookups})`.execute(db);
+  return new Set(
+    rows.flatMap(({ lookup, digest_lookup: digestLookup }) =>
+      digestLookup === null ? [textOf(lookup)] : [textOf(lookup), textOf(digestLookup)],
+    ),
+  );
+}
+
+/** For IN, which takes no empty list. */
+function listOf(values: readonly Buffer[]) {
+  return sql.join(values.length === 0 ? [null] : values);
+}
+
+/** Whether a secret is free. It is taken then. */
+function claim({ lookups, digestLookups, isReserved }: SecretMatch, taken: Set<string>): boolean {
+  const values = [...lookups, ...digestLookups].map(textOf);
+  if (isReserved || values.some((value) => taken.has(value))) return false;
+  for (const value of values) taken.add(value);
+  return true;
+}
+
+function textOf(value: Uint8Array): string {
+  return Buffer.from(value).toString('base64');
+}
+
+/** The plans of these keys that exist. Until the transaction ends, nobody deletes them. */
+async function lockedPlans(trx: RecordsDatabase, keys: readonly ImportedKey[]): Promise<ReadonlySet<string>> {
+  const ids = [...new Set(keys.flatMap(({ key: { planId } }) => planId ?? []))];
+  if (ids.length === 0) return new Set();
+  const plans = trx.selectFrom('plans').select('id').where('id', 'in', ids);
+  const rows = await plans.orderBy('id').forShare().execute();
+  return new Set(rows.map(({ id }) => id));
+}
