@@ -176,6 +176,14 @@ describe('tollgate plans', () => {
     expect((await tollgate.run(['plans', 'show', 'gold'])).code).toBe(4);
   });
 
+  it('moves the keys of a deleted plan to another one', async () => {
+    for (const plan of ['old', 'next'])
+      await tollgate.text('plans', 'create', plan, '--limit', '1', '--period', 'day');
+    const { id } = await tollgate.json('keys', 'create', 'moved', '--plan', 'old');
+    await tollgate.text('plans', 'delete', 'old', '--rebind-to', 'next', '--yes');
+    expect(await tollgate.json('keys', 'show', id)).toMatchObject({ rateLimitId: 'next' });
+  });
+
   it('takes all of a plan from standard input', async () => {
     const plan = {
       limit: 10,

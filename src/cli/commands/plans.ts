@@ -3,6 +3,7 @@ import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
 import { keyIdOf } from '../api/key-names.ts';
+import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { readObject } from '../api/read-object.ts';
 import { audited, managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
@@ -20,13 +21,20 @@ interface PlanOptions {
   readonly file?: string;
 }
 
+interface DeleteOptions extends ConfirmationOptions {
+  readonly rebindTo?: string;
+}
+
 export const declarePlans: Declare = (plans, terminal) => {
   plans.description('Rate limit plans. A <plan> is named by its id.');
 
-  const list = plans.command('list').summary('List plans').description('Lists all plans, by id.');
-  managed(list, terminal, async ({ client, output }) => {
-    const { rateLimits } = await bodyOf(client.GET('/rate-limit'));
-    await output.report(PLANS, rateLimits, rateLimits);
+  const list = plans.command('list').summary('List plans').description('Lists plans, by id.');
+  managed<PageOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
+    const pages = pagesOf(options, output, async (query) => {
+      const { rateLimits, nextCursor } = await bodyOf(client.GET('/rate-limit', { params: { query } }));
+      return { items: rateLimits, nextCursor };
+    });
+    await output.list(PLANS, pages);
   });
 
   const show = plans.command('show').summary('Show a plan').argument('<plan>');
@@ -86,24 +94,25 @@ export const declarePlans: Declare = (plans, terminal) => {
 
   const remove = plans
     .command('delete')
-    .summary('Delete a plan that no key is bound to')
+    .summary('Delete a plan')
+    .description('Deletes a plan that no key is bound to, or moves its keys to another one.')
     .argument('<plan>')
-    .addHelpText('after', '\nExample:\n  tollgate plans delete gold --yes');
-  managed<ConfirmationOptions>(
-    destructive(remove),
-    terminal,
-    async (session, [rateLimitId = ''], options) => {
-      const { client, output } = session;
-      const path = { rateLimitId };
-      const { limit, period } = await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } }));
-      const consequence = `The plan ${rateLimitId} (${limit} per ${period}) is deleted.`;
-      if (!(await isConfirmed(consequence, options, session))) return;
-      await output.item(
-        DELETED,
-        await bodyOf(client.DELETE('/rate-limit/{rateLimitId}', { params: { path } })),
-      );
-    },
-  );
+    .option('--rebind-to <plan>', 'the plan that its keys are bound to from then on')
+    .addHelpText('after', '\nExample:\n  tollgate plans delete gold --rebind-to silver --yes');
+  managed<DeleteOptions>(destructive(remove), terminal, async (session, [rateLimitId = ''], options) => {
+    const { client, output } = session;
+    const path = { rateLimitId };
+    const { limit, period } = await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } }));
+    const { rebindTo } = options;
+    const moved = rebindTo === undefined ? '' : `, and its keys are bound to ${rebindTo}`;
+    const consequence = `The plan ${rateLimitId} (${limit} per ${period}) is deleted${moved}.`;
+    const query = rebindTo === undefined ? {} : { rebindTo };
+    if (!(await isConfirmed(consequence, options, session))) return;
+    await output.item(
+      DELETED,
+      await bodyOf(client.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
+    );
+  });
 };
 
 function planOptions(command: Command): Command {
