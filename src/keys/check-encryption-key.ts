@@ -14,7 +14,10 @@ export async function checkEncryptionKey(
   vault: SecretVault,
 ): Promise<'all' | 'some' | 'none'> {
   const sample = await keys.oldestAndNewest(SAMPLE);
-  const opened = sample.filter(({ sealedSecret }) => sealedSecret !== null && vault.knows(sealedSecret));
+  const opened = sample.filter(({ sealedSecret, sealedDigest }) => {
+    const sealed = sealedSecret ?? sealedDigest;
+    return sealed !== null && vault.knows(sealed);
+  });
   if (opened.length === sample.length) return 'all';
   return opened.length > 0 ? 'some' : 'none';
 }

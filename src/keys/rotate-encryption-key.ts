@@ -1,58 +1,103 @@
 import type { SecretVault } from './secret-vault.ts';
+import { digestOfSecret } from './stored-secret.ts';
 
-/** The part of a stored key that depends on the encryption key. */
+/** The part of a stored secret that depends on the encryption key. */
 export interface SealedKey {
+  /** Of the consumer key. */
   readonly id: string;
-  /** Null for a key whose secret is not kept (`SECRET_REVEAL=once`). */
+  /** Null for a secret that is not kept: made with `SECRET_REVEAL=once`, or known only by its digest. */
   readonly sealedSecret: Buffer | null;
+  /** Of a secret that was imported by hash; else null. */
+  readonly sealedDigest: Buffer | null;
+  /** Null where none was noted. */
+  readonly digestLookup: Buffer | null;
 }
+
+/** The secrets that keys have, or those that they had before and that are valid while they are rotated. */
+export type SecretAge = 'present' | 'previous';
 
 /** Access to what is sealed, for the rotation of encryption keys and the check at start. Rejects with `StoreUnavailable`. */
 export interface SealedKeys {
-  /** At most `limit` keys, by id, after the one given. */
-  after(keyId: string | undefined, limit: number): Promise<readonly SealedKey[]>;
-  /** At most `limit` of the oldest and as many of the newest, of those whose secret is kept. */
+  /** At most `limit` secrets, by the id of their key, after the one given. Previous ones whose time is over are left out. */
+  after(age: SecretAge, keyId: string | undefined, limit: number): Promise<readonly SealedKey[]>;
+  /** At most `limit` of the oldest and as many of the newest, of the present secrets that are kept or whose digest is. */
   oldestAndNewest(limit: number): Promise<readonly SealedKey[]>;
-  /** Replaces both values together, unless the key was rotated or deleted meanwhile. Nothing else of the key changes, nor does its version. */
-  replace(key: SealedKey, lookup: Buffer, sealedSecret: Buffer): Promise<void>;
+  /**
+   * Replaces all that depends on the encryption key together, unless the key was rotated or deleted meanwhile. Nothing else of the key
+   * changes, nor does its version.
+   */
+  replace(
+    age: SecretAge,
+    key: SealedKey,
+    by: Omit<SealedKey, 'id'> & { readonly lookup: Buffer },
+  ): Promise<void>;
 }
 
-/** How many keys were found in which state. */
+/** How many secrets were found in which state. */
 export interface RotationReport {
   /** Sealed again by this run. */
   rotated: number;
   /** Sealed with the first encryption key already. */
   current: number;
-  /** Without a kept secret: their look-up values can't be derived again, so the encryption key they were made under must stay in the list. */
+  /** Not kept: their look-up values can't be derived again, so the encryption key they were made under must stay in the list. */
   unkept: number;
 }
 
 const KEYS_AT_ONCE = 500;
 
 /**
- * Brings every key under the first encryption key, while replicas work: a key is found and opened before and after, as long as
- * they all have both encryption keys. May be ended at any time and run again. Rejects with `UnreadableSecret` when a key was sealed with
- * an encryption key that is not in the list.
+ * Brings every secret under the first encryption key, while replicas work: a key is found and opened before and after, as long as
+ * they all have both encryption keys. May be ended at any time and run again. Rejects with `UnreadableSecret` when a secret was sealed
+ * with an encryption key that is not in the list.
  */
 export async function rotateEncryptionKey(keys: SealedKeys, vault: SecretVault): Promise<RotationReport> {
-  const report: RotationReport = { rotated: 0, current: 0, unkept: 0 };
-  let last: string | undefined;
-  while (true) {
-    const page = await keys.after(last, KEYS_AT_ONCE);
-    for (const key of page) report[await rotateOne(key, keys, vault)] += 1;
-    last = page.at(-1)?.id;
-    if (page.length < KEYS_AT_ONCE) return report;
+  const report = await rotateAll(keys, vault);
+  // Again, until nothing is left: a key that is rotated meanwhile, or whose rotation is undone, takes a secret from one place to the other.
+  for (let { rotated } = report; rotated > 0; ) {
+    ({ rotated } = await rotateAll(keys, vault));
+    report.rotated += rotated;
   }
+  return report;
+}
+
+async function rotateAll(keys: SealedKeys, vault: SecretVault): Promise<RotationReport> {
+  const report: RotationReport = { rotated: 0, current: 0, unkept: 0 };
+  for (const age of ['present', 'previous'] as const) {
+    let last: string | undefined;
+    let page: readonly SealedKey[];
+    do {
+      page = await keys.after(age, last, KEYS_AT_ONCE);
+      for (const key of page) report[await rotateOne(age, key, { keys, vault })] += 1;
+      last = page.at(-1)?.id;
+    } while (page.length === KEYS_AT_ONCE);
+  }
+  return report;
 }
 
 async function rotateOne(
+  age: SecretAge,
   key: SealedKey,
-  keys: SealedKeys,
-  vault: SecretVault,
+  { keys, vault }: { readonly keys: SealedKeys; readonly vault: SecretVault },
 ): Promise<keyof RotationReport> {
-  if (key.sealedSecret === null) return 'unkept';
-  if (vault.isCurrent(key.sealedSecret)) return 'current';
-  const secret = vault.open(key.id, key.sealedSecret);
-  await keys.replace(key, vault.lookup(secret), vault.seal(key.id, secret));
+  const { id, sealedSecret, sealedDigest } = key;
+  const sealed = sealedSecret ?? sealedDigest;
+  if (sealed === null) return 'unkept';
+  if (vault.isCurrent(sealed)) return 'current';
+  if (sealedSecret !== null) {
+    const secret = vault.open(id, sealedSecret);
+    const digestLookup = key.digestLookup && vault.digestLookup(digestOfSecret(secret));
+    const by = {
+      lookup: vault.lookup(secret),
+      sealedSecret: vault.seal(id, secret),
+      sealedDigest,
+      digestLookup,
+    };
+    await keys.replace(age, key, by);
+  } else {
+    const digest = vault.openDigest(id, sealed);
+    const lookup = vault.digestLookup(digest);
+    const by = { lookup, sealedSecret, sealedDigest: vault.sealDigest(id, digest), digestLookup: lookup };
+    await keys.replace(age, key, by);
+  }
   return 'rotated';
 }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -53,6 +54,29 @@ describe('rotating the encryption key', () => {
     } finally {
       await both.stop();
     }
+  });
+
+  it('keeps both secrets of a key that is rotated, and secrets that are known only by their hash', async () => {
+    const { admin, replicas } = fleet;
+    const { id, secret: previous } = await admin.makeKey('with two secrets');
+    const rotated = await admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 3600 });
+    const secrets = [previous, rotated.body.secret, 'a-secret-of-another-gateway', 'another-secret-of-its'];
+    const keys = secrets.slice(2).map((secret, index) => ({
+      name: `moved here ${index}`,
+      secretHash: { algorithm: 'sha256', value: createHash('sha256').update(secret).digest('hex') },
+    }));
+    expect((await admin.call('POST', '/api-keys/import', { keys })).status).toBe(200);
+    const moved = await admin.call('POST', '/api-keys/find', { secret: secrets[2] });
+    await admin.call('POST', `/consumer-api-key/${moved.body.consumerApiKeyId}/rotate`, {
+      graceSeconds: 3600,
+    });
+    for (const secret of secrets) expect(await statusOf(replicas[0]?.url ?? '', secret)).toBe(200);
+    expect((await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`)).code).toBe(0);
+    const gateway = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
+    for (const secret of secrets) expect(await statusOf(gateway.url, secret)).toBe(200);
+    const again = await new Admin(gateway.url).call('POST', '/api-keys/import', { keys });
+    expect(again).toMatchObject({ status: 409 });
+    await gateway.stop();
   });
 
   it('keeps the responses that are to be repeated', async () => {

@@ -1,5 +1,24 @@
-import type { SealedKey, SealedKeys } from '../../keys/rotate-encryption-key.ts';
+import { sql } from 'kysely';
+import type { SealedKey, SealedKeys, SecretAge } from '../../keys/rotate-encryption-key.ts';
 import type { RecordsDatabase } from './records-database.ts';
+
+interface SealedRow {
+  readonly id: string;
+  readonly sealed_secret: Uint8Array | null;
+  readonly sealed_digest: Uint8Array | null;
+  readonly digest_lookup: Uint8Array | null;
+}
+
+const SEALED = sql`sealed_secret, sealed_digest, digest_lookup`;
+/** Where secrets of an age are, and the column that has the id of their key. */
+const PLACES = {
+  present: { table: sql.table('consumer_keys'), id: sql.ref('id'), isValid: sql`true` },
+  previous: {
+    table: sql.table('previous_secrets'),
+    id: sql.ref('key_id'),
+    isValid: sql`valid_until > now()`,
+  },
+} as const;
 
 /** What is sealed, in Postgres. */
 export class PostgresSealedKeys implements SealedKeys {
@@ -9,42 +28,43 @@ export class PostgresSealedKeys implements SealedKeys {
     this.#db = db;
   }
 
-  async after(keyId: string | undefined, limit: number): Promise<readonly SealedKey[]> {
-    const first = this.#db
-      .selectFrom('consumer_keys')
-      .select(['id', 'sealed_secret'])
-      .orderBy('id')
-      .limit(limit);
-    const page = keyId === undefined ? first : first.where('id', '>', keyId);
-    return (await page.execute()).map(sealedKeyOf);
+  async after(age: SecretAge, keyId: string | undefined, limit: number): Promise<readonly SealedKey[]> {
+    const { table, id, isValid } = PLACES[age];
+    const { rows } = await sql<SealedRow>`
+      SELECT ${id} AS id, ${SEALED} FROM ${table} WHERE ${isValid} AND ${id} > ${keyId ?? ''}
+      ORDER BY ${id} LIMIT ${limit}`.execute(this.#db);
+    return rows.map(sealedKeyOf);
   }
 
   async oldestAndNewest(limit: number): Promise<readonly SealedKey[]> {
-    const kept = this.#db
-      .selectFrom('consumer_keys')
-      .select(['id', 'sealed_secret'])
-      .where('sealed_secret', 'is not', null)
-      .limit(limit);
-    const [oldest, newest] = await Promise.all([
-      kept.orderBy('id').execute(),
-      kept.orderBy('id', 'desc').execute(),
-    ]);
-    return [...oldest, ...newest].map(sealedKeyOf);
+    const { rows } = await sql<SealedRow>`
+      WITH kept AS (SELECT id, ${SEALED} FROM consumer_keys WHERE coalesce(sealed_secret, sealed_digest) IS NOT NULL)
+      (SELECT * FROM kept ORDER BY id LIMIT ${limit}) UNION ALL (SELECT * FROM kept ORDER BY id DESC LIMIT ${limit})`.execute(
+      this.#db,
+    );
+    return rows.map(sealedKeyOf);
   }
 
-  async replace(key: SealedKey, lookup: Buffer, sealedSecret: Buffer): Promise<void> {
-    await this.#db
-      .updateTable('consumer_keys')
-      .set({ lookup, sealed_secret: sealedSecret })
-      .where('id', '=', key.id)
-      .where('sealed_secret', '=', key.sealedSecret)
-      .execute();
+  async replace(
+    age: SecretAge,
+    key: SealedKey,
+    by: Omit<SealedKey, 'id'> & { readonly lookup: Buffer },
+  ): Promise<void> {
+    const { table, id } = PLACES[age];
+    await sql`
+      UPDATE ${table} SET lookup = ${by.lookup}, digest_lookup = ${by.digestLookup},
+        sealed_secret = ${by.sealedSecret}, sealed_digest = ${by.sealedDigest}
+      WHERE ${id} = ${key.id} AND coalesce(sealed_secret, sealed_digest) = ${key.sealedSecret ?? key.sealedDigest}`.execute(
+      this.#db,
+    );
   }
 }
 
-function sealedKeyOf(row: {
-  readonly id: string;
-  readonly sealed_secret: Buffer | Uint8Array | null;
-}): SealedKey {
-  return { id: row.id, sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret) };
+function sealedKeyOf({ id, ...row }: SealedRow): SealedKey {
+  return {
+    id,
+    sealedSecret: row.sealed_secret && Buffer.from(row.sealed_secret),
+    sealedDigest: row.sealed_digest && Buffer.from(row.sealed_digest),
+    digestLookup: row.digest_lookup && Buffer.from(row.digest_lookup),
+  };
 }
