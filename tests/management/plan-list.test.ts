@@ -80,6 +80,19 @@ describe('GET /rate-limit', () => {
 });
 
 describe('DELETE /rate-limit/{rateLimitId}?rebindTo', () => {
+  it('needs the scope to write keys as well', async () => {
+    const [from, to] = [await management.createPlan(), await management.createPlan()];
+    const id = await keyUnder(from.rateLimitId);
+    const path = `${LIST}/${from.rateLimitId}?rebindTo=${to.rateLimitId}`;
+    const token = await management.createToken({ name: 'planner', scopes: ['plans:write'] });
+    const { body } = await management.sendAs(token.secret, 'delete', path).expect(403);
+    expect(body).toMatchObject({ code: 'missing_scope', requiredScope: 'keys:write' });
+    const shown = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(shown.body.rateLimitId).toBe(from.rateLimitId);
+    const both = await management.createToken({ name: 'both', scopes: ['plans:write', 'keys:write'] });
+    await management.sendAs(both.secret, 'delete', path).expect(200);
+  });
+
   it('binds all keys to the other plan, with their next request, and deletes this one', async () => {
     const [from, to] = [await management.createPlan(), await management.createPlan({ limit: 3 })];
     const ids = [await keyUnder(from.rateLimitId), await keyUnder(from.rateLimitId)];

@@ -1,4 +1,5 @@
-import { InvalidBody } from '../../errors.ts';
+import { missingScope } from '../../admins/principal.ts';
+import { InvalidBody, MissingScope } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { AdditionalLimit, Plan, PlanCost, PlanTerms } from '../../plans/plan.ts';
 import { endpoint, Reply } from '../endpoint.ts';
@@ -226,8 +227,10 @@ export const deleteRateLimit = endpoint({
     },
   },
   errors: ['plan_not_found', 'plan_in_use', 'plan_is_default'],
-  async handle({ id, query, change }, { plans, log }) {
+  async handle({ id, query, change, principal }, { plans, log }) {
     const rebindTo = readRebindTo(query, id);
+    const missing = rebindTo === undefined ? undefined : missingScope(principal, 'keys:write');
+    if (missing !== undefined) throw new MissingScope(missing);
     const reboundKeys = rebindTo === undefined ? undefined : await plans.replace(id, rebindTo, change);
     if (rebindTo === undefined) await plans.remove(id, change);
     log.info({ event: 'plan_deleted', planId: id, rebindTo, reboundKeys }, 'a rate limit plan was deleted');
