@@ -10,10 +10,6 @@ DO $$ DECLARE rules text := ''; BEGIN
   EXECUTE 'CREATE FUNCTION fold_case(text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS ''SELECT lower($1' || rules || ')'''; --
 END $$;
 
-ALTER TABLE consumer_keys ADD COLUMN search_text text COLLATE "C" GENERATED ALWAYS AS (
-  fold_case(name || chr(10) || coalesce(external_id, '') || chr(10) || id || chr(10) || coalesce(secret_hint, ''))
-) STORED;
-
 CREATE INDEX consumer_keys_created_at ON consumer_keys (created_at, id);
 CREATE INDEX consumer_keys_name ON consumer_keys (fold_case(name) COLLATE "C", id);
 -- A key that never expires comes after all others.
@@ -23,7 +19,10 @@ CREATE INDEX consumer_keys_disabled ON consumer_keys (id) WHERE NOT enabled;
 -- Makes a search for three characters or more fast where there are many keys. Without the extension it reads them all.
 DO $$ BEGIN
   CREATE EXTENSION IF NOT EXISTS pg_trgm; --
-  CREATE INDEX consumer_keys_search_text ON consumer_keys USING gin (search_text gin_trgm_ops); --
+  -- No column of its own: to add one would lock the table for as long as all its rows are written again.
+  CREATE INDEX consumer_keys_search_text ON consumer_keys USING gin (
+    (fold_case(name || chr(10) || coalesce(external_id, '') || chr(10) || id || chr(10) || coalesce(secret_hint, '')) COLLATE "C") gin_trgm_ops
+  ); --
 EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_file THEN
   RAISE NOTICE 'pg_trgm is not available: searching many keys is slow'; --
 END $$;

@@ -61,6 +61,10 @@ const SORT_KEYS: Readonly<Record<KeySort, SortKey>> = {
 const DIRECTIONS: Readonly<Record<SortOrder, Sql>> = { asc: sql`ASC`, desc: sql`DESC` };
 
 const KEYS = sql`consumer_keys AS keys`;
+/** What a search looks at, as its index has it. */
+const SEARCH_TEXT = sql`fold_case(
+  keys.name || chr(10) || coalesce(keys.external_id, '') || chr(10) || keys.id || chr(10) || coalesce(keys.secret_hint, '')
+) COLLATE "C"`;
 const USAGE = sql`usage_totals AS usage`;
 /** Every key has its usage. */
 const BOTH = sql`${KEYS} JOIN ${USAGE} ON usage.key_id = keys.id`;
@@ -134,7 +138,7 @@ function keyConditions(filter: KeyFilter, nowMs: number): readonly Sql[] {
   const { text, statuses, planId, tags = [], externalId } = filter;
   const { createdFromMs, createdBeforeMs, expiresBeforeMs } = filter;
   const met: Sql[] = [];
-  if (text !== undefined) met.push(sql`keys.search_text LIKE '%' || fold_case(${literal(text)}) || '%'`);
+  if (text !== undefined) met.push(sql`${SEARCH_TEXT} LIKE '%' || fold_case(${literal(text)}) || '%'`);
   if (statuses !== undefined) met.push(isInAny(statuses, nowMs));
   if (planId !== undefined) met.push(sql`keys.plan_id = ${planId}`);
   // The second condition lets the index be used, which leaves out keys without tags.

@@ -7,20 +7,24 @@ import type { RecordsDatabase } from './records-database.ts';
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 
 /**
- * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, all in one transaction under
- * Kysely's lock, so that replicas that start together apply each once. Forward only. Resolves with the names of those
- * applied now; rejects, with nothing applied, when one fails. A database that a later version has migrated further is left as it is:
- * each migration suits the version before, and both run during an upgrade.
+ * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, each in a transaction of its own under
+ * Kysely's lock, so that replicas that start together apply each once, and no lock on a table is held while the next one works. Forward
+ * only. Resolves with the names of those applied now; rejects when one fails, of which nothing is applied, while those before it are. A
+ * database that a later version has migrated further is left as it is: each migration suits the version before, and both run during an
+ * upgrade.
  */
 export async function applyMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
+  const applied: string[] = [];
   // Kysely rejects migrations that it has applied and does not find, also where there is nothing to apply.
-  if ((await pendingMigrations(db, directory)).length === 0) return [];
-  const { error, results = [] } = await migrator(db, directory).migrateToLatest();
-  if (error !== undefined) {
-    const failed = results.find((result) => result.status === 'Error')?.migrationName;
-    throw failed === undefined ? error : new Error(`The migration ${failed} failed.`, { cause: error });
+  while ((await pendingMigrations(db, directory)).length > 0) {
+    const { error, results = [] } = await migrator(db, directory).migrateUp();
+    if (error !== undefined) {
+      const failed = results.find((result) => result.status === 'Error')?.migrationName;
+      throw failed === undefined ? error : new Error(`The migration ${failed} failed.`, { cause: error });
+    }
+    applied.push(...results.map((result) => result.migrationName));
   }
-  return results.map((result) => result.migrationName);
+  return applied;
 }
 
 /** The names of the migrations that this database has not seen. */
