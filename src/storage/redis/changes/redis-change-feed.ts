@@ -19,7 +19,7 @@ export class RedisChangeFeed implements ChangeFeed {
     redis.on('message', (channel: string, keyId: string) => {
       if (channel === CHANGES_CHANNEL) for (const changed of this.#changed) changed(keyId);
     });
-    // The client subscribes again by itself, but only this response says from when on nothing is missed.
+    // Only this response says from when on nothing is missed. On a cluster, the client also subscribes again by itself.
     redis.on('ready', () => void this.#subscribe());
     redis.on('close', () => this.#interrupted());
     this.#ping = setInterval(() => void this.#tryConnection(), PING_INTERVAL_MS);
