@@ -134,7 +134,11 @@ describe('a gateway whose Redis wants TLS with its own CA, and a user with few r
     expect((await ask(replica.url, secret)).status).toBe(401);
     const readiness = await fetch(`${replica.opsUrl}/readyz`);
     expect(await readiness.json()).toMatchObject({ components: { redis: 'ok' } });
-    expect(replica.output()).not.toMatch(/NOPERM|WRONGPASS|connection lost/);
+    expect(replica.output()).not.toMatch(/NOPERM|WRONGPASS/);
+    // On a busy machine a first attempt may be too slow.
+    const [, sinceReady] = replica.output().split('"msg":"ready"');
+    expect(sinceReady).toBeDefined();
+    expect(sinceReady).not.toContain('connection lost');
     expect(replica.output()).not.toContain(encodeURIComponent(PASSWORD));
   });
 

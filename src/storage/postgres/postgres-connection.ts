@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely';
+import { Kysely, PostgresAdapter, PostgresDialect } from 'kysely';
 import { Pool, types } from 'pg';
 import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from './records-database.ts';
 import { withUnavailability } from './unavailability.ts';
@@ -47,7 +47,19 @@ function connect(
   // fails its query as well, which tells its caller.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
-  return new Kysely<RecordsTables>({ dialect: new PostgresDialect({ pool: withUnavailability(pool) }) });
+  return new Kysely<RecordsTables>({ dialect: new RecordsDialect({ pool: withUnavailability(pool) }) });
+}
+
+/** Without Kysely's lock of migrations, which belongs to the session: `applyMigrations` has one that ends with the transaction. */
+class UnlockedAdapter extends PostgresAdapter {
+  override async acquireMigrationLock(): Promise<void> {}
+  override async releaseMigrationLock(): Promise<void> {}
+}
+
+class RecordsDialect extends PostgresDialect {
+  override createAdapter(): PostgresAdapter {
+    return new UnlockedAdapter();
+  }
 }
 
 const getTypeParser: typeof types.getTypeParser = (oid: number, format?: 'text' | 'binary') =>

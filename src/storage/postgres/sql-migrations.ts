@@ -1,30 +1,38 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { CompiledQuery } from 'kysely';
+import { CompiledQuery, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
 import type { RecordsDatabase } from './records-database.ts';
 
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 
+/** Of the advisory lock under which migrations are applied. */
+const LOCK_ID = 7_404_265_351;
+
 /**
- * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, each in a transaction of its own under
- * Kysely's lock, so that replicas that start together apply each once, and no lock on a table is held while the next one works. Forward
- * only. Resolves with the names of those applied now; rejects when one fails, of which nothing is applied, while those before it are. A
- * database that a later version has migrated further is left as it is: each migration suits the version before, and both run during an
- * upgrade.
+ * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, each in a transaction of its own, so that no
+ * lock on a table is held while the next one works. Replicas that start together apply each once: they take turns by a lock that ends with
+ * the transaction, and not by Kysely's, which belongs to the session and would outlive it behind a pool of transactions. Forward only. Resolves
+ * with the names of those applied now; rejects when one fails, of which nothing is applied, while those before it are. A database that a
+ * later version has migrated further is left as it is: each migration suits the version before, and both run during an upgrade.
  */
 export async function applyMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
   const applied: string[] = [];
   // Kysely rejects migrations that it has applied and does not find, also where there is nothing to apply.
   while ((await pendingMigrations(db, directory)).length > 0) {
-    const { error, results = [] } = await migrator(db, directory).migrateUp();
-    if (error !== undefined) {
-      const failed = results.find((result) => result.status === 'Error')?.migrationName;
-      throw failed === undefined ? error : new Error(`The migration ${failed} failed.`, { cause: error });
-    }
-    applied.push(...results.map((result) => result.migrationName));
+    applied.push(...(await db.transaction().execute((trx) => applyNext(trx, directory))));
   }
   return applied;
+}
+
+async function applyNext(trx: RecordsDatabase, directory: string): Promise<readonly string[]> {
+  await sql`SELECT pg_advisory_xact_lock(${LOCK_ID})`.execute(trx);
+  const { error, results = [] } = await migrator(trx, directory).migrateUp();
+  if (error !== undefined) {
+    const failed = results.find((result) => result.status === 'Error')?.migrationName;
+    throw failed === undefined ? error : new Error(`The migration ${failed} failed.`, { cause: error });
+  }
+  return results.map((result) => result.migrationName);
 }
 
 /** The names of the migrations that this database has not seen. */
