@@ -1,6 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { TollgateError } from '../errors.ts';
 import type { FieldSchema } from '../http/body-schema.ts';
+import { queryParameters } from './query-parameters.ts';
 
 const LONGEST_PAGE = 1000;
 
@@ -15,6 +15,8 @@ export const PAGE_QUERY = {
   },
   cursor: { description: 'must be the nextCursor of an earlier response', type: 'string' },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
+
+const { invalid } = queryParameters(PAGE_QUERY);
 
 /** The requested part of a list. */
 export interface Page {
@@ -35,16 +37,11 @@ function readLimit(value: string | string[] | undefined): number {
   if (value === undefined) return LONGEST_PAGE;
   const limit = typeof value === 'string' && /^[1-9]\d{0,3}$/.test(value) ? Number(value) : Number.NaN;
   if (limit <= LONGEST_PAGE) return limit;
-  throw invalidParameter('limit');
+  throw invalid('limit');
 }
 
 function readCursor(value: string | string[] | undefined): { readonly cursor?: string } {
   if (value === undefined) return {};
   if (typeof value === 'string') return { cursor: value };
-  throw invalidParameter('cursor');
-}
-
-function invalidParameter(name: keyof typeof PAGE_QUERY): TollgateError {
-  const { description } = PAGE_QUERY[name];
-  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${description}.`);
+  throw invalid('cursor');
 }

@@ -1,5 +1,5 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { InvalidCursor, TollgateError } from '../../errors.ts';
+import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { isKeyId } from '../../keys/key-id.ts';
@@ -19,6 +19,7 @@ import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import { isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
 import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { queryParameters } from '../query-parameters.ts';
 import { isTag, TAG, TAG_RULE } from './key-fields.ts';
 
 const INCLUDES = ['usage', 'limits'] as const;
@@ -109,6 +110,7 @@ export const KEY_LIST_QUERY = {
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 type ParameterName = keyof typeof KEY_LIST_QUERY;
+const { readText, readWord, invalid } = queryParameters(KEY_LIST_QUERY);
 
 /** The list as its query asks for it. */
 export interface KeyListQuery {
@@ -197,18 +199,6 @@ function readInstant(query: ParsedUrlQuery, name: ParameterName): number | undef
   return ms;
 }
 
-function readWord<const Word extends string>(
-  query: ParsedUrlQuery,
-  name: ParameterName,
-  words: readonly Word[],
-): Word | undefined {
-  const text = readText(query, name);
-  if (text === undefined) return undefined;
-  const word = words.find((candidate) => candidate === text);
-  if (word === undefined) throw invalid(name);
-  return word;
-}
-
 /** Each once, in the order of the words; empty when the parameter is missing. */
 function readWords<const Word extends string>(
   query: ParsedUrlQuery,
@@ -222,15 +212,4 @@ function readWords<const Word extends string>(
   if (named.length > words.length || !named.every((text) => known.some((word) => word === text)))
     throw invalid(name);
   return known;
-}
-
-/** Undefined when the parameter is missing. Given twice, it breaks its rule. */
-function readText(query: ParsedUrlQuery, name: ParameterName): string | undefined {
-  const value = query[name];
-  if (typeof value === 'string' || value === undefined) return value;
-  throw invalid(name, 'must be given only once');
-}
-
-function invalid(name: ParameterName, rule: string = KEY_LIST_QUERY[name].description): TollgateError {
-  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
 }

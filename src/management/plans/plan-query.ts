@@ -1,11 +1,12 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { InvalidCursor, TollgateError } from '../../errors.ts';
+import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { PlanFilter } from '../../plans/plan-repository.ts';
 import { isSearchText, SEARCH_RULE } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { queryParameters } from '../query-parameters.ts';
 
 const { default: _, ...LIMIT } = PAGE_QUERY.limit;
 
@@ -41,7 +42,7 @@ export const PLAN_DELETION_QUERY = {
   },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-type ParameterName = keyof typeof PLAN_LIST_QUERY | keyof typeof PLAN_DELETION_QUERY;
+const { readText, readWord, invalid } = queryParameters({ ...PLAN_LIST_QUERY, ...PLAN_DELETION_QUERY });
 
 /** The list as its query asks for it. */
 export interface PlanListQuery {
@@ -65,8 +66,8 @@ export function readPlanListQuery(query: ParsedUrlQuery): PlanListQuery {
     filter,
     limit: query.limit === undefined ? undefined : limit,
     afterId: cursor === undefined ? undefined : readPlace(readCursor(cursor, filter)),
-    isCounted: isWord(query, 'count', ['true', 'false']),
-    hasKeys: isWord(query, 'include', ['keys']),
+    isCounted: readWord(query, 'count', ['true', 'false']) === 'true',
+    hasKeys: readWord(query, 'include', ['keys']) === 'keys',
     cursorAfter: (planId) => writeCursor([planId], filter),
   };
 }
@@ -81,23 +82,4 @@ export function readRebindTo(query: ParsedUrlQuery, planId: string): string | un
 function readPlace([planId, ...rest]: readonly unknown[]): string {
   if (typeof planId === 'string' && isPlanId(planId) && rest.length === 0) return planId;
   throw new InvalidCursor();
-}
-
-/** Whether the parameter is the first of the words. */
-function isWord(query: ParsedUrlQuery, name: ParameterName, words: readonly string[]): boolean {
-  const text = readText(query, name);
-  if (text !== undefined && !words.includes(text)) throw invalid(name);
-  return text === words[0];
-}
-
-function readText(query: ParsedUrlQuery, name: ParameterName): string | undefined {
-  const value = query[name];
-  if (typeof value === 'string' || value === undefined) return value;
-  throw invalid(name, 'must be given only once');
-}
-
-const QUERIES = { ...PLAN_LIST_QUERY, ...PLAN_DELETION_QUERY };
-
-function invalid(name: ParameterName, rule: string = QUERIES[name].description): TollgateError {
-  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
 }

@@ -1,5 +1,4 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { TollgateError } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { isKeyId } from '../../keys/key-id.ts';
@@ -12,6 +11,7 @@ import { isExternalId } from '../formats.ts';
 import { isTag } from '../keys/key-fields.ts';
 import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { queryParameters } from '../query-parameters.ts';
 import { readUsageCursor, type UsageCursor, writeUsageCursor } from './usage-cursor.ts';
 
 const INSTANT_RULE =
@@ -66,7 +66,7 @@ export const ALL_USAGE_QUERY = {
   externalId: KEY_FILTER_QUERY.externalId,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-type ParameterName = keyof typeof ALL_USAGE_QUERY;
+const { readText, readWord, invalid } = queryParameters(ALL_USAGE_QUERY);
 
 /** A series as its query asks for it. */
 export interface UsageQuery extends SeriesRequest {
@@ -166,27 +166,4 @@ function readTop(query: ParsedUrlQuery, groupBy: readonly Grouping[]): number | 
   if (text === undefined) return undefined;
   if (groupBy.length > 0 && /^(?:[1-9]\d?|100)$/.test(text)) return Number(text);
   throw invalid('top');
-}
-
-function readWord<const Word extends string>(
-  query: ParsedUrlQuery,
-  name: 'interval' | 'format',
-  words: readonly Word[],
-): Word | undefined {
-  const text = readText(query, name);
-  if (text === undefined) return undefined;
-  const word = words.find((candidate) => candidate === text);
-  if (word === undefined) throw invalid(name);
-  return word;
-}
-
-/** Undefined when the parameter is missing. Given twice, it breaks its rule. */
-function readText(query: ParsedUrlQuery, name: ParameterName): string | undefined {
-  const value = query[name];
-  if (typeof value === 'string' || value === undefined) return value;
-  throw invalid(name, 'must be given only once');
-}
-
-function invalid(name: ParameterName, rule: string = ALL_USAGE_QUERY[name].description): TollgateError {
-  return new TollgateError('invalid_parameter', `The query parameter "${name}" ${rule}.`);
 }
