@@ -16,7 +16,7 @@ import { startWorld, type World } from './setup/world.ts';
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const options = readOptions(process.argv.slice(2));
-const world = await startWorld(await findPrograms(), options.nodeArguments);
+const world = await startWorld(await findPrograms(), options);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void world.stop().finally(() => process.exit(1)));
 }
@@ -54,6 +54,7 @@ async function* measure(running: World): AsyncGenerator<Measured> {
     workers: undefined,
     latencies: [],
     garbage: undefined,
+    garbageBefore: undefined,
     memory: undefined,
     startUp: undefined,
   };
@@ -63,10 +64,15 @@ async function* measure(running: World): AsyncGenerator<Measured> {
     measured = { ...measured, workers: await measureWorkers(running, options, say) };
   yield measured;
   say('latencies');
-  await running.candidates.express.restart?.();
+  for (const candidate of running.candidates) await candidate.restart?.();
   const rounds = options.isQuick ? 1 : options.rounds;
   const latencies = await measureLatencies(running, fullLoadOf(cases), { rounds, seconds: options.seconds });
-  measured = { ...measured, latencies, garbage: await measureGarbage(running, 2 * options.seconds) };
+  const garbage = await measureGarbage(running.startReplica, running, 2 * options.seconds);
+  measured = { ...measured, latencies, garbage };
+  if (running.startReplicaBefore !== undefined) {
+    const garbageBefore = await measureGarbage(running.startReplicaBefore, running, 2 * options.seconds);
+    measured = { ...measured, garbageBefore };
+  }
   yield measured;
   say('memory');
   if (options.memoryRequests > 0)

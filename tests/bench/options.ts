@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { CASES } from './cases.ts';
 
@@ -22,6 +23,8 @@ export interface BenchOptions {
   readonly starts: number;
   /** More arguments for the node that runs Tollgate, such as `--cpu-prof`. */
   readonly nodeArguments: readonly string[];
+  /** Another checkout, whose gateway takes part as `tollgate-before`; none unless told. */
+  readonly against: string | undefined;
   /** Where the results are written. */
   readonly directory: string;
   /** Whether the tables also replace those of `docs/performance.md`. */
@@ -42,6 +45,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
       'memory-requests': { type: 'string' },
       starts: { type: 'string' },
       'node-argument': { type: 'string', multiple: true },
+      against: { type: 'string' },
       out: { type: 'string' },
     },
   });
@@ -62,6 +66,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     memoryRequests: whole(values['memory-requests'], isQuick ? 10_000 : 1_000_000),
     starts: whole(values.starts, isQuick ? 1 : 5),
     nodeArguments: values['node-argument'] ?? [],
+    against: values.against === undefined ? undefined : resolve(values.against),
     directory: values.out ?? (values.publish ? 'docs/performance' : '.tmp/bench'),
     isPublished: values.publish,
   };

@@ -18,8 +18,12 @@ const LINE =
   /ms: (?:Scavenge|Mark-Compact)[^\d]*([\d.]+) \([\d.]+\) -> ([\d.]+) \([\d.]+\) MB, (?:pooled: [\d.]+ MB, )?([\d.]+)/g;
 
 /** Reads the garbage collector's own log of a fresh replica in the main case. */
-export async function measureGarbage(world: World, seconds: number): Promise<Garbage> {
-  const replica = await world.startReplica({ nodeArguments: ['--trace-gc'] });
+export async function measureGarbage(
+  startReplica: World['startReplica'],
+  world: World,
+  seconds: number,
+): Promise<Garbage> {
+  const replica = await startReplica({ nodeArguments: ['--trace-gc'] });
   try {
     const load = { benchCase: MAIN_CASE, port: replica.port };
     await runLoad(world, { ...load, seconds: 2 * seconds });

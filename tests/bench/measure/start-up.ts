@@ -4,11 +4,10 @@ import { resolve } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 import { CANDIDATE_CORE } from '../setup/pinned-process.ts';
-import { tollgateEnvironment } from '../setup/tollgate.ts';
+import { REPOSITORY, tollgateEnvironment } from '../setup/tollgate.ts';
 import type { World } from '../setup/world.ts';
 import { median } from './statistics.ts';
 
-const REPOSITORY = resolve(import.meta.dirname, '../../..');
 /** What Node compiled is kept here from the end of the first process on. */
 const COMPILED = resolve(REPOSITORY, 'node_modules/.cache/tollgate');
 

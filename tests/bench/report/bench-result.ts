@@ -25,6 +25,8 @@ export interface Measured {
   readonly workers: readonly WorkersRound[] | undefined;
   readonly latencies: readonly CandidateLatencies[];
   readonly garbage: Garbage | undefined;
+  /** Of the checkout that `--against` names. */
+  readonly garbageBefore: Garbage | undefined;
   readonly memory: MemoryCourse | undefined;
   readonly startUp: StartUp | undefined;
 }
@@ -44,18 +46,18 @@ export function medianOf({ rounds }: CaseResult, candidate: CandidateName, numbe
   );
 }
 
-/** The ratio of two candidates' CPU per request, round by round, so that what slows the machine down for a while slows both. */
-export function cpuRatio(
+/** The ratio of two candidates' numbers, CPU per request unless told, round by round, so that what slows the machine down for a while slows both. */
+export function ratioOf(
   { rounds }: CaseResult,
-  candidate: CandidateName,
-  yardstick: CandidateName,
+  [candidate, yardstick]: readonly [CandidateName, CandidateName],
+  number: RoundNumber = 'cpuUs',
 ): (Spread & { readonly rounds: number }) | undefined {
   const counting = rounds.filter(({ fault }) => fault === undefined);
   const ratios = counting
     .filter((round) => round.candidate === candidate)
     .flatMap((round) => {
       const other = counting.find((one) => one.candidate === yardstick && one.round === round.round);
-      return other === undefined ? [] : [round.cpuUs / other.cpuUs];
+      return other === undefined ? [] : [round[number] / other[number]];
     });
   return ratios.length === 0 ? undefined : { ...spreadOf(ratios), rounds: ratios.length };
 }
@@ -65,7 +67,7 @@ export function cpuRatio(
  * this is not resolved.
  */
 export function noiseOf(result: CaseResult): number | undefined {
-  const ratio = cpuRatio(result, 'tollgate-again', 'tollgate');
+  const ratio = ratioOf(result, ['tollgate-again', 'tollgate']);
   return ratio && Math.max(Math.abs(ratio.low - 1), Math.abs(ratio.high - 1));
 }
 

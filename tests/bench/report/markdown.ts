@@ -1,13 +1,16 @@
 import { CONNECTIONS } from '../load/run-load.ts';
 import type { CaseResult } from '../measure/run-cases.ts';
 import { CANDIDATE_TITLES, CANDIDATES, type CandidateName } from '../setup/candidate.ts';
-import { type BenchResult, cpuRatio, medianOf, noiseOf } from './bench-result.ts';
+import { againstTable } from './against-table.ts';
+import { type BenchResult, medianOf, noiseOf, ratioOf } from './bench-result.ts';
 import { decimal, table } from './table.ts';
 import { workersTable } from './workers-table.ts';
 
 /** The result as the one table of `docs/performance.md`, with what belongs under it. */
 export function markdownOf(result: BenchResult): string {
-  const parts = [heading, caseTable, workersTable, latencyTable, processNumbers].map((part) => part(result));
+  const parts = [heading, caseTable, againstTable, workersTable, latencyTable, processNumbers].map((part) =>
+    part(result),
+  );
   return `${parts.filter((part) => part !== undefined).join('\n\n')}\n`;
 }
 
@@ -64,7 +67,7 @@ function caseRow(result: CaseResult, name: CandidateName, isFirst: boolean): rea
 
 function ratio(result: CaseResult, name: CandidateName, yardstick: CandidateName): string {
   if (name === yardstick) return '1';
-  const found = cpuRatio(result, name, yardstick);
+  const found = ratioOf(result, [name, yardstick]);
   if (found === undefined) return '–';
   const text = `${decimal(found.median, 2)} (${decimal(found.low, 2)}–${decimal(found.high, 2)})`;
   const noise = noiseOf(result);

@@ -1,11 +1,15 @@
-/** Who is measured. `tollgate-again` is the same as `tollgate`, in a process of its own: what differs between the two is noise. */
-export const CANDIDATES = ['tollgate', 'tollgate-again', 'nginx-lua', 'express'] as const;
+/**
+ * Who is measured. `tollgate-again` is the same as `tollgate`, in another process: what differs between the two is noise. `tollgate-before`
+ * is another checkout, which takes part only with `--against`.
+ */
+export const CANDIDATES = ['tollgate', 'tollgate-again', 'tollgate-before', 'nginx-lua', 'express'] as const;
 export type CandidateName = (typeof CANDIDATES)[number];
 
 /** For tables. */
 export const CANDIDATE_TITLES: Readonly<Record<CandidateName, string>> = {
   tollgate: 'Tollgate',
   'tollgate-again': 'Tollgate again (A/A)',
+  'tollgate-before': 'Tollgate before',
   'nginx-lua': 'nginx + Lua + Redis',
   express: 'Express + http-proxy-middleware',
 };

@@ -1,11 +1,12 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
 import { until } from '../../support/until.ts';
 import type { Candidate, CandidateName } from './candidate.ts';
 import { CANDIDATE_CORE, startPinned } from './pinned-process.ts';
 import type { Programs } from './programs.ts';
 
-const MAIN = resolve(import.meta.dirname, '../../../src/main.ts');
+/** Of the checkout that the bench is in. */
+export const REPOSITORY = resolve(import.meta.dirname, '../../..');
 
 export const ROOT_TOKEN = 'the-root-token-of-the-bench-0123456789';
 const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
@@ -22,13 +23,15 @@ export interface TollgateVariant {
 
 /** What a replica of Tollgate is started with. */
 export interface TollgateWorld extends TollgateVariant {
-  readonly name: Extract<CandidateName, 'tollgate' | 'tollgate-again'>;
+  readonly name: Extract<CandidateName, `tollgate${string}`>;
   readonly programs: Programs;
   readonly backendPort: number;
   readonly redisPort: number;
   /** The replica's own, so that its background work is its own. */
   readonly redisDatabase: number;
   readonly databaseUrl: string;
+  /** The checkout whose gateway is started; the bench's unless told. */
+  readonly repository?: string;
 }
 
 /** A replica, with what only it has. */
@@ -61,13 +64,13 @@ export function tollgateEnvironment(
 
 /** Starts a replica as `npm start` does and resolves when it is ready. */
 export async function startTollgate(world: TollgateWorld): Promise<TollgateCandidate> {
-  const { nodeArguments = [], workers = 1, cores = String(CANDIDATE_CORE) } = world;
+  const { nodeArguments = [], workers = 1, cores = String(CANDIDATE_CORE), repository = REPOSITORY } = world;
   // Workers can't share a port that the system chose for each of them.
   const sharedPort = workers > 1 ? { WORKERS: String(workers), PORT: String(await freePort()) } : {};
   const child = startPinned({
     taskset: world.programs.taskset,
     cores,
-    command: [process.execPath, ...nodeArguments, MAIN],
+    command: [process.execPath, ...nodeArguments, join(repository, 'src/main.ts')],
     environment: { ...tollgateEnvironment(world), ...sharedPort },
   });
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(child.output());

@@ -5,8 +5,9 @@ import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
+import type { BenchOptions } from '../options.ts';
 import { type BenchBackend, startBackend } from './backend.ts';
-import { CANDIDATES, type Candidate, type CandidateName } from './candidate.ts';
+import type { Candidate } from './candidate.ts';
 import { type Cores, findCores, moveTo } from './cores.ts';
 import { type BenchKeys, makeKeys } from './keys.ts';
 import type { Programs } from './programs.ts';
@@ -22,7 +23,7 @@ import { DECIDE_SCRIPT, startExpress, startNginxLua } from './yardsticks.ts';
 export interface World {
   readonly programs: Programs;
   readonly cores: Cores;
-  readonly candidates: Readonly<Record<CandidateName, Candidate>>;
+  readonly candidates: readonly Candidate[];
   readonly keys: BenchKeys;
   readonly backend: BenchBackend;
   readonly redis: { readonly port: number; readonly pid: number };
@@ -30,13 +31,21 @@ export interface World {
   readonly directory: string;
   /** One more replica, over the stores of the one called `tollgate`. */
   startReplica(variant: TollgateVariant): Promise<TollgateCandidate>;
+  /** The same of the one called `tollgate-before`; undefined where none takes part. */
+  readonly startReplicaBefore: World['startReplica'] | undefined;
   /** What `startReplica` starts it with. */
   readonly replica: TollgateWorld;
   stop(): Promise<void>;
 }
 
+/** What of the options decides who takes part. */
+type WorldOptions = Pick<BenchOptions, 'nodeArguments' | 'against'>;
+
 /** Starts stores, backend and candidates. What was started is stopped again when something can't be. */
-export async function startWorld(programs: Programs, nodeArguments: readonly string[]): Promise<World> {
+export async function startWorld(
+  programs: Programs,
+  { nodeArguments, against }: WorldOptions,
+): Promise<World> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
     for (const end of stops.splice(0).toReversed()) await end();
@@ -57,33 +66,41 @@ export async function startWorld(programs: Programs, nodeArguments: readonly str
 
     const common = { programs, backendPort: backend.port, redisPort: redis.port };
     const first = { ...common, name: 'tollgate', redisDatabase: 1, databaseUrl: postgres.url } as const;
-    const keys = await makeKeysOnce(first);
-    const copyUrl = await copyDatabase(postgres.url);
-    const tollgate = await startTollgate({ ...first, nodeArguments });
-    stops.push(tollgate.stop);
-    const again = await startTollgate({
-      ...common,
-      name: 'tollgate-again',
-      redisDatabase: 2,
-      databaseUrl: copyUrl,
-      nodeArguments,
-    });
-    stops.push(again.stop);
+    // The version before can't be asked to work on the records of this one, but this one upgrades its records.
+    const keys = await makeKeysOnce({ ...first, ...(against !== undefined && { repository: against }) });
+    const again = {
+      ...({ ...common, name: 'tollgate-again', redisDatabase: 2 } as const),
+      databaseUrl: await copyDatabase(postgres.url, 'again'),
+    };
+    const before = against !== undefined && {
+      ...({ ...common, name: 'tollgate-before', redisDatabase: 3, repository: against } as const),
+      databaseUrl: await copyDatabase(postgres.url, 'before'),
+    };
     const yardsticks = { ...common, keys: keys.all, directory };
-    const nginx = await startNginxLua(yardsticks);
-    stops.push(nginx.stop);
-    const express = await startExpress(yardsticks);
-    stops.push(express.stop);
+    const candidates: Candidate[] = [];
+    const starts = [
+      ...[first, again, ...(before ? [before] : [])].map(
+        (world) => () => startTollgate({ ...world, nodeArguments }),
+      ),
+      () => startNginxLua(yardsticks),
+      () => startExpress(yardsticks),
+    ];
+    for (const start of starts) {
+      const candidate = await start();
+      stops.push(candidate.stop);
+      candidates.push(candidate);
+    }
     return {
       programs,
       cores,
-      candidates: { tollgate, 'tollgate-again': again, 'nginx-lua': nginx, express },
+      candidates,
       keys,
       backend,
       redis,
       directory,
       replica: first,
       startReplica: (variant) => startTollgate({ ...first, ...variant }),
+      startReplicaBefore: before ? (variant) => startTollgate({ ...before, ...variant }) : undefined,
       stop,
     };
   } catch (error) {
@@ -94,7 +111,8 @@ export async function startWorld(programs: Programs, nodeArguments: readonly str
 
 /** The candidates in an order that chance decides. */
 export function shuffledCandidates({ candidates }: World): readonly Candidate[] {
-  return CANDIDATES.map((name) => ({ candidate: candidates[name], rank: Math.random() }))
+  return candidates
+    .map((candidate) => ({ candidate, rank: Math.random() }))
     .toSorted((one, other) => one.rank - other.rank)
     .map(({ candidate }) => candidate);
 }
@@ -108,16 +126,16 @@ async function makeKeysOnce(world: TollgateWorld): Promise<BenchKeys> {
   }
 }
 
-/** The second replica works on a copy of the first one's records. */
-async function copyDatabase(url: string): Promise<string> {
+/** Each other replica works on a copy of the first one's records. */
+async function copyDatabase(url: string, name: 'again' | 'before'): Promise<string> {
   const administration = new URL(url);
   administration.pathname = '/template1';
   const client = new Client({ connectionString: administration.href });
   await client.connect();
-  await client.query('CREATE DATABASE copy TEMPLATE postgres');
+  await client.query(`CREATE DATABASE ${name} TEMPLATE postgres`);
   await client.end();
   const copy = new URL(url);
-  copy.pathname = '/copy';
+  copy.pathname = `/${name}`;
   return copy.href;
 }
 
