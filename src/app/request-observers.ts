@@ -2,6 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import type { TollgateError } from '../errors.ts';
 import { errorResponse } from '../http/error-responses.ts';
 import type { ServedRequest } from '../http/with-request-id.ts';
+import { CONSOLE_OPERATION } from '../management/console-files.ts';
 import { DOCUMENTED_ENDPOINTS } from '../management/endpoints.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
@@ -42,7 +43,10 @@ export function observeRequests(
   }: Pick<Settings, 'accessLog' | 'metricsPerKey' | 'backendUrl'>,
   { clock, log, bulkLogger, mask }: ObserverOptions,
 ): RequestObservers {
-  const metrics = new RequestMetrics(DOCUMENTED_ENDPOINTS.map(({ operationId }) => operationId));
+  const metrics = new RequestMetrics([
+    ...DOCUMENTED_ENDPOINTS.map(({ operationId }) => operationId),
+    CONSOLE_OPERATION,
+  ]);
   const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
   const reachability = new BackendReachability(backendUrl.host, { log, clock });
   const bulk = rate > 0 && log.isLevelEnabled('info') ? bulkLogger() : undefined;

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
 import { AdminTokenService } from '../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../admins/token-authenticator.ts';
 import type { Settings } from '../config/settings.ts';
@@ -24,6 +25,9 @@ import { gatewayVersion } from './gateway-metrics.ts';
 import type { RequestObservers } from './request-observers.ts';
 import { responsePruning } from './response-pruning.ts';
 import type { Stores } from './wire-stores.ts';
+
+/** The same place from the source of a clone, in the image and in an installed package, where this file is `dist/app/wire-management.js`. */
+const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../dist/console');
 
 /** What the management interface works with. */
 export interface ManagementParts {
@@ -106,7 +110,14 @@ export function wireManagement(
   const { trustedProxies, selfServicePath } = settings;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
   const credentials = { rootTokens, adminTokens, failedCredentials };
-  const app = createManagementApp({ ...services, credentials, trustedProxies, idempotency });
+  const consoleDirectory = settings.console === 'on' ? CONSOLE_DIRECTORY : undefined;
+  const app = createManagementApp({
+    ...services,
+    credentials,
+    trustedProxies,
+    idempotency,
+    consoleDirectory,
+  });
   return {
     management: withRequestId(app, { requestIds, clock, onServed: observers.managed }),
     selfService:

@@ -86,6 +86,7 @@ export const SETTINGS = {
     ...setting('SELF_SERVICE_PATH', SELF_SERVICE_PATH, optional(selfServicePath)),
     emptyCounts: true,
   },
+  console: setting('CONSOLE', 'on', oneOf('on', 'off')),
   limiterFailureMode: setting('LIMITER_FAILURE_MODE', 'local', oneOf('local', 'open', 'closed')),
   redisTimeoutMs: setting('REDIS_TIMEOUT_MS', '200', milliseconds(1, 60_000)),
   backendTimeoutMs: setting('BACKEND_TIMEOUT_MS', '30000', milliseconds(1, 3_600_000)),

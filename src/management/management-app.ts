@@ -14,6 +14,7 @@ import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent
 import { resembledManagementPath } from '../paths/reserved-paths.ts';
 import { authenticate, authorize, type Credentials, limitGuesses, recordDenials } from './authentication.ts';
 import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
+import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
 import { readExpectation } from './entity-tag.ts';
@@ -29,6 +30,8 @@ export interface ManagementOptions extends ManagementServices {
   readonly trustedProxies: BlockList;
   /** Of requests with an `Idempotency-Key`. */
   readonly idempotency: IdempotentRequests;
+  /** The directory that the console was built into; undefined = there is no console. */
+  readonly consoleDirectory?: string | undefined;
 }
 
 /**
@@ -39,12 +42,18 @@ export function createManagementApp({
   credentials,
   trustedProxies,
   idempotency,
+  consoleDirectory,
   ...services
 }: ManagementOptions): Express {
   const authenticated = authenticate(credentials);
   const { failedCredentials } = credentials;
   const options = { authenticated, services, trustedProxies, idempotency };
-  return createEndpointApp(ENDPOINTS, { ...options, ...(failedCredentials && { failedCredentials }) });
+  const consoleFiles = consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory);
+  return createEndpointApp(ENDPOINTS, {
+    ...options,
+    ...(failedCredentials && { failedCredentials }),
+    ...(consoleFiles && { consoleFiles }),
+  });
 }
 
 /** What an app of endpoints works with. */
@@ -54,12 +63,21 @@ export interface EndpointAppOptions extends Pick<ManagementOptions, 'trustedProx
   /** Limits how often a client may ask in vain for what could be guessed; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
   readonly services: ManagementServices;
+  /** Serves what is at and below `CONSOLE_PATH`; undefined = nothing is there. */
+  readonly consoleFiles?: RequestHandler;
 }
 
-/** An Express app of these endpoints and nothing else. */
+/** An Express app of these endpoints, and nothing else but the console where there is one. */
 export function createEndpointApp(
   all: readonly Endpoint[],
-  { authenticated, failedCredentials, services, trustedProxies, idempotency }: EndpointAppOptions,
+  {
+    authenticated,
+    failedCredentials,
+    services,
+    trustedProxies,
+    idempotency,
+    consoleFiles,
+  }: EndpointAppOptions,
 ): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -70,6 +88,7 @@ export function createEndpointApp(
   app.enable('strict routing');
 
   app.use(setSafetyHeaders);
+  if (consoleFiles !== undefined) app.use(CONSOLE_PATH, consoleFiles);
   const changeOf = (req: Request, res: Response) =>
     changeOfRequest(req, res, { clock: services.clock, trustedProxies });
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);

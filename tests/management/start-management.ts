@@ -90,6 +90,7 @@ export interface Replacements {
   readonly records?: Records;
   readonly reveal?: 'always' | 'once';
   readonly defaultPlanId?: string | null;
+  readonly consoleDirectory?: string;
 }
 
 /** Starts the management interface on a database of its own. */
@@ -149,6 +150,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       failedCredentials: new FailedCredentials({ clock, trustedProxies, burst: 100_000 }),
     },
     trustedProxies,
+    consoleDirectory: replacements.consoleDirectory,
     idempotency: new IdempotentRequests({ store: records.responses, vault, clock }),
     clock,
     log,

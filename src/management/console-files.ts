@@ -1,0 +1,98 @@
+import { readFile, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import { TollgateError } from '../errors.ts';
+import { MethodNotAllowed } from '../http/method-not-allowed.ts';
+import type { RequestNotes } from '../http/with-request-id.ts';
+
+/** Where the console is, on the port of the management interface. */
+export const CONSOLE_PATH = '/tollgate/console';
+/** What metrics and the access log call requests for the console's files. */
+export const CONSOLE_OPERATION = 'console';
+
+const BUILD = 'The console is not built: run "npm run build:console".\n';
+/** What the build makes, and nothing beside it: a name without a path, and no compressed copy by its own name. */
+const FILE_NAME = /^[\w-][\w.-]*\.(?:css|html|ico|js|json|png|svg|webmanifest|woff2)$/;
+/** A file whose name has a dot, directly below the console's path. Paths of pages may have dots too, but further down: plans have them in their ids. */
+const TOP_LEVEL_FILE = /^\/[^/]*\.[^/]*$/;
+const CODINGS = [
+  { coding: 'br', suffix: '.br' },
+  { coding: 'gzip', suffix: '.gz' },
+] as const;
+
+/**
+ * Serves the files of the console from a directory that `npm run build:console` made, to anyone: what they show comes from the management interface, which asks
+ * for a token. Each file may lie beside copies of it that are compressed already. Nothing is read before it is asked for.
+ */
+export function createConsoleApp(directory: string): Express {
+  const app = express();
+  app.disable('x-powered-by');
+  app.enable('case sensitive routing');
+  app.use(noteOperation, setSecurityHeaders, rejectOtherMethods);
+  app.get('/assets/*name', async (req, res) => {
+    const file = await chosenFile(req, res, join(directory, 'assets'), String(req.params.name));
+    // The name has a hash of the content: what has this name never changes.
+    res.set('Cache-Control', 'public, max-age=31536000, immutable');
+    res.sendFile(file, { acceptRanges: false, cacheControl: false, dotfiles: 'allow', lastModified: false });
+  });
+  app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, directory, req.path.slice(1)));
+  // A page of the console: which one is for its script to say.
+  app.get('/{*page}', async (req, res) => {
+    if (await isFile(join(directory, 'index.html'))) return sendCurrent(req, res, directory, 'index.html');
+    res.status(404).type('text').send(BUILD);
+  });
+  return app;
+}
+
+const noteOperation: RequestHandler = (_req, res, next) => {
+  (res.locals as RequestNotes).operation = CONSOLE_OPERATION;
+  next();
+};
+
+/** Scripts, styles and requests only from here, nothing inline, in nobody's frame; a link tells no other site where it was. */
+const setSecurityHeaders: RequestHandler = (_req, res, next) => {
+  res.set({
+    'Content-Security-Policy':
+      "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
+    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Resource-Policy': 'same-origin',
+    'Referrer-Policy': 'no-referrer',
+  });
+  next();
+};
+
+const rejectOtherMethods: RequestHandler = (req, _res, next) => {
+  if (req.method !== 'GET' && req.method !== 'HEAD') {
+    throw new MethodNotAllowed(['GET', 'HEAD'], 'The console responds only to GET, HEAD.');
+  }
+  next();
+};
+
+/** Sends a file that may be another one tomorrow. Its tag is made from what is in it: files of an npm package all have the same date. */
+async function sendCurrent(req: Request, res: Response, directory: string, name: string): Promise<void> {
+  const content = await readFile(await chosenFile(req, res, directory, name));
+  res.set('Cache-Control', 'no-cache').send(content);
+}
+
+/** The path of the file as the client takes it, compressed if possible; sets the headers that say so. Throws `not_found`. */
+async function chosenFile(req: Request, res: Response, directory: string, name: string): Promise<string> {
+  const path = join(directory, name);
+  if (!FILE_NAME.test(name) || !(await isFile(path))) {
+    throw new TollgateError('not_found', 'The console has no such file.');
+  }
+  res.type(name).vary('Accept-Encoding');
+  for (const { coding, suffix } of CODINGS) {
+    if (req.acceptsEncodings(coding) && (await isFile(path + suffix))) {
+      res.set('Content-Encoding', coding);
+      return path + suffix;
+    }
+  }
+  return path;
+}
+
+async function isFile(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isFile(),
+    () => false,
+  );
+}
