@@ -17,7 +17,7 @@ import type { GatewayFacts } from '../management/endpoint.ts';
 import { createManagementApp } from '../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import { PlanService } from '../plans/plan-service.ts';
-import { PostgresSeriesStore } from '../storage/postgres/postgres-series-store.ts';
+import { PostgresSeriesStore } from '../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../usage/create-usage.ts';
 import { UsageSeries } from '../usage/series/usage-series.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';

@@ -1,5 +1,5 @@
 import type { SecretRedactor } from '../keys/secret-redactor.ts';
-import { PostgresUsageHistory } from '../storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../storage/postgres/usage/postgres-usage-history.ts';
 import { createUsage, type Usage } from '../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import type { Stores } from './wire-stores.ts';

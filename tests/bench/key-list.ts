@@ -9,7 +9,7 @@ import {
   SORT_ORDERS,
 } from '../../src/keys/key-list.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { findPostgres } from '../support/test-stores.ts';

@@ -5,7 +5,7 @@ import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
-import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';

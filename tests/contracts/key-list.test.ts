@@ -13,7 +13,7 @@ import {
   readKeyPage,
   SORT_ORDERS,
 } from '../../src/keys/key-list.ts';
-import { PostgresKeyList } from '../../src/storage/postgres/postgres-key-list.ts';
+import { PostgresKeyList } from '../../src/storage/postgres/keys/postgres-key-list.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { StoreUnavailable } from '../../src/errors.ts';
 import type { KeyChanges, NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
 import { limitsOfPlan } from '../../src/plans/limits-of-plan.ts';
-import { PostgresKeyRepository } from '../../src/storage/postgres/postgres-key-repository.ts';
+import { PostgresKeyRepository } from '../../src/storage/postgres/keys/postgres-key-repository.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
 

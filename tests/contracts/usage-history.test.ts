@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
 import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
 import { OTHER } from '../../src/usage/usage-names.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { PostgresSeriesStore } from '../../src/storage/postgres/postgres-series-store.ts';
+import { PostgresSeriesStore } from '../../src/storage/postgres/usage/postgres-series-store.ts';
 import type { Grouping, SeriesCounts, SeriesRow } from '../../src/usage/series/series-store.ts';
 import type { Interval } from '../../src/usage/series/time-buckets.ts';
 import { TimeZone } from '../../src/usage/series/time-zone.ts';

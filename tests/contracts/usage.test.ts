@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
-import { PostgresUsageHistory } from '../../src/storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

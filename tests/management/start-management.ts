@@ -27,7 +27,7 @@ import { createManagementApp } from '../../src/management/management-app.ts';
 import { PlanService } from '../../src/plans/plan-service.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
-import { PostgresSeriesStore } from '../../src/storage/postgres/postgres-series-store.ts';
+import { PostgresSeriesStore } from '../../src/storage/postgres/usage/postgres-series-store.ts';
 import { UsageSeries } from '../../src/usage/series/usage-series.ts';
 import type { KeyUsage, UsageReader } from '../../src/usage/usage.ts';
 import { ManualClock } from '../support/manual-clock.ts';

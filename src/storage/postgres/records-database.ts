@@ -1,14 +1,20 @@
 import type { Kysely } from 'kysely';
-import type { AdminTokensTable } from './admin-tokens-table.ts';
-import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
-import type { ConsumerKeysTable, PreviousSecretsTable } from './consumer-keys-table.ts';
-import type { IdempotentResponsesTable } from './idempotent-responses-table.ts';
-import type { PlansTable } from './plans-table.ts';
-import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage-history-tables.ts';
+import type { AdminTokensTable } from './admins/admin-tokens-table.ts';
+import type { AuditLogEndsTable, AuditLogTable } from './audit/audit-log-tables.ts';
+import type { ConsumerKeysTable, PreviousSecretsTable } from './keys/consumer-keys-table.ts';
+import type { PlansTable } from './plans/plans-table.ts';
+import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage/usage-history-tables.ts';
 
 /** The table `secret_imports`. */
 interface SecretImportsTable {
   readonly version: number;
+}
+
+/** The table `idempotent_responses`. */
+interface IdempotentResponsesTable {
+  readonly id: Uint8Array;
+  readonly created_at: Date;
+  readonly sealed: Uint8Array;
 }
 
 /** The tables of the record store; `sql/` makes them. */

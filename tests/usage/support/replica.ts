@@ -4,7 +4,7 @@ import { redisUrl } from '../../../src/config/redis-url.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import { connectPostgres } from '../../../src/storage/postgres/postgres-connection.ts';
-import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis } from '../../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { createUsage } from '../../../src/usage/create-usage.ts';

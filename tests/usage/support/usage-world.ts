@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { systemClock } from '../../../src/platform/clock.ts';
 import { openRecords, type Records } from '../../../src/storage/postgres/open-records.ts';
-import { PostgresUsageHistory } from '../../../src/storage/postgres/postgres-usage-history.ts';
+import { PostgresUsageHistory } from '../../../src/storage/postgres/usage/postgres-usage-history.ts';
 import type { RedisLiveUsage } from '../../../src/storage/redis/usage/redis-live-usage.ts';
 import { StoredUsage } from '../../../src/usage/stored-usage.ts';
 import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';

@@ -1,4 +1,4 @@
-import type { Actor } from '../../audit/change-context.ts';
+import type { Actor } from '../../../audit/change-context.ts';
 
 /** The table `audit_log`. */
 export interface AuditLogTable {

@@ -1,17 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { changedFields } from '../../audit/audit-entry.ts';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import type { RecordVersion } from '../../limiter/record-versions.ts';
-import { auditedPlan, planTarget } from '../../plans/audited-plan.ts';
-import { checkPlan } from '../../plans/check-plan.ts';
-import type { Plan } from '../../plans/plan.ts';
-import type { PlanChanges, PlanFilter, PlanRepository, PlanSelection } from '../../plans/plan-repository.ts';
-import { requireState } from '../../platform/precondition.ts';
-import { auditedChange } from './audited-change.ts';
-import { snapshotVersion } from './key-snapshots.ts';
+import { changedFields } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import type { RecordVersion } from '../../../limiter/record-versions.ts';
+import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
+import { checkPlan } from '../../../plans/check-plan.ts';
+import type { Plan } from '../../../plans/plan.ts';
+import type {
+  PlanChanges,
+  PlanFilter,
+  PlanRepository,
+  PlanSelection,
+} from '../../../plans/plan-repository.ts';
+import { requireState } from '../../../platform/precondition.ts';
+import { auditedChange } from '../audit/audited-change.ts';
+import { snapshotVersion } from '../keys/key-snapshots.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { planOfRow } from './plans-table.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 const BATCH = 1000;
 /** A plan that a key refers to: `restrict_violation` since Postgres 18, `foreign_key_violation` before. */

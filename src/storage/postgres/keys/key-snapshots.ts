@@ -1,13 +1,13 @@
 import type { Selectable } from 'kysely';
-import { StoreUnavailable } from '../../errors.ts';
-import type { KeySnapshot, PlanSnapshot, PreviousSecret } from '../../keys/consumer-key.ts';
-import type { KeyRestrictions } from '../../keys/key-restrictions.ts';
-import { OriginList } from '../../keys/origin-list.ts';
-import type { AdditionalLimit, PlanCost } from '../../plans/plan.ts';
-import type { PlanSnapshots } from '../../plans/plan-snapshots.ts';
-import { AddressList } from '../../platform/address-list.ts';
+import { StoreUnavailable } from '../../../errors.ts';
+import type { KeySnapshot, PlanSnapshot, PreviousSecret } from '../../../keys/consumer-key.ts';
+import type { KeyRestrictions } from '../../../keys/key-restrictions.ts';
+import { OriginList } from '../../../keys/origin-list.ts';
+import type { AdditionalLimit, PlanCost } from '../../../plans/plan.ts';
+import type { PlanSnapshots } from '../../../plans/plan-snapshots.ts';
+import { AddressList } from '../../../platform/address-list.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import type { ConsumerKeysTable, RotationColumns } from './consumer-keys-table.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** The row of a snapshot: a key's columns, joined with the plan that applies (all null when none does). */
 export interface SnapshotRow

@@ -1,11 +1,11 @@
 import { type Insertable, sql } from 'kysely';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import type { ConsumerKey } from '../../keys/consumer-key.ts';
-import type { NewConsumerKey } from '../../keys/key-repository.ts';
-import { isVisible } from '../../keys/key-tags.ts';
-import type { StoredSecret } from '../../keys/stored-secret.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import type { ConsumerKey } from '../../../keys/consumer-key.ts';
+import type { NewConsumerKey } from '../../../keys/key-repository.ts';
+import { isVisible } from '../../../keys/key-tags.ts';
+import type { StoredSecret } from '../../../keys/stored-secret.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { type ConsumerKeysTable, KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** Selects keys with their rotations, for `keyOfRow`. */
 export function selectKeys(db: RecordsDatabase) {

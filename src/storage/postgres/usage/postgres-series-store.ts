@@ -6,9 +6,9 @@ import type {
   SeriesRows,
   SeriesSelection,
   SeriesStore,
-} from '../../usage/series/series-store.ts';
-import { OTHER } from '../../usage/usage-names.ts';
-import type { RecordsDatabase } from './records-database.ts';
+} from '../../../usage/series/series-store.ts';
+import { OTHER } from '../../../usage/usage-names.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { bucketSums, type RankedSums, rankedSums } from './series-buckets.ts';
 
 /** A row as Postgres gives it. */

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Counts } from '../../usage/usage-slice.ts';
-import type { RecordsDatabase } from './records-database.ts';
+import type { Counts } from '../../../usage/usage-slice.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 
 /** The columns of counts, and what they hold. Totals and lists have the first four, rows over time have all. */
 const LIST_COLUMNS = {

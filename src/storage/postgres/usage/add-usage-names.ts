@@ -1,8 +1,8 @@
 import { sql } from 'kysely';
-import { placeNames } from '../../usage/place-names.ts';
-import { OTHER } from '../../usage/usage-names.ts';
-import { addUnder, type Counts } from '../../usage/usage-slice.ts';
-import type { RecordsDatabase } from './records-database.ts';
+import { placeNames } from '../../../usage/place-names.ts';
+import { OTHER } from '../../../usage/usage-names.ts';
+import { addUnder, type Counts } from '../../../usage/usage-slice.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { addListRows } from './usage-rows.ts';
 
 /** What is to be added to one list of a key, in the order in which the names came. */

@@ -1,10 +1,10 @@
 import { type Selectable, sql, type Updateable } from 'kysely';
-import { type AuditAction, changedFields } from '../../audit/audit-entry.ts';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
+import { type AuditAction, changedFields } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
 
-import type { ConsumerKey, KeyRotation } from '../../keys/consumer-key.ts';
-import type { UpdatedKey } from '../../keys/key-repository.ts';
+import type { ConsumerKey, KeyRotation } from '../../../keys/consumer-key.ts';
+import type { UpdatedKey } from '../../../keys/key-repository.ts';
 import type {
   FoundKey,
   ImportedKey,
@@ -15,10 +15,11 @@ import type {
   PreviousSecretUse,
   SecretReplacement,
   SecretRepository,
-} from '../../keys/secret-repository.ts';
-import type { SecretMatch } from '../../keys/stored-secret.ts';
-import { requireState } from '../../platform/precondition.ts';
-import { auditedChange, type NoteAction } from './audited-change.ts';
+} from '../../../keys/secret-repository.ts';
+import type { SecretMatch } from '../../../keys/stored-secret.ts';
+import { requireState } from '../../../platform/precondition.ts';
+import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import {
   type ConsumerKeysTable,
   KEY_COLUMNS,
@@ -30,7 +31,6 @@ import {
 import { beginImport, importKeys, isTaken } from './import-keys.ts';
 import { hasTags, lockedKey, secretColumns, selectKeys } from './key-rows.ts';
 import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /**
  * The secrets of keys, in Postgres: the present ones in the rows of the keys, those before them in rows of their own. Whatever changes

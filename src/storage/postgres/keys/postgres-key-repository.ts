@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { changedFields } from '../../audit/audit-entry.ts';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
-import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
+import { changedFields } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import type { ConsumerKey, KeySnapshot } from '../../../keys/consumer-key.ts';
 import {
   type FoundSnapshot,
   type KeyChanges,
@@ -14,11 +14,12 @@ import {
   type StoredKey,
   type UpdatedKey,
   type UpdateFailure,
-} from '../../keys/key-repository.ts';
-import type { RecordVersion } from '../../limiter/record-versions.ts';
-import { PlanSnapshots } from '../../plans/plan-snapshots.ts';
-import { requireState } from '../../platform/precondition.ts';
-import { auditedChange, type NoteAction } from './audited-change.ts';
+} from '../../../keys/key-repository.ts';
+import type { RecordVersion } from '../../../limiter/record-versions.ts';
+import { PlanSnapshots } from '../../../plans/plan-snapshots.ts';
+import { requireState } from '../../../platform/precondition.ts';
+import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
 import { dateOf, hasTags, jsonOf, lockedKey, rowOfKey } from './key-rows.ts';
 import {
@@ -28,7 +29,6 @@ import {
   snapshotOfRow,
   snapshotVersion,
 } from './key-snapshots.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** Keys in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
 export class PostgresKeyRepository implements KeyRepository {

@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
-import { type AdminToken, auditedToken, tokenTarget } from '../../admins/admin-token.ts';
+import { type AdminToken, auditedToken, tokenTarget } from '../../../admins/admin-token.ts';
 import type {
   AdminTokenEdit,
   AdminTokenPage,
   AdminTokenRepository,
   StoredAdminToken,
-} from '../../admins/admin-token-repository.ts';
-import { changedFields } from '../../audit/audit-entry.ts';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import { requireState } from '../../platform/precondition.ts';
+} from '../../../admins/admin-token-repository.ts';
+import { changedFields } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import { requireState } from '../../../platform/precondition.ts';
+import { auditedChange } from '../audit/audited-change.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { changedColumns, tokenOfRow } from './admin-tokens-table.ts';
-import { auditedChange } from './audited-change.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** Admin tokens in Postgres. */
 export class PostgresAdminTokenRepository implements AdminTokenRepository {

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { ConsumerKey } from '../../keys/consumer-key.ts';
+import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import {
   EXPIRING_WITHIN_MS,
   type KeyFilter,
@@ -9,10 +9,10 @@ import {
   type KeySort,
   type KeyStatus,
   type SortOrder,
-} from '../../keys/key-list.ts';
+} from '../../../keys/key-list.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { keyOfRow } from './consumer-keys-table.ts';
 import { selectKeys } from './key-rows.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** The list of keys in Postgres, on a server or embedded. */
 export class PostgresKeyList implements KeyListStore {

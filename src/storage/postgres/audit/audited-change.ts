@@ -1,10 +1,10 @@
 import type { Insertable } from 'kysely';
-import { type ChainedEntry, entryHash } from '../../audit/audit-chain.ts';
-import type { AuditedAction } from '../../audit/audit-entry.ts';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import { withoutSecrets } from '../../keys/secret-redactor.ts';
+import { type ChainedEntry, entryHash } from '../../../audit/audit-chain.ts';
+import type { AuditedAction } from '../../../audit/audit-entry.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import { withoutSecrets } from '../../../keys/secret-redactor.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** Notes an action, which the audit log gets when the transaction is committed, and not at all when it is rolled back. */
 export type NoteAction = (action: AuditedAction) => void;

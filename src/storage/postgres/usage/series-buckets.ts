@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Grouping, SeriesFilter, SeriesSelection } from '../../usage/series/series-store.ts';
-import type { TimeSpan } from '../../usage/series/time-buckets.ts';
+import type { Grouping, SeriesFilter, SeriesSelection } from '../../../usage/series/series-store.ts';
+import type { TimeSpan } from '../../../usage/series/time-buckets.ts';
 import { pendingTable } from './series-pending.ts';
 
 /** What the rows are read from, and its column of time. */

@@ -1,12 +1,12 @@
 import { sql } from 'kysely';
-import { changedFields } from '../../audit/audit-entry.ts';
-import { auditedKey, keyTarget } from '../../keys/audited-key.ts';
-import { recordOf } from '../../keys/new-key.ts';
-import type { ImportedKey, ImportFailure, ImportOptions } from '../../keys/secret-repository.ts';
-import type { SecretMatch } from '../../keys/stored-secret.ts';
-import type { NoteAction } from './audited-change.ts';
+import { changedFields } from '../../../audit/audit-entry.ts';
+import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
+import { recordOf } from '../../../keys/new-key.ts';
+import type { ImportedKey, ImportFailure, ImportOptions } from '../../../keys/secret-repository.ts';
+import type { SecretMatch } from '../../../keys/stored-secret.ts';
+import type { NoteAction } from '../audit/audited-change.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { rowOfKey } from './key-rows.ts';
-import type { RecordsDatabase } from './records-database.ts';
 
 /** `SecretRepository.import`, within a transaction. */
 export async function importKeys(

@@ -1,5 +1,5 @@
 import type { ColumnType, Generated, Selectable } from 'kysely';
-import type { AdditionalLimit, Plan, PlanCost } from '../../plans/plan.ts';
+import type { AdditionalLimit, Plan, PlanCost } from '../../../plans/plan.ts';
 
 /** The table `plans`. */
 export interface PlansTable {

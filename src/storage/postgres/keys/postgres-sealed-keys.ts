@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { SealedKey, SealedKeys, SecretAge } from '../../keys/rotate-encryption-key.ts';
-import type { RecordsDatabase } from './records-database.ts';
+import type { SealedKey, SealedKeys, SecretAge } from '../../../keys/rotate-encryption-key.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 
 interface SealedRow {
   readonly id: string;

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
-import type { UsageRetention } from '../../usage/usage-history.ts';
-import type { RecordsDatabase } from './records-database.ts';
+import type { UsageRetention } from '../../../usage/usage-history.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 
 /** The tables that are partitioned by month, and the column that they are partitioned by. */
 const PARTITIONED = { usage_hours: 'hour', usage_endpoint_days: 'day', usage_customer_days: 'day' } as const;

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
-import { KEY_LAYOUT, type UsageBatch } from '../../usage/live-usage.ts';
-import type { ApplyOutcome } from '../../usage/usage-history.ts';
-import { MAX_CUSTOMERS, MAX_ENDPOINTS } from '../../usage/usage-names.ts';
+import { KEY_LAYOUT, type UsageBatch } from '../../../usage/live-usage.ts';
+import type { ApplyOutcome } from '../../../usage/usage-history.ts';
+import { MAX_CUSTOMERS, MAX_ENDPOINTS } from '../../../usage/usage-names.ts';
 import {
   addCounts,
   addUnder,
@@ -9,9 +9,9 @@ import {
   noCounts,
   totalsOf,
   type UsageSlice,
-} from '../../usage/usage-slice.ts';
+} from '../../../usage/usage-slice.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { addNames, type NamedList } from './add-usage-names.ts';
-import type { RecordsDatabase } from './records-database.ts';
 import { ADD_TOTALS, addRows, totalsArrays, type UsageRow } from './usage-rows.ts';
 
 /** Keys whose rows share statements. */

@@ -1,12 +1,12 @@
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
-import { type ChainedEntry, entryHash } from '../../audit/audit-chain.ts';
-import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../audit/audit-entry.ts';
-import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../audit/audit-log.ts';
-import type { ChangeContext } from '../../audit/change-context.ts';
-import { StoreUnavailable } from '../../errors.ts';
+import { type ChainedEntry, entryHash } from '../../../audit/audit-chain.ts';
+import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../../audit/audit-entry.ts';
+import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../../audit/audit-log.ts';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import { StoreUnavailable } from '../../../errors.ts';
+import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
 import { auditedChange, lockedEnd } from './audited-change.ts';
-import type { RecordsDatabase, RecordsTables } from './records-database.ts';
 
 /** Entries that are verified, or removed, at a time. */
 const BATCH = 1000;

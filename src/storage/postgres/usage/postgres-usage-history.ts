@@ -1,15 +1,15 @@
 import { sql } from 'kysely';
-import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../usage/live-usage.ts';
+import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../../usage/live-usage.ts';
 import type {
   ApplyOutcome,
   KeyHistory,
   TotalsHistory,
   UsageHistory,
   UsageRetention,
-} from '../../usage/usage-history.ts';
-import { noCounts } from '../../usage/usage-slice.ts';
+} from '../../../usage/usage-history.ts';
+import { noCounts } from '../../../usage/usage-slice.ts';
+import type { RecordsDatabase } from '../records-database.ts';
 import { applyUsageBatch } from './apply-usage-batch.ts';
-import type { RecordsDatabase } from './records-database.ts';
 import { rotateUsagePartitions } from './usage-partitions.ts';
 import { countsOfRow } from './usage-rows.ts';
 
