@@ -1,7 +1,7 @@
 /**
  * Every failure that we expect. `code` is stable and part of the wire contract; `message` is a sentence that is safe
  * to show to a caller; `cause` keeps the private detail for the log. Domain code throws these and knows no HTTP:
- * `http/error-responses.ts` maps each code to its response.
+ * `http/errors/error-responses.ts` maps each code to its response.
  */
 export const ERROR_CODES = [
   'malformed_json',

@@ -1,7 +1,7 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { AdminTokenNotFound, InvalidCursor, MissingScope, TollgateError } from '../errors.ts';
-import { createSecret } from '../keys/secret-format.ts';
-import type { SecretVault } from '../keys/secret-vault.ts';
+import { createSecret } from '../keys/secrets/secret-format.ts';
+import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';

@@ -1,7 +1,7 @@
 import { StoreUnavailable, TollgateError } from '../errors.ts';
 import { ConcurrencyLimit } from '../keys/cache/concurrency-limit.ts';
-import { isWellFormedSecret } from '../keys/secret-format.ts';
-import type { SecretVault } from '../keys/secret-vault.ts';
+import { isWellFormedSecret } from '../keys/secrets/secret-format.ts';
+import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { AddressList } from '../platform/address-list.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';

@@ -7,7 +7,7 @@ import type { BucketReading, Reading } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { Usage } from '../usage/create-usage.ts';
-import type { Counting } from './open-stores.ts';
+import type { Counting } from './stores/open-stores.ts';
 
 /** The parts whose numbers are shown. */
 export interface MeasuredParts {

@@ -1,9 +1,9 @@
 import { maskedSettings, type Settings } from '../config/settings.ts';
-import { FailedCredentials } from '../http/failed-credentials.ts';
+import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RequestIds } from '../http/request-id.ts';
 import { KeyCache } from '../keys/cache/key-cache.ts';
-import { SecretRedactor } from '../keys/secret-redactor.ts';
-import { SecretVault } from '../keys/secret-vault.ts';
+import { SecretRedactor } from '../keys/secrets/secret-redactor.ts';
+import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
 import { Lifecycle } from '../platform/lifecycle.ts';
@@ -11,15 +11,15 @@ import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { gatewayReadings, gatewayVersion, redisCallBuckets } from './gateway-metrics.ts';
+import { secretsOf } from './local-secrets.ts';
 import { openListeners } from './open-listeners.ts';
-import type { OpsSources } from './ops-server.ts';
+import type { OpsSources } from './ops/ops-server.ts';
 import { observeRequests } from './request-observers.ts';
-import { secretsOf } from './secrets.ts';
-import { wireAudit } from './wire-audit.ts';
-import { wireManagement } from './wire-management.ts';
-import { wireProxy } from './wire-proxy.ts';
-import { wireStores } from './wire-stores.ts';
-import { wireUsage } from './wire-usage.ts';
+import { wireAudit } from './wiring/wire-audit.ts';
+import { wireManagement } from './wiring/wire-management.ts';
+import { wireProxy } from './wiring/wire-proxy.ts';
+import { wireStores } from './wiring/wire-stores.ts';
+import { wireUsage } from './wiring/wire-usage.ts';
 
 /** A replica that runs in this process, but for its ops port. */
 export interface Replica {

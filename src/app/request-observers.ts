@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { TollgateError } from '../errors.ts';
-import { errorResponse } from '../http/error-responses.ts';
+import { errorResponse } from '../http/errors/error-responses.ts';
 import type { ServedRequest } from '../http/with-request-id.ts';
 import { CONSOLE_OPERATION } from '../management/console-files.ts';
 import { DOCUMENTED_ENDPOINTS } from '../management/endpoints.ts';

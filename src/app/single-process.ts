@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
 import type { Platform } from '../platform/platform.ts';
-import { openOpsPort } from './ops-port.ts';
+import { openOpsPort } from './ops/ops-port.ts';
 import { type Replica, startReplica } from './replica.ts';
 
 /** A gateway that runs: one process, or several that share its ports. */

@@ -1,4 +1,4 @@
-import { openRecordStore } from '../app/open-stores.ts';
+import { openRecordStore } from '../app/stores/open-stores.ts';
 import { InvalidSettings, readRecordSettings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';

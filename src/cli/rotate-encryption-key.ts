@@ -1,8 +1,8 @@
-import { openRecordStore } from '../app/open-stores.ts';
+import { openRecordStore } from '../app/stores/open-stores.ts';
 import { InvalidSettings, readRotationSettings } from '../config/settings.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
-import { rotateEncryptionKey } from '../keys/rotate-encryption-key.ts';
-import { SecretVault } from '../keys/secret-vault.ts';
+import { rotateEncryptionKey } from '../keys/secrets/rotate-encryption-key.ts';
+import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import { systemRandom } from '../platform/random.ts';

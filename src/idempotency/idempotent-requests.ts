@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { TollgateError } from '../errors.ts';
-import type { SecretVault } from '../keys/secret-vault.ts';
+import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { OnceOnly, ResponseStore, StoredResponse } from './response-store.ts';
 

@@ -1,4 +1,4 @@
-import type { SecretVault } from '../keys/secret-vault.ts';
+import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { sealedFor } from './idempotent-requests.ts';
 import type { ResponseStore, StoredResponse } from './response-store.ts';
 

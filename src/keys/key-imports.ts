@@ -6,8 +6,8 @@ import type { ConsumerKey } from './consumer-key.ts';
 import { keyIdMaker } from './key-id.ts';
 import { rotationAt } from './key-rotation.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
-import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secret-repository.ts';
-import type { ImportedSecret, SecretSealer } from './stored-secret.ts';
+import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secrets/secret-repository.ts';
+import type { ImportedSecret, SecretSealer } from './secrets/stored-secret.ts';
 
 /** What imports of keys work with. */
 export interface KeyImportsOptions {

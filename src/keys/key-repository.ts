@@ -2,7 +2,7 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
 import type { ConsumerKey, KeySnapshot, SelfServiceAction } from './consumer-key.ts';
-import type { StoredSecret } from './stored-secret.ts';
+import type { StoredSecret } from './secrets/stored-secret.ts';
 
 /** A key to be stored. */
 export interface NewConsumerKey extends ConsumerKey, StoredSecret {

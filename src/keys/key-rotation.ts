@@ -5,9 +5,9 @@ import type { Random } from '../platform/random.ts';
 import type { ConsumerKey, KeyRotation } from './consumer-key.ts';
 import { isKeyId } from './key-id.ts';
 import type { UpdatedKey } from './key-repository.ts';
-import { createSecret } from './secret-format.ts';
-import type { KeptSecret, SecretRepository } from './secret-repository.ts';
-import type { SecretSealer } from './stored-secret.ts';
+import { createSecret } from './secrets/secret-format.ts';
+import type { KeptSecret, SecretRepository } from './secrets/secret-repository.ts';
+import type { SecretSealer } from './secrets/stored-secret.ts';
 
 /** What the rotation of keys works with. */
 export interface KeyRotationsOptions {

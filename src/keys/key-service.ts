@@ -22,9 +22,9 @@ import {
 import { rotationAt } from './key-rotation.ts';
 import { isVisible, withinOwnTags } from './key-tags.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
-import { createSecret, maskedSecret } from './secret-format.ts';
-import type { SecretVault } from './secret-vault.ts';
-import { SecretSealer } from './stored-secret.ts';
+import { createSecret, maskedSecret } from './secrets/secret-format.ts';
+import type { SecretVault } from './secrets/secret-vault.ts';
+import { SecretSealer } from './secrets/stored-secret.ts';
 
 /** What the service of keys works with. */
 export interface KeyServiceOptions {

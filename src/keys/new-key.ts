@@ -3,7 +3,7 @@ import { NO_OVERRIDES } from '../limiter/limit-overrides.ts';
 import type { ConsumerKey } from './consumer-key.ts';
 import type { NewConsumerKey } from './key-repository.ts';
 import { withOwnTags } from './key-tags.ts';
-import type { StoredSecret } from './stored-secret.ts';
+import type { StoredSecret } from './secrets/stored-secret.ts';
 
 /** What a new key is given; what is missing is as in `NO_FIELDS`. */
 export type NewKeyFields = Pick<ConsumerKey, 'name'> &

@@ -2,7 +2,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { TollgateError } from '../errors.ts';
-import { MethodNotAllowed } from '../http/method-not-allowed.ts';
+import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 
 /** Where the console is, on the port of the management interface. */

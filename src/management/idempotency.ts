@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import type { Principal } from '../admins/principal.ts';
 import { TollgateError } from '../errors.ts';
-import { type FailedRequest, failureOf } from '../http/error-responses.ts';
+import { type FailedRequest, failureOf } from '../http/errors/error-responses.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
 
 /** A request that is performed once, however often it is sent. */

@@ -1,4 +1,4 @@
-import type { FailedCredentials } from '../http/failed-credentials.ts';
+import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { headerLine } from '../http/raw-head-response.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
 import type { OriginList } from '../keys/origin-list.ts';

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http';
 import type { BackendPlace } from '../backend/pool/places.ts';
 import { type ErrorCode, TollgateError } from '../errors.ts';
-import { cutConnection } from '../http/cut-connection.ts';
-import { type ErrorResponse, errorResponse } from '../http/error-responses.ts';
+import { cutConnection } from '../http/connections/cut-connection.ts';
+import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
+import { sendErrorWithLines } from '../http/errors/send-error.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
-import { sendErrorWithLines } from '../http/send-error.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
-import { internalError } from './backend-errors.ts';
+import { internalError } from './forwarding/backend-errors.ts';
 import { keyExpiryLine } from './headers/key-expiry.ts';
 import { rateLimitLines } from './headers/rate-limit-headers.ts';
 

@@ -6,10 +6,11 @@ import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
 import { DeadlineQueue } from '../platform/deadline-queue.ts';
-import type { BackendCall } from './backend-call.ts';
 import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
 import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
+import type { BackendCall } from './forwarding/backend-call.ts';
+import type { RateWatch } from './forwarding/rate-watch.ts';
 import { ProxyCounters } from './proxy-counters.ts';
 import {
   connectionOptions,
@@ -18,7 +19,6 @@ import {
   poolSize,
   upgradeLimits,
 } from './proxy-options.ts';
-import type { RateWatch } from './rate-watch.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { cors } from './steps/cors.ts';
@@ -29,7 +29,7 @@ import { reject } from './steps/reject.ts';
 import { reserve } from './steps/reserve.ts';
 import { settle } from './steps/settle.ts';
 import { forwardUpgrade, responseOn } from './steps/upgrade.ts';
-import { Tunnels } from './tunnels.ts';
+import { Tunnels } from './tunnels/tunnels.ts';
 
 /** The proxied side of the gateway. */
 export interface Proxy {

@@ -1,5 +1,5 @@
 import type { NoPlace } from '../backend/pool/places.ts';
-import type { PlaceKind } from './backend-errors.ts';
+import type { PlaceKind } from './forwarding/backend-errors.ts';
 
 /** Plain numbers of the proxied side, for the metrics. */
 export class ProxyCounters {

@@ -1,16 +1,16 @@
 import type { BlockList } from 'node:net';
 import type { BackendOptions } from '../backend/connector.ts';
-import type { FailedCredentials } from '../http/failed-credentials.ts';
+import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
-import type { PreviousSecretUses } from '../keys/previous-secret-uses.ts';
+import type { PreviousSecretUses } from '../keys/secrets/previous-secret-uses.ts';
 import type { CostSettler } from '../limiter/cost-settler.ts';
 import type { RateLimiter } from '../limiter/rate-limiter.ts';
 import type { RequestTracing } from '../observability/tracing.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
-import type { LeastRate } from './rate-watch.ts';
+import type { LeastRate } from './forwarding/rate-watch.ts';
 import type { KeySource } from './steps/authenticate.ts';
 
 /** All that proxying needs. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { cutConnection } from '../http/cut-connection.ts';
+import { cutConnection } from '../http/connections/cut-connection.ts';
 import { responseDue } from '../http/node-internals.ts';
 
 /** The open connections of a port, and what is known of each that decides whether more is read from it. */

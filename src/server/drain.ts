@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { cutConnection } from '../http/cut-connection.ts';
+import { cutConnection } from '../http/connections/cut-connection.ts';
 
 /** How often connections that have become idle are looked for. Milliseconds. */
 const IDLE_LOOK_MS = 50;

@@ -1,9 +1,9 @@
 import type { Socket } from 'node:net';
 import type { TollgateError } from '../errors.ts';
-import { cutConnection } from '../http/cut-connection.ts';
+import { cutConnection } from '../http/connections/cut-connection.ts';
+import { closeAfterResponse } from '../http/errors/send-error.ts';
 import { responseDue } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
-import { closeAfterResponse } from '../http/send-error.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { parserError } from './parser-errors.ts';
 

@@ -1,6 +1,6 @@
 import { type IncomingMessage, METHODS } from 'node:http';
 import { TollgateError } from '../errors.ts';
-import { neverForwarded } from '../http/method-not-allowed.ts';
+import { neverForwarded } from '../http/errors/method-not-allowed.ts';
 import { type ParsedRequest, VIA_NAME } from '../http/parsed-request.ts';
 import { isOtherProtocol } from './other-protocols.ts';
 import { readTarget } from './request-target.ts';

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
-import { cutConnection } from '../http/cut-connection.ts';
-import { errorResponse } from '../http/error-responses.ts';
+import { cutConnection } from '../http/connections/cut-connection.ts';
+import { errorResponse } from '../http/errors/error-responses.ts';
+import { sendError } from '../http/errors/send-error.ts';
 import { responseDue } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
-import { sendError } from '../http/send-error.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { IdleTimeouts } from './idle-timeouts.ts';
 

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { hasOption } from '../http/connection-options.ts';
+import { hasOption } from '../http/connections/connection-options.ts';
 import { bytesBeingParsed } from '../http/node-internals.ts';
 
 /** Only WebSocket is upgraded; another `Upgrade` field is as if it were not there (RFC 9110 section 7.8). */

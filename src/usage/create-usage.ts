@@ -1,8 +1,8 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Random } from '../platform/random.ts';
+import { Repeater } from '../platform/repeater.ts';
 import type { LiveUsage } from './live-usage.ts';
-import { Repeater } from './repeater.ts';
 import { StoredUsage } from './stored-usage.ts';
 import type { UsageReader, UsageRecorder } from './usage.ts';
 import { UsageBuffer } from './usage-buffer.ts';

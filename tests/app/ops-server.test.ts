@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { createOpsServer, type OpsLimits } from '../../src/app/ops-server.ts';
+import { createOpsServer, type OpsLimits } from '../../src/app/ops/ops-server.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { until } from '../support/until.ts';
 

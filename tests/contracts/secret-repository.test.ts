@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { ChangeContext } from '../../src/audit/change-context.ts';
 import type { NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
-import type { SecretReplacement } from '../../src/keys/secret-repository.ts';
-import type { StoredSecret } from '../../src/keys/stored-secret.ts';
+import type { SecretReplacement } from '../../src/keys/secrets/secret-repository.ts';
+import type { StoredSecret } from '../../src/keys/secrets/stored-secret.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 

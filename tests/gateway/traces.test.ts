@@ -190,7 +190,7 @@ describe('traces', () => {
     });
     await gateway.stop();
     // What the process wrote may be read after it has ended.
-    await until(() => gateway.output().includes('app/wire-proxy.ts'));
+    await until(() => gateway.output().includes('app/wiring/wire-proxy.ts'));
     // prom-client loads the interface, which does nothing by itself.
     expect(gateway.output()).not.toMatch(/open-telemetry\.ts|@opentelemetry\/(?!api\/)/);
   });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { readBearer } from '../../src/http/bearer.ts';
+import { readBearer } from '../../src/http/credentials/bearer.ts';
 
 describe('readBearer', () => {
   it.each([undefined, '', 'Basic dXNlcjpwYXNz', 'Bearerish abc', 'abc', 'Beare abc', 'Digest x="y"'])(

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { BlockList } from 'node:net';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { TollgateError } from '../../src/errors.ts';
-import { FailedCredentials } from '../../src/http/failed-credentials.ts';
+import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const FAILURE = new TollgateError('invalid_api_key', 'The consumer API key is not valid.');

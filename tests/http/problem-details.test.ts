@@ -2,8 +2,8 @@ import { IncomingMessage } from 'node:http';
 import { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import { ERROR_CODES, InvalidBody, PlanInUse, TollgateError } from '../../src/errors.ts';
-import { errorResponse } from '../../src/http/error-responses.ts';
-import { negotiatedError, prefersProblem } from '../../src/http/problem-details.ts';
+import { errorResponse } from '../../src/http/errors/error-responses.ts';
+import { negotiatedError, prefersProblem } from '../../src/http/errors/problem-details.ts';
 
 const PROBLEM = 'application/problem+json';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { RootTokens } from '../../src/http/root-token.ts';
+import { RootTokens } from '../../src/http/credentials/root-token.ts';
 
 const FIRST = 'first-root-token-of-32-characters';
 const SECOND = 'second-root-token-of-32-characters';

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
-import { sendError } from '../../src/http/send-error.ts';
+import { sendError } from '../../src/http/errors/send-error.ts';
 
 describe('the response to an error', () => {
   it.each(['{"error":"plain"}', '{"error":"Größe – 大きさ 😀"}'])(

@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { sql } from 'kysely';
 import { KeyNotFound, PlanNotFound, StoreUnavailable } from '../../src/errors.ts';
 import { KeyService } from '../../src/keys/key-service.ts';
-import { isWellFormedSecret } from '../../src/keys/secret-format.ts';
-import { SecretVault } from '../../src/keys/secret-vault.ts';
+import { isWellFormedSecret } from '../../src/keys/secrets/secret-format.ts';
+import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';

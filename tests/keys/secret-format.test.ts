@@ -5,7 +5,7 @@ import {
   isWellFormedSecret,
   MAX_GENERATED_LENGTH,
   maskedSecret,
-} from '../../src/keys/secret-format.ts';
+} from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 const prefixes = fc.stringMatching(/^[A-Za-z][A-Za-z0-9]{0,15}$/);

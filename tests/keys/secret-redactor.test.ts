@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createSecret } from '../../src/keys/secret-format.ts';
-import { SecretRedactor } from '../../src/keys/secret-redactor.ts';
+import { createSecret } from '../../src/keys/secrets/secret-format.ts';
+import { SecretRedactor } from '../../src/keys/secrets/secret-redactor.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 const ROOT = 'root/token+of=the~tests-0123456789abcdef';

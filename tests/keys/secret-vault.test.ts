@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { SecretVault, UnreadableSecret } from '../../src/keys/secret-vault.ts';
+import { SecretVault, UnreadableSecret } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 const OLD = Buffer.alloc(32, 1);

@@ -3,7 +3,7 @@ import { describe, expect, it } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { AUDIT_ACTIONS } from '../../src/audit/audit-entry.ts';
 import { ERROR_CODES, TollgateError } from '../../src/errors.ts';
-import { errorResponse } from '../../src/http/error-responses.ts';
+import { errorResponse } from '../../src/http/errors/error-responses.ts';
 import { DOCUMENTED_ENDPOINTS } from '../../src/management/endpoints.ts';
 import { openApiDocument } from '../../src/management/openapi/document.ts';
 

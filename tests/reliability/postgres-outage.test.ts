@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { createSecret } from '../../src/keys/secret-format.ts';
+import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';

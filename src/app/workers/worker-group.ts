@@ -5,7 +5,7 @@ import { Watchdog } from '../../observability/watchdog.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/start-fault.ts';
-import { openOpsPort } from '../ops-port.ts';
+import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
 import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
 

@@ -1,4 +1,4 @@
-import type { ImportedSecrets, SecretRepository } from '../secret-repository.ts';
+import type { ImportedSecrets, SecretRepository } from '../secrets/secret-repository.ts';
 
 /** Called with the failure, or with what a read gave that began after the call. */
 export type ImportsRead = (error: Error | null, imports: ImportedSecrets | undefined) => void;

@@ -1,7 +1,7 @@
 import { TollgateError } from '../../errors.ts';
-import { RoundRobinQueue } from '../../platform/round-robin-queue.ts';
 import type { KeySnapshot } from '../consumer-key.ts';
 import type { KeyRepository } from '../key-repository.ts';
+import { RoundRobinQueue } from './round-robin-queue.ts';
 
 /** What the look-ups work with, and their bounds. */
 export interface KeyBatchLoaderOptions {

@@ -2,7 +2,7 @@ import type { AuditTarget } from '../../audit/audit-entry.ts';
 import { KeyNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
-import { MAX_SECRET_LENGTH } from '../../keys/secret-format.ts';
+import { MAX_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf } from '../response-schemas.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './key-fields.ts';

@@ -1,6 +1,6 @@
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
-import type { KeptSecret } from '../../keys/secret-repository.ts';
+import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';

@@ -1,5 +1,5 @@
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secret-format.ts';
+import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 
 /** A secret that a client of the interface brings along. */
 export const SECRET = {

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import { ERROR_CODES, type ErrorCode, TollgateError } from '../../errors.ts';
-import { failureOf } from '../../http/error-responses.ts';
+import { failureOf } from '../../http/errors/error-responses.ts';
 import type { Endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
 import { headersOf } from './headers.ts';

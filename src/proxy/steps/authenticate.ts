@@ -1,4 +1,4 @@
-import { readBearer } from '../../http/bearer.ts';
+import { readBearer } from '../../http/credentials/bearer.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { Step } from '../exchange.ts';
 import { CurrentKey, type CurrentKeyOptions, missingKey } from './current-key.ts';

@@ -1,7 +1,7 @@
 import type { BlockList } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { clientAddress } from '../../http/client-address.ts';
-import type { FailedCredentials } from '../../http/failed-credentials.ts';
+import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyEntry } from '../../keys/cache/key-entry.ts';
 import { type KeyRestrictions, type RequestSource, restrictionFault } from '../../keys/key-restrictions.ts';

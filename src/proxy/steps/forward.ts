@@ -1,6 +1,6 @@
-import { BackendCall, type BackendCallOptions } from '../backend-call.ts';
-import { proxyMiddleware, setCall } from '../backend-transport.ts';
 import type { Step } from '../exchange.ts';
+import { BackendCall, type BackendCallOptions } from '../forwarding/backend-call.ts';
+import { proxyMiddleware, setCall } from '../forwarding/backend-transport.ts';
 import { type RequestHeadersOptions, requestHeaders } from '../headers/request-headers.ts';
 
 /** Where and how requests are forwarded. */

@@ -1,4 +1,4 @@
-import type { PreviousSecretUses } from '../../keys/previous-secret-uses.ts';
+import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
 import type { UsageRecorder } from '../../usage/usage.ts';
 import { customerOf } from '../customer-id.ts';

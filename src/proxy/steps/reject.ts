@@ -1,4 +1,4 @@
-import type { ErrorResponse } from '../../http/error-responses.ts';
+import type { ErrorResponse } from '../../http/errors/error-responses.ts';
 import { isoSecondsUp } from '../../http/timestamps.ts';
 import { type DecidedWindow, rejectingWindow } from '../../limiter/decided-window.ts';
 import { type Limit, limitAt } from '../../limiter/limit.ts';

@@ -1,8 +1,8 @@
 import type { BackendConnections, NoPlace } from '../../backend/pool/places.ts';
 import type { TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { overloaded, type PlaceKind } from '../backend-errors.ts';
 import type { Exchange, Step } from '../exchange.ts';
+import { overloaded, type PlaceKind } from '../forwarding/backend-errors.ts';
 import { unavailable } from './current-key.ts';
 
 /** How long a request may wait before it is sent to the backend. */

@@ -5,8 +5,8 @@ import type { Random } from '../../platform/random.ts';
 import { RedisChangeFeed } from './changes/redis-change-feed.ts';
 import { RedisRecordVersions } from './changes/redis-record-versions.ts';
 import { closeRedis, connectRedis, type RedisConnection, type RedisSettings } from './connection.ts';
+import { RedisWindowCounters } from './counters/redis-window-counters.ts';
 import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
-import { RedisWindowCounters } from './decisions/redis-window-counters.ts';
 import { ReplicaRegistry } from './decisions/replica-registry.ts';
 import { checkRedisHealth, type RedisHealth } from './redis-health.ts';
 

@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { createSecret } from '../../../src/keys/secret-format.ts';
+import { createSecret } from '../../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 
 // node tests/chaos/attacks/attack.ts <port> <ops port> <secret> <milliseconds>: everything at once that one client, one address or one key

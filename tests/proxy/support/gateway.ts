@@ -3,7 +3,7 @@ import { KeyCache } from '../../../src/keys/cache/key-cache.ts';
 import { KeyOrigins } from '../../../src/keys/cache/key-origins.ts';
 import type { KeySnapshot, PlanSnapshot } from '../../../src/keys/consumer-key.ts';
 import { OriginList } from '../../../src/keys/origin-list.ts';
-import { createSecret } from '../../../src/keys/secret-format.ts';
+import { createSecret } from '../../../src/keys/secrets/secret-format.ts';
 import { CostSettler } from '../../../src/limiter/cost-settler.ts';
 import { InProcessRateLimiter } from '../../../src/limiter/in-process/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../../src/limiter/in-process/in-process-record-versions.ts';

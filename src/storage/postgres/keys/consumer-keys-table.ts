@@ -1,6 +1,6 @@
 import { type ColumnType, type Generated, type Selectable, sql } from 'kysely';
 import type { ConsumerKey, KeyRotation, SelfServiceAction } from '../../../keys/consumer-key.ts';
-import type { SecretOrigin } from '../../../keys/stored-secret.ts';
+import type { SecretOrigin } from '../../../keys/secrets/stored-secret.ts';
 import type { LimitOverrides } from '../../../limiter/limit-overrides.ts';
 
 /** The table `consumer_keys`. */

@@ -3,7 +3,7 @@ import type { ChangeContext } from '../../../audit/change-context.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { NewConsumerKey } from '../../../keys/key-repository.ts';
 import { isVisible } from '../../../keys/key-tags.ts';
-import type { StoredSecret } from '../../../keys/stored-secret.ts';
+import type { StoredSecret } from '../../../keys/secrets/stored-secret.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { type ConsumerKeysTable, KEY_COLUMNS, keyOfRow } from './consumer-keys-table.ts';
 

@@ -15,8 +15,8 @@ import type {
   PreviousSecretUse,
   SecretReplacement,
   SecretRepository,
-} from '../../../keys/secret-repository.ts';
-import type { SecretMatch } from '../../../keys/stored-secret.ts';
+} from '../../../keys/secrets/secret-repository.ts';
+import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
 import type { RecordsDatabase } from '../records-database.ts';

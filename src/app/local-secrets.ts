@@ -1,0 +1,99 @@
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Settings } from '../config/settings.ts';
+import type { Platform } from '../platform/platform.ts';
+import { makePrivateDirectory, notWritable } from '../platform/private-directory.ts';
+import type { Random } from '../platform/random.ts';
+import { StartFault } from '../platform/start-fault.ts';
+import { recordsDirectory } from './stores/open-stores.ts';
+
+/** To be called before the records are opened, which makes their directory. The root tokens and encryption keys of the settings; where none are set, those of a file in `DATA_DIR`, which is made when missing. */
+export function secretsOf(
+  settings: Settings,
+  { random, log }: Platform,
+): Pick<Settings, 'rootTokens' | 'encryptionKeys'> {
+  const { rootTokens, encryptionKeys } = settings;
+  if (rootTokens.length > 0 && encryptionKeys.length > 0) return settings;
+  const hasSealedRecords = encryptionKeys.length === 0 && existsSync(recordsDirectory(settings));
+  const local = readOrMakeLocalSecrets(settings.dataDir, { random, hasSealedRecords });
+  log.warn({ file: local.file }, 'the root token and the encryption key that were not set are in this file');
+  return {
+    rootTokens: rootTokens.length > 0 ? rootTokens : [local.rootToken],
+    encryptionKeys: encryptionKeys.length > 0 ? encryptionKeys : [local.encryptionKey],
+  };
+}
+
+/** Secrets that one machine made for itself. */
+interface LocalSecrets {
+  readonly rootToken: string;
+  /** 32 bytes. */
+  readonly encryptionKey: Buffer;
+  /** Where they are kept, for the log: the file is how the owner learns the root token. */
+  readonly file: string;
+}
+
+/** What decides whether secrets may be made. */
+interface LocalSecretsOptions {
+  readonly random: Random;
+  /** There are records whose secrets an encryption key of this file sealed: another one would open none of them. */
+  readonly hasSealedRecords: boolean;
+}
+
+/**
+ * Reads the secrets kept under `directory`, or makes them the first time, in a file that only its owner may read. Throws a `StartFault` when the file is
+ * gone but needed, can't be made, may be read by others, or is not what was once written there: new secrets would lock the owner out of every sealed key.
+ */
+function readOrMakeLocalSecrets(
+  directory: string,
+  { random, hasSealedRecords }: LocalSecretsOptions,
+): LocalSecrets {
+  const file = join(directory, 'secrets.json');
+  makePrivateDirectory(directory);
+  if (hasSealedRecords && !existsSync(file)) {
+    throw new StartFault(
+      `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start anew.`,
+    );
+  }
+  make(file, random);
+  // Windows keeps rights elsewhere, and shows every file as readable.
+  if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
+    throw new StartFault(`${file} holds secrets and can be read by others: run chmod 600 ${file}`);
+  return { ...parse(readFileSync(file, 'utf8'), file), file };
+}
+
+function make(file: string, random: Random): void {
+  const made = {
+    rootToken: random.bytes(32).toString('base64url'),
+    encryptionKey: random.bytes(32).toString('base64'),
+  };
+  try {
+    // wx: of two starts at once only one makes the file, and the other reads it.
+    writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))
+      throw notWritable(`The file ${file} can not be made`, error);
+  }
+}
+
+function parse(content: string, file: string): Omit<LocalSecrets, 'file'> {
+  const kept = parsedObject(content);
+  const encryptionKey = Buffer.from(
+    typeof kept.encryptionKey === 'string' ? kept.encryptionKey : '',
+    'base64',
+  );
+  if (typeof kept.rootToken !== 'string' || kept.rootToken.length < 32 || encryptionKey.length !== 32) {
+    throw new StartFault(
+      `${file} does not hold the secrets made at the first start: restore it, or remove the whole directory to start anew`,
+    );
+  }
+  return { rootToken: kept.rootToken, encryptionKey };
+}
+
+function parsedObject(content: string): { readonly rootToken?: unknown; readonly encryptionKey?: unknown } {
+  try {
+    const value: unknown = JSON.parse(content);
+    return typeof value === 'object' && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}

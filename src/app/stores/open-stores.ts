@@ -1,0 +1,139 @@
+import { join } from 'node:path';
+import type { RecordSettings, Settings } from '../../config/settings.ts';
+import type { CallTimes } from '../../limiter/call-times.ts';
+import type { CircuitState } from '../../limiter/guards/circuit-breaker.ts';
+import { type GuardedRateLimiter, guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
+import { InProcessRateLimiter } from '../../limiter/in-process/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from '../../limiter/in-process/in-process-record-versions.ts';
+import { InProcessWindowCounters } from '../../limiter/in-process/in-process-window-counters.ts';
+import { WindowTable } from '../../limiter/in-process/window-table.ts';
+import type { RateLimiter } from '../../limiter/rate-limiter.ts';
+import type { ChangeFeed, RecordVersions } from '../../limiter/record-versions.ts';
+import type { WindowCounters } from '../../limiter/window-counters.ts';
+import type { Component } from '../../observability/readiness.ts';
+import { ReadinessFault } from '../../observability/readiness.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { InProcessLiveUsage } from '../../storage/embedded/in-process-live-usage.ts';
+import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-records.ts';
+import { failureReason } from '../../storage/failure-reason.ts';
+import { openRecords, type Records } from '../../storage/postgres/open-records.ts';
+import type { RedisAddress } from '../../storage/redis/connection.ts';
+import { type OpenRedis, openRedis } from '../../storage/redis/open-redis.ts';
+import { RedisLiveUsage } from '../../storage/redis/usage/redis-live-usage.ts';
+import type { LiveUsage } from '../../usage/live-usage.ts';
+
+/** Postgres connections of one process: key queries, management, the usage flusher. */
+const POSTGRES_CONNECTIONS = 14;
+
+/** Where requests are counted, shared over Redis or alone in the process. */
+export interface Counting {
+  /** The guarded limiter. */
+  readonly limiter: RateLimiter;
+  /** What it has counted. */
+  readonly counters: WindowCounters;
+  readonly versions: RecordVersions;
+  readonly changes: ChangeFeed;
+  readonly liveUsage: LiveUsage;
+  /** What only a shared limiter has, for its numbers; undefined in the process. */
+  readonly shared:
+    | (GuardedRateLimiter & { readonly redisCalls: CallTimes; readonly liveReplicas: () => number })
+    | undefined;
+  /** For readiness; undefined for the counts in this process, which can't fail. */
+  readonly component: Component | undefined;
+  close(): Promise<void>;
+}
+
+/** Where the embedded Postgres keeps its files. */
+export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): string {
+  return join(dataDir, 'postgres');
+}
+
+/** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Only the embedded one is waited for. */
+export async function openRecordStore(settings: RecordSettings, { log }: Platform): Promise<Records> {
+  const options = {
+    migrationsDirectory: join(import.meta.dirname, '../../../sql'),
+    defaultPlanId: settings.defaultPlanId,
+  };
+  if (settings.databaseUrl === null) {
+    return openEmbeddedRecords({ ...options, directory: recordsDirectory(settings) });
+  }
+  return openRecords({
+    ...options,
+    url: settings.databaseUrl,
+    maxConnections: POSTGRES_CONNECTIONS,
+    // Not the error itself: it carries the whole client, with what it takes to cancel its queries.
+    onIdleError: (error) => log.warn({ reason: error.message }, 'an idle Postgres connection broke'),
+  });
+}
+
+/** Opens what counts requests. Connects to Redis in the background, so that a gateway starts without it, too. */
+export function openCounting(settings: Settings, platform: Platform): Counting {
+  const { redisUrl } = settings;
+  return redisUrl === null ? countInProcess(platform) : countInRedis(redisUrl, settings, platform);
+}
+
+function countInProcess({ clock, random }: Platform): Counting {
+  const table = new WindowTable();
+  const versions = new InProcessRecordVersions(table, clock);
+  return {
+    limiter: new InProcessRateLimiter(table, clock),
+    counters: new InProcessWindowCounters(table, clock),
+    versions,
+    changes: versions,
+    liveUsage: new InProcessLiveUsage(clock, random),
+    shared: undefined,
+    component: undefined,
+    close: () => Promise.resolve(),
+  };
+}
+
+function countInRedis(address: RedisAddress, settings: Settings, platform: Platform): Counting {
+  const { clock, random, log } = platform;
+  const redis = openRedis(
+    { address, mode: settings.redisMode, timeoutMs: settings.redisTimeoutMs },
+    { ...platform, replicaId: random.bytes(12).toString('base64url') },
+  );
+  const liveReplicas = () => redis.replicas.liveReplicas;
+  const guarded = guardRateLimiter(redis.limiter, {
+    clock,
+    changes: redis.changes,
+    mode: settings.limiterFailureMode,
+    liveReplicas,
+    countRestorer: redis.counters,
+    onCircuitChange: logCircuit(settings.limiterFailureMode, log),
+  });
+  return {
+    limiter: guarded.limiter,
+    counters: redis.counters,
+    versions: redis.versions,
+    changes: redis.changes,
+    liveUsage: new RedisLiveUsage(redis.usageConnection, clock),
+    shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas },
+    component: { name: 'redis', check: () => checkRedis(redis) },
+    close: () => redis.close(),
+  };
+}
+
+/** One line when the circuit opens, one when it closes; its trials are logged at level debug. */
+function logCircuit(
+  mode: Settings['limiterFailureMode'],
+  log: Platform['log'],
+): (state: CircuitState) => void {
+  let isOpen = false;
+  return (state) => {
+    if (state === 'open' && !isOpen) log.warn({ mode }, 'Redis does not decide: the failure mode does');
+    else if (state === 'closed' && isOpen) log.info('Redis decides again');
+    else log.debug({ state }, 'the circuit to Redis changed');
+    isOpen = state !== 'closed';
+  };
+}
+
+async function checkRedis(redis: OpenRedis): Promise<void> {
+  const { faults } = await redis
+    .ping()
+    .then(() => redis.checkHealth())
+    .catch((error: unknown) => {
+      throw new ReadinessFault(failureReason(redis.lastFailure() ?? error));
+    });
+  if (faults.length > 0) throw new ReadinessFault(faults.join('; '));
+}

@@ -1,0 +1,27 @@
+import { Repeater } from '../../platform/repeater.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import type { Stores } from './wire-stores.ts';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Removes entries of the audit log that are too old, now and every hour, once the returned function is called: when there are tables. */
+export function wireAudit(
+  { settings, platform, lifecycle }: ReplicaContext,
+  { records }: Stores,
+): { readonly startPruning: () => void } {
+  const { clock, log, random } = platform;
+  const prune = async (): Promise<boolean> => {
+    try {
+      const removed = await records.audit.prune(clock.nowMs() - settings.auditRetentionDays * DAY_MS);
+      if (removed > 0) log.info({ removed }, 'old entries of the audit log were removed');
+      return true;
+    } catch (error) {
+      log.warn({ err: error }, 'old entries of the audit log could not be removed; it is tried again');
+      return false;
+    }
+  };
+  const pruning = new Repeater(prune, random, HOUR_MS, HOUR_MS);
+  lifecycle.add('retention of the audit log', CLOSE_DEADLINE_MS, () => pruning.stop());
+  return { startPruning: () => pruning.startAtOnce() };
+}

@@ -1,0 +1,142 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { join } from 'node:path';
+import { AdminTokenService } from '../../admins/admin-token-service.ts';
+import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
+import type { RequestIds } from '../../http/request-id.ts';
+import { withRequestId } from '../../http/with-request-id.ts';
+import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
+import { KeyImports } from '../../keys/key-imports.ts';
+import { KeyRotations } from '../../keys/key-rotation.ts';
+import { KeyService } from '../../keys/key-service.ts';
+import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { digestOfSecret, SecretSealer } from '../../keys/secrets/stored-secret.ts';
+import { VersionsAfterCommit } from '../../limiter/versions-after-commit.ts';
+import type { GatewayFacts } from '../../management/endpoint.ts';
+import { createManagementApp } from '../../management/management-app.ts';
+import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
+import { PlanService } from '../../plans/plan-service.ts';
+import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
+import type { Usage } from '../../usage/create-usage.ts';
+import { UsageSeries } from '../../usage/series/usage-series.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { gatewayVersion } from '../gateway-metrics.ts';
+import type { RequestObservers } from '../request-observers.ts';
+import { responsePruning } from './response-pruning.ts';
+import type { Stores } from './wire-stores.ts';
+
+/** The same place from the source of a clone, in the image and in an installed package, where this file is `dist/app/wire-management.js`. */
+const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
+
+/** What the management interface works with. */
+export interface ManagementParts {
+  readonly stores: Stores;
+  readonly usage: Usage;
+  readonly vault: SecretVault;
+  readonly rootTokens: readonly string[];
+  readonly requestIds: RequestIds;
+  readonly failedCredentials: FailedCredentials;
+  readonly observers: RequestObservers;
+}
+
+/** What administrators, and what consumers may do. */
+export interface ManagementApps {
+  readonly management: (req: IncomingMessage, res: ServerResponse) => void;
+  /** Null: there is no self-service. */
+  readonly selfService: SelfServiceApp | null;
+}
+
+/** Builds the management interface, as a listener of requests, and self-service. */
+export function wireManagement(
+  { settings, platform, lifecycle }: ReplicaContext,
+  { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers }: ManagementParts,
+): ManagementApps {
+  const { clock, random, log } = platform;
+  const { records, counting } = stores;
+  const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
+  const idempotency = new IdempotentRequests({ store: records.responses, vault, clock });
+  const pruning = responsePruning(idempotency, platform);
+  lifecycle.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
+  pruning.start();
+  const keys = new KeyService({
+    repository: records.keys,
+    keyList: records.keyList,
+    versions,
+    vault,
+    clock,
+    random,
+    keyPrefix: settings.keyPrefix,
+    reveal: settings.secretReveal,
+  });
+  const sealer = new SecretSealer({
+    vault,
+    reveal: settings.secretReveal,
+    // Whoever has the root token must not be taken for a consumer, and the backend must not get it.
+    reservedDigests: rootTokens.map(digestOfSecret),
+  });
+  const imports = new KeyImports({ secrets: records.secrets, sealer, clock, random });
+  const rotations = new KeyRotations({
+    secrets: records.secrets,
+    versions,
+    sealer,
+    random,
+    keyPrefix: settings.keyPrefix,
+  });
+  const plans = new PlanService({
+    repository: records.plans,
+    versions,
+    defaultPlanId: settings.defaultPlanId,
+  });
+  const services = {
+    keys,
+    rotations,
+    imports,
+    plans,
+    counters: counting.counters,
+    usage: usage.reader,
+    series: new UsageSeries({
+      store: new PostgresSeriesStore(records.db),
+      clock,
+      retentionDays: settings.usageRetentionDays,
+      pending: usage.pending,
+    }),
+    tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
+    audit: records.audit,
+    gateway: { ...gatewayFacts(settings), version: gatewayVersion() },
+    clock,
+    log,
+  };
+  const { trustedProxies, selfServicePath } = settings;
+  const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
+  const credentials = { rootTokens, adminTokens, failedCredentials };
+  const consoleDirectory = settings.console === 'on' ? CONSOLE_DIRECTORY : undefined;
+  const app = createManagementApp({
+    ...services,
+    credentials,
+    trustedProxies,
+    idempotency,
+    consoleDirectory,
+  });
+  return {
+    management: withRequestId(app, { requestIds, clock, onServed: observers.managed }),
+    selfService:
+      selfServicePath === null
+        ? null
+        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
+  };
+}
+
+function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
+  const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader } = settings;
+  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays } = settings;
+  return {
+    keyPrefix,
+    secretReveal,
+    defaultPlanId,
+    customerIdHeader,
+    usageRetentionDays,
+    usageDailyRetentionDays,
+    auditRetentionDays,
+  };
+}

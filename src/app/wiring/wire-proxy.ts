@@ -1,0 +1,107 @@
+import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
+import type { RequestIds } from '../../http/request-id.ts';
+import type { KeyCache } from '../../keys/cache/key-cache.ts';
+import { KeyOrigins } from '../../keys/cache/key-origins.ts';
+import { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
+import { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
+import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
+import { CostSettler } from '../../limiter/cost-settler.ts';
+import type { RequestTracing } from '../../observability/tracing.ts';
+import { createProxy, type Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
+import type { Usage } from '../../usage/create-usage.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { gatewayVersion } from '../gateway-metrics.ts';
+import type { RequestObservers } from '../request-observers.ts';
+import type { Stores } from './wire-stores.ts';
+
+/** What the proxied side of a replica works with. */
+export interface ProxyParts {
+  readonly stores: Stores;
+  readonly keys: KeyCache;
+  readonly usage: Usage;
+  readonly redactor: SecretRedactor;
+  readonly requestIds: RequestIds;
+  readonly failedCredentials: FailedCredentials;
+  readonly observers: RequestObservers;
+}
+
+/** Builds the proxied side, and has it follow changes to keys. */
+export async function wireProxy(
+  context: ReplicaContext,
+  {
+    stores: { counting, records },
+    keys,
+    usage,
+    redactor,
+    requestIds,
+    failedCredentials,
+    observers,
+  }: ProxyParts,
+): Promise<{
+  readonly proxy: ProxiedSide;
+  readonly revalidator: KeyRevalidator;
+  readonly costSettler: CostSettler;
+}> {
+  const { settings, platform, lifecycle } = context;
+  const costSettler = new CostSettler(counting.counters);
+  lifecycle.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
+  const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
+  const previousSecretUses = new PreviousSecretUses({ secrets: records.secrets, ...platform });
+  lifecycle.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
+  const proxy = createProxy({
+    ...settings,
+    previousSecretUses,
+    costSettler,
+    keys,
+    keyOrigins,
+    failedCredentials,
+    limiter: counting.limiter,
+    usage: usage.recorder,
+    clock: platform.clock,
+    requestIds,
+    tracing: await wireTracing(context, redactor),
+    observe: observers.proxied,
+    onFault: (error) => platform.log.error({ err: error }, 'a request met a fault of the gateway'),
+  });
+  lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
+  const forget = (keyId: string) => {
+    keys.drop(keyId);
+    keyOrigins.expire();
+    proxy.recheckUpgradesOf(keyId);
+  };
+  const revalidator = new KeyRevalidator({
+    cache: keys,
+    repository: records.keys,
+    versions: counting.versions,
+    held: () => proxy.upgradedKeys,
+    onOutdated: forget,
+    ...platform,
+  });
+  revalidator.start();
+  lifecycle.add('checks of cached keys', CLOSE_DEADLINE_MS, () => revalidator.stop());
+  counting.changes.onChange(forget);
+  counting.changes.onReset(() => {
+    proxy.recheckUpgrades();
+    revalidator.checkSoon();
+  });
+  return { proxy, revalidator, costSettler };
+}
+
+/** Undefined while traces are off. */
+async function wireTracing(
+  { settings, platform, lifecycle }: ReplicaContext,
+  redactor: SecretRedactor,
+): Promise<RequestTracing | undefined> {
+  if (settings.tracing === null) return undefined;
+  // Loaded only here, so that a gateway without traces does not pay for OpenTelemetry.
+  const { OpenTelemetryTracing } = await import('../../observability/open-telemetry.ts');
+  const tracing = await OpenTelemetryTracing.start({
+    ...settings.tracing,
+    backendUrl: settings.backendUrl,
+    version: gatewayVersion(),
+    log: platform.log,
+    mask: (text) => redactor.masked(text),
+  });
+  lifecycle.add('tracing', CLOSE_DEADLINE_MS, () => tracing.stop());
+  return tracing;
+}

@@ -1,0 +1,38 @@
+import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { Readiness } from '../../observability/readiness.ts';
+import { ReadinessWatch } from '../../observability/readiness-watch.ts';
+import type { Records } from '../../storage/postgres/open-records.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { type Counting, openCounting, openRecordStore } from '../stores/open-stores.ts';
+import { RecordsPreparation } from '../stores/records-preparation.ts';
+
+/** The stores of a replica, and what watches over them. */
+export interface Stores {
+  readonly records: Records;
+  readonly counting: Counting;
+  readonly preparation: RecordsPreparation;
+  readonly readiness: Readiness;
+}
+
+/** Longest that a component may take for its readiness check. Milliseconds. */
+const CHECK_DEADLINE_MS = 2000;
+
+/** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, else this rejects. */
+export async function wireStores(
+  { settings, platform, lifecycle }: ReplicaContext,
+  vault: SecretVault,
+): Promise<Stores> {
+  const records = await openRecordStore(settings, platform);
+  lifecycle.add('records', CLOSE_DEADLINE_MS, () => records.close());
+  const counting = openCounting(settings, platform);
+  lifecycle.add('counting', CLOSE_DEADLINE_MS, () => counting.close());
+
+  const preparation = new RecordsPreparation({ records, settings, vault, log: platform.log });
+  lifecycle.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
+  const components = [preparation, ...(counting.component ? [counting.component] : [])];
+  const readiness = new Readiness(components, CHECK_DEADLINE_MS);
+  const watch = new ReadinessWatch(readiness, platform);
+  lifecycle.add('readiness watch', CLOSE_DEADLINE_MS, () => watch.stop());
+  watch.start();
+  return { records, counting, preparation, readiness };
+}

@@ -1,0 +1,102 @@
+import type { IncomingMessage } from 'node:http';
+import { type BlockList, isIPv6 } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import { TollgateError } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { clientAddress } from '../client-address.ts';
+
+export interface FailedCredentialsOptions {
+  readonly clock: Clock;
+  /** Proxies whose `X-Forwarded-For` is trusted. */
+  readonly trustedProxies: BlockList;
+  /** Failures that an address, or an IPv6 network of 64 bits, may have at once; default 1000. */
+  readonly burst?: number;
+  /** Failures that it may have for good; default 50, and at least 1, as `Retry-After` says one second. */
+  readonly perSecond?: number;
+  /** Clients remembered; the one that failed longest ago is forgotten first. Default 10 000. */
+  readonly maxClients?: number;
+}
+
+/** What is left of a client's budget. Changed in place: a flood must not make garbage. */
+interface Bucket {
+  left: number;
+  atMs: number;
+}
+
+/** The budget of an IPv6 network of 48 bits, as a multiple of the budget of a network of 64 bits. */
+const NETWORK_FACTOR = 8;
+
+/**
+ * Limits how often a client may fail to authenticate: beyond its budget the response is 429. A client is an IPv4 address or an
+ * IPv6 network of 64 bits, because that is what a single user commonly has. An IPv6 network of 48 bits has a budget as well, so that
+ * moving from one network of 64 bits to the next does not help. Only failures are counted, after the credentials were looked up: a valid
+ * key or root token works even when others fail from its address. Each process has a separate budget.
+ */
+export class FailedCredentials {
+  readonly #clock: Clock;
+  readonly #trustedProxies: BlockList;
+  readonly #burst: number;
+  readonly #perSecond: number;
+  readonly #buckets: LRUCache<string, Bucket>;
+
+  constructor(options: FailedCredentialsOptions) {
+    const { burst = 1000, perSecond = 50, maxClients = 10_000 } = options;
+    this.#clock = options.clock;
+    this.#trustedProxies = options.trustedProxies;
+    this.#burst = burst;
+    this.#perSecond = perSecond;
+    this.#buckets = new LRUCache({ max: maxClients });
+  }
+
+  /** The error for a request whose credentials failed with `failure`: that, or `too_many_requests`. Counts the failure. */
+  errorFor(req: IncomingMessage, failure: TollgateError): TollgateError {
+    const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
+    const isWithin = this.#take(site, 1) && (network === undefined || this.#take(network, NETWORK_FACTOR));
+    if (isWithin) return failure;
+    return new TollgateError(
+      'too_many_requests',
+      'Too many requests with wrong credentials came from this address. Try again shortly.',
+    );
+  }
+
+  /** Names the client for fair queues: its address or network, the larger network once that has used up its budget. */
+  clientOf(req: IncomingMessage): string {
+    const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
+    if (network === undefined || !this.#buckets.has(network)) return site;
+    return this.#refilled(network, NETWORK_FACTOR).left < 1 ? network : site;
+  }
+
+  #take(client: string, factor: number): boolean {
+    const bucket = this.#refilled(client, factor);
+    if (bucket.left < 1) return false;
+    bucket.left -= 1;
+    return true;
+  }
+
+  #refilled(client: string, factor: number): Bucket {
+    const nowMs = this.#clock.monotonicMs();
+    const known = this.#buckets.get(client);
+    if (known === undefined) {
+      const full = { left: factor * this.#burst, atMs: nowMs };
+      this.#buckets.set(client, full);
+      return full;
+    }
+    const refill = ((nowMs - known.atMs) / 1000) * factor * this.#perSecond;
+    known.left = Math.min(factor * this.#burst, known.left + refill);
+    known.atMs = nowMs;
+    return known;
+  }
+}
+
+/** The address, or the IPv6 network of 64 bits that it is in; and that of 48 bits, undefined for IPv4. */
+function sitesOf(address: string): { readonly site: string; readonly network: string | undefined } {
+  if (!isIPv6(address)) return { site: address, network: undefined };
+  const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? [];
+  const groups = before === '' ? [] : before.split(':');
+  const tail = after === undefined || after === '' ? [] : after.split(':');
+  const zeros = after === undefined ? 0 : Math.max(0, 8 - groups.length - tail.length);
+  const all = [...groups, ...Array<string>(zeros).fill('0'), ...tail].map((group) =>
+    group.replace(/^0+(?=.)/, ''),
+  );
+  return { site: `${all.slice(0, 4).join(':')}::/64`, network: `${all.slice(0, 3).join(':')}::/48` };
+}

@@ -1,0 +1,58 @@
+import type { ErrorRequestHandler } from 'express';
+import { StoreUnavailable, TollgateError } from '../../errors.ts';
+import type { Logger } from '../../platform/logger.ts';
+import { bodyTooLarge } from '../json-body.ts';
+import type { RequestNotes } from '../with-request-id.ts';
+import { negotiatedError } from './problem-details.ts';
+import { sendError } from './send-error.ts';
+
+/**
+ * Responds to every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
+ * error and nothing of the request.
+ */
+export function errorHandler(log: Logger): ErrorRequestHandler {
+  return (thrown: unknown, req, res, _next) => {
+    const error = translated(thrown);
+    const notes = res.locals as RequestNotes;
+    notes.errorCode = error instanceof TollgateError ? error.code : 'internal_error';
+    report(error, log.child({ requestId: notes.requestId }));
+    sendError(res, negotiatedError(error, req));
+  };
+}
+
+function report(error: unknown, log: Logger): void {
+  if (error instanceof StoreUnavailable) {
+    log.warn({ event: 'store_unavailable', store: error.store, err: error }, 'a store did not respond');
+  } else if (!(error instanceof TollgateError)) {
+    log.error({ event: 'internal_error', err: error }, 'a management request failed');
+  }
+}
+
+/** Translates the errors that Express and its body reader throw for a client's mistakes, without their detail. */
+function translated(error: unknown): unknown {
+  if (error instanceof TollgateError || !isClientError(error)) return error;
+  switch (error.type) {
+    case 'entity.too.large':
+      return bodyTooLarge(Number(error.limit));
+    case 'encoding.unsupported':
+      return new TollgateError(
+        'unsupported_media_type',
+        'The body must not be compressed: send it without Content-Encoding.',
+      );
+    default:
+      return new TollgateError('bad_request', 'The request can not be understood.');
+  }
+}
+
+/** What the package http-errors makes, and the router for a path that is not percent-encoded properly. */
+interface ClientError extends Error {
+  readonly status: number;
+  readonly type?: unknown;
+  /** Of a body that is too large: how large it may be, in bytes. */
+  readonly limit?: unknown;
+}
+
+function isClientError(error: unknown): error is ClientError {
+  if (!(error instanceof Error) || !('status' in error)) return false;
+  return typeof error.status === 'number' && error.status >= 400 && error.status < 500;
+}

@@ -1,0 +1,86 @@
+import { crc32 } from 'node:zlib';
+import type { Random } from '../../platform/random.ts';
+
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+/** The largest multiple of 62 that a byte can reach: bytes from here on would make the first digits more likely. */
+const FAIR_BELOW = 248;
+
+const RANDOM_DIGITS = 30;
+const CHECKSUM_DIGITS = 6;
+const SHAPE = /^[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}$/;
+
+/** The longest secret that the gateway makes, in characters: a prefix of 16, the `_`, and 36 digits. */
+export const MAX_GENERATED_LENGTH = 53;
+
+/** A secret from outside: token68, or no `Authorization` header could carry it. */
+export const GIVEN_SECRET = /^[A-Za-z0-9\-._~+/]+=*$/;
+/** Length of a secret from outside, in characters. One that is known only by its digest may be shorter. */
+export const MIN_SECRET_LENGTH = 24;
+export const MAX_SECRET_LENGTH = 512;
+
+/**
+ * A new secret: `<prefix>_`, 30 random base62 characters (178 bits) and 6 base62 characters of the CRC32 of everything before
+ * them. The prefix is a letter and at most 15 letters and digits.
+ */
+export function createSecret(prefix: string, random: Random): string {
+  const body = `${prefix}_${randomBase62(RANDOM_DIGITS, random)}`;
+  return body + checksum(body);
+}
+
+/**
+ * Whether a text has the form of a secret that a gateway makes, and its checksum is right, with any prefix: secrets made before the prefix was
+ * changed stay valid. Filters out typing errors and garbage before a look-up; it proves nothing.
+ */
+export function isWellFormedSecret(text: string): boolean {
+  // The length first: what anybody sends must not cost more than a secret does.
+  return (
+    text.length <= MAX_GENERATED_LENGTH &&
+    SHAPE.test(text) &&
+    text.endsWith(checksum(text.slice(0, -CHECKSUM_DIGITS)))
+  );
+}
+
+const HINT_START = 7;
+const HINT_END = 4;
+/** Of a secret from outside, whose characters may be few or easy to guess, at most this part is shown. */
+const HINT_SHARE = 1 / 4;
+
+/**
+ * By which people recognise a secret: its first 7 and its last 4 characters, `tg_Ab3d…9xYz`. Of a secret from outside as many of them as
+ * are a quarter of it.
+ */
+export function secretHint(secret: string, origin: 'generated' | 'given'): string {
+  const shown = HINT_START + HINT_END;
+  const most = origin === 'given' ? Math.min(shown, Math.floor(secret.length * HINT_SHARE)) : shown;
+  const atEnd = Math.floor((most * HINT_END) / shown);
+  return `${secret.slice(0, most - atEnd)}…${atEnd === 0 ? '' : secret.slice(-atEnd)}`;
+}
+
+/** What is shown in the place of a secret that is not to be shown again. */
+export function maskedSecret(prefix: string): string {
+  return `${prefix}_${'*'.repeat(RANDOM_DIGITS + CHECKSUM_DIGITS)}`;
+}
+
+function checksum(body: string): string {
+  return toBase62(crc32(body), CHECKSUM_DIGITS);
+}
+
+/** `length` base62 digits, each as likely as any other. */
+function randomBase62(length: number, random: Random): string {
+  let text = '';
+  while (text.length < length) {
+    for (const byte of random.bytes(length - text.length)) {
+      text += byte < FAIR_BELOW ? DIGITS.charAt(byte % 62) : '';
+    }
+  }
+  return text;
+}
+
+/** A whole number from 0 on, in base62, with zeros in front up to `length` digits. */
+function toBase62(value: number, length: number): string {
+  let text = '';
+  for (let rest = value; rest > 0; rest = Math.floor(rest / 62)) {
+    text = DIGITS.charAt(rest % 62) + text;
+  }
+  return text.padStart(length, '0');
+}

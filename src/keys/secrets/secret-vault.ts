@@ -1,0 +1,154 @@
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHmac,
+  createSecretKey,
+  hkdfSync,
+  type KeyObject,
+} from 'node:crypto';
+import type { Random } from '../../platform/random.ts';
+
+const CIPHER = 'aes-256-gcm';
+const FORMAT = 1;
+const SEALER_ID_BYTES = 4;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const NONCE_AT = 1 + SEALER_ID_BYTES;
+const TAG_AT = NONCE_AT + NONCE_BYTES;
+const TEXT_AT = TAG_AT + TAG_BYTES;
+
+/** A sealed secret that was changed, belongs to another consumer key, or was sealed with an encryption key we do not have. */
+export class UnreadableSecret extends Error {
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'UnreadableSecret';
+  }
+}
+
+/** What is derived from one encryption key. */
+interface Keys {
+  /** Identifies the encryption key that sealed a blob, without revealing it. */
+  readonly id: Buffer;
+  readonly lookup: KeyObject;
+  readonly digestLookup: KeyObject;
+  readonly sealing: KeyObject;
+}
+
+/**
+ * Turns secrets into what may be stored: a look-up value, and a sealed form that only we can open.
+ *
+ * Built from one or more encryption keys of 32 bytes. The first one seals and makes look-up values; all of them open and
+ * find, so that an old key stays readable after a new one is put in front. Throws when a key has another length.
+ *
+ * Sealed form: format byte 1, 4 bytes id of the encryption key, 12 bytes nonce, 16 bytes tag, then the secret under
+ * AES-256-GCM with the consumer key's id as additional data: moved to another key's row it does not open.
+ */
+export class SecretVault {
+  readonly #first: Keys;
+  readonly #all: readonly Keys[];
+  readonly #random: Random;
+
+  constructor(encryptionKeys: readonly Buffer[], random: Random) {
+    this.#all = encryptionKeys.map(deriveKeys);
+    const [first] = this.#all;
+    if (first === undefined) {
+      throw new Error('The vault needs an encryption key.');
+    }
+    this.#first = first;
+    this.#random = random;
+  }
+
+  /** HMAC-SHA256 of the secret, 32 bytes: what is stored for a new key. */
+  lookup(secret: string): Buffer {
+    return hmac(this.#first.lookup, secret);
+  }
+
+  /** The look-up values under each encryption key, the first one's first: what a stored key may be found by. */
+  lookups(secret: string): readonly Buffer[] {
+    return this.#all.map(({ lookup }) => hmac(lookup, secret));
+  }
+
+  /** HMAC-SHA256 of a secret's SHA-256 digest, 32 bytes: what is stored so that a secret can be found by its digest alone. */
+  digestLookup(digest: Buffer): Buffer {
+    return hmac(this.#first.digestLookup, digest);
+  }
+
+  /** The same under each encryption key, the first one's first. */
+  digestLookups(digest: Buffer): readonly Buffer[] {
+    return this.#all.map(({ digestLookup }) => hmac(digestLookup, digest));
+  }
+
+  seal(keyId: string, secret: string): Buffer {
+    const nonce = this.#random.bytes(NONCE_BYTES);
+    const cipher = createCipheriv(CIPHER, this.#first.sealing, nonce, { authTagLength: TAG_BYTES });
+    cipher.setAAD(Buffer.from(keyId));
+    const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()]);
+    return Buffer.concat([Buffer.of(FORMAT), this.#first.id, nonce, cipher.getAuthTag(), text]);
+  }
+
+  /** The digest of a secret, so that it can't be taken for the key's sealed secret. */
+  sealDigest(keyId: string, digest: Buffer): Buffer {
+    return this.seal(digestContext(keyId), digest.toString('base64'));
+  }
+
+  /** The digest that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */
+  openDigest(keyId: string, sealed: Buffer): Buffer {
+    return Buffer.from(this.open(digestContext(keyId), sealed), 'base64');
+  }
+
+  /** Whether a blob was sealed with the first encryption key. */
+  isCurrent(sealed: Buffer): boolean {
+    return this.#first.id.equals(sealed.subarray(1, NONCE_AT));
+  }
+
+  /** Whether a blob was sealed with any of the encryption keys. */
+  knows(sealed: Buffer): boolean {
+    return this.#all.some(({ id }) => id.equals(sealed.subarray(1, NONCE_AT)));
+  }
+
+  /** The secret that was sealed for this consumer key. Throws `UnreadableSecret` for anything else. */
+  open(keyId: string, sealed: Buffer): string {
+    if (sealed.length < TEXT_AT || sealed[0] !== FORMAT) {
+      throw new UnreadableSecret('The sealed secret has an unknown format.');
+    }
+    const sealer = this.#all.find(({ id }) => id.equals(sealed.subarray(1, NONCE_AT)));
+    if (sealer === undefined) {
+      throw new UnreadableSecret(
+        'The secret was sealed with an encryption key that is not among ENCRYPTION_KEY.',
+      );
+    }
+    const decipher = createDecipheriv(CIPHER, sealer.sealing, sealed.subarray(NONCE_AT, TAG_AT), {
+      authTagLength: TAG_BYTES,
+    });
+    decipher.setAAD(Buffer.from(keyId));
+    decipher.setAuthTag(sealed.subarray(TAG_AT, TEXT_AT));
+    try {
+      return Buffer.concat([decipher.update(sealed.subarray(TEXT_AT)), decipher.final()]).toString('utf8');
+    } catch (error) {
+      throw new UnreadableSecret('The sealed secret was changed, or belongs to another key.', error);
+    }
+  }
+}
+
+/** What a sealed digest is bound to, in the place of the key's id. */
+function digestContext(keyId: string): string {
+  return `${keyId} digest`;
+}
+
+function deriveKeys(encryptionKey: Buffer): Keys {
+  if (encryptionKey.length !== 32) {
+    throw new Error('An encryption key must have 32 bytes.');
+  }
+  const derive = (purpose: string, length: number) =>
+    Buffer.from(hkdfSync('sha256', encryptionKey, '', `tollgate ${purpose} v1`, length));
+  return {
+    id: derive('sealing key id', SEALER_ID_BYTES),
+    lookup: createSecretKey(derive('look-up', 32)),
+    digestLookup: createSecretKey(derive('look-up by digest', 32)),
+    sealing: createSecretKey(derive('sealing', 32)),
+  };
+}
+
+function hmac(key: KeyObject, value: string | Buffer): Buffer {
+  return createHmac('sha256', key).update(value).digest();
+}

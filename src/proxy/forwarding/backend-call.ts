@@ -1,0 +1,295 @@
+import type { ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { BackendError } from '../../backend/backend-error.ts';
+import type { BackendConnection, ResponseHandler } from '../../backend/connection.ts';
+import type { BackendJob, Ticket } from '../../backend/pool/places.ts';
+import { RequestBody } from '../../backend/request-body.ts';
+import { requestHead } from '../../backend/request-head.ts';
+import type { ResponseHead } from '../../backend/response-head.ts';
+import { TollgateError } from '../../errors.ts';
+import { closeAfterResponse } from '../../http/errors/send-error.ts';
+import type { Clock } from '../../platform/clock.ts';
+import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
+import type { Abandonable, Exchange } from '../exchange.ts';
+import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.ts';
+import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
+import { backendFailure, gatewayTimeout } from './backend-errors.ts';
+import { type LeastRate, RateWatch } from './rate-watch.ts';
+import { ResponseStream } from './response-stream.ts';
+
+/** What a call needs besides its exchange. */
+export interface BackendCallOptions {
+  /** Of the backend's URL: what `Host` says. */
+  readonly host: string;
+  /** What each path begins with: the path of the backend's URL, without a slash at its end. */
+  readonly basePath: string;
+  /** For the response's head, counted from the request's start, or from the last byte of its body where that is later. Milliseconds. */
+  readonly timeoutMs: number;
+  /** Of all calls. */
+  readonly deadlines: DeadlineQueue<BackendCall>;
+  readonly rateWatches: DeadlineQueue<RateWatch>;
+  /** Of a client's body. */
+  readonly uploadRate: LeastRate;
+  /** At which a client takes a body. */
+  readonly downloadRate: LeastRate;
+  /** Called for each exchange that was ended for its rate. */
+  readonly onTooSlow: (direction: 'upload' | 'download') => void;
+  readonly clock: Clock;
+}
+
+/** Takes over a connection that the backend has switched to another protocol. `head` is its 101. */
+export type Switched = (backend: Socket, head: ResponseHead) => void;
+
+/** Methods without an effect: only such a request may be sent a second time (RFC 9110 section 9.2.2). */
+const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
+
+/**
+ * One exchange's part with the backend: waits for a connection, sends the request, passes on the response, and sees to it that neither
+ * side outlives the other. The connection calls the `on…` methods; the exchange calls `abandon` when its client closes or gets another
+ * response. The call holds no place: that comes and goes with the connection.
+ */
+export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Due<BackendCall> {
+  dueAtMs = 0;
+  before: BackendCall | undefined = undefined;
+  after: BackendCall | undefined = undefined;
+  readonly #exchange: Exchange;
+  readonly #headers: readonly string[];
+  readonly #options: BackendCallOptions;
+  readonly #switched: Switched | undefined;
+  #hasDeadline = false;
+  #ticket: Ticket | undefined;
+  #connection: BackendConnection | undefined;
+  #body: RequestBody | undefined;
+  #response: ResponseStream | undefined;
+  #upload: RateWatch | undefined;
+  #download: RateWatch | undefined;
+  #isReused = false;
+  #isRepeated = false;
+  #isOver = false;
+
+  /** With `switched` the request asks for an upgrade to WebSocket. */
+  constructor(
+    exchange: Exchange,
+    headers: readonly string[],
+    options: BackendCallOptions,
+    switched?: Switched,
+  ) {
+    this.#exchange = exchange;
+    this.#headers = headers;
+    this.#options = options;
+    this.#switched = switched;
+  }
+
+  /** Uses the place of the exchange. From here on the exchange always gets a response, or its connection is cut. */
+  start(): void {
+    const exchange = this.#exchange;
+    const { place } = exchange;
+    // The client may have gone meanwhile, and its place with it.
+    if (exchange.hasResponse || place === undefined) return;
+    exchange.place = undefined;
+    exchange.backend = this;
+    // While the gateway holds a body back, its deadlines must not run.
+    if (exchange.head.body !== 'none') exchange.req.pause();
+    const nowMs = this.#options.clock.monotonicMs();
+    this.#setDeadline(exchange.startedAtMs, nowMs);
+    this.#ticket = place.request(this, nowMs);
+  }
+
+  begin(connection: BackendConnection, nowMs: number): void {
+    const exchange = this.#exchange;
+    const { req, res, head } = exchange;
+    // An exchange has one response only.
+    if (exchange.hasResponse) this.#end();
+    if (this.#isOver) return;
+    exchange.forwardedAtMs ??= nowMs;
+    exchange.attempts += 1;
+    if (head.body !== 'none' && this.#body === undefined) {
+      if (head.expectsContinue) res.writeContinue();
+      this.#body = new RequestBody(req, head.body, this.#options.clock);
+      exchange.requestBody = this.#body;
+      this.#upload = new RateWatch(this.#body, this.#options.uploadRate, () => this.#tooSlowUpload());
+      this.#upload.start(this.#options.rateWatches, nowMs);
+    }
+    this.#send(connection);
+  }
+
+  /** Ends the call: the backend need not go on. */
+  abandon(): void {
+    if (this.#isOver) return;
+    const connection = this.#connection;
+    this.#end();
+    if (connection === undefined) this.#ticket?.withdraw();
+    else connection.destroy();
+  }
+
+  /** To be called when the deadline has passed: a body that is still arriving moves it. */
+  checkDeadline(): void {
+    this.#hasDeadline = false;
+    const sinceMs = Math.max(this.#exchange.startedAtMs, this.#body?.lastChunkAtMs ?? 0);
+    const nowMs = this.#options.clock.monotonicMs();
+    if (sinceMs + this.#options.timeoutMs > nowMs) {
+      this.#setDeadline(sinceMs, nowMs);
+      return;
+    }
+    this.#exchange.reject(gatewayTimeout());
+    this.abandon();
+  }
+
+  onInterim(head: ResponseHead): void {
+    const { res, req } = this.#exchange;
+    if (head.status !== 103 || req.httpVersionMinor !== 1 || res.headersSent || !takesMore(res)) return;
+    // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
+    if ('writeInformation' in res) res.writeInformation(head.status, interimHeaders(head));
+  }
+
+  onHead(head: ResponseHead): void {
+    const exchange = this.#exchange;
+    this.#clearDeadline();
+    if (exchange.reserved !== undefined) exchange.reportedCost = reportedCostOf(head);
+    this.#response = new ResponseStream(this.#exchange, this, {
+      status: head.status,
+      reason: head.reason,
+      headers: responseHeaders(head, this.#exchange),
+      length: head.length,
+    });
+  }
+
+  onBody(chunk: Buffer): void {
+    this.#response?.push(chunk);
+  }
+
+  onTrailer(line: string): void {
+    const exchange = this.#exchange;
+    if (exchange.reserved !== undefined) exchange.reportedCost ??= reportedCostInTrailer(line);
+  }
+
+  onReadEnd(): void {
+    this.#response?.flush();
+  }
+
+  onComplete(): void {
+    this.#end();
+    this.#response?.end();
+  }
+
+  onSwitched(head: ResponseHead, socket: Socket): void {
+    this.#end();
+    const exchange = this.#exchange;
+    if (exchange.reserved !== undefined) exchange.reportedCost = reportedCostOf(head);
+    this.#switched?.(socket, head);
+  }
+
+  onError(error: unknown): void {
+    const exchange = this.#exchange;
+    if (this.#mayRepeat(error)) {
+      this.#isRepeated = true;
+      this.#connection = undefined;
+      this.#ticket?.retry();
+      return;
+    }
+    const response = this.#response;
+    this.#end();
+    if (exchange.isClosed) return;
+    if (response !== undefined) {
+      exchange.error = backendFailure(error);
+      response.cut();
+    } else if (error instanceof BackendError) {
+      exchange.reject(backendFailure(error));
+    } else {
+      exchange.fail(error);
+    }
+  }
+
+  /** The client takes no more for now: how fast it takes what it has is watched from here on. */
+  pause(): void {
+    const response = this.#response;
+    this.#connection?.pause();
+    if (response === undefined) return;
+    this.#download ??= new RateWatch(response, this.#options.downloadRate, () => this.#tooSlowDownload());
+    this.#download.start(this.#options.rateWatches, this.#options.clock.monotonicMs());
+  }
+
+  resume(): void {
+    this.#connection?.resume();
+  }
+
+  #send(connection: BackendConnection): void {
+    const { req, head } = this.#exchange;
+    const { basePath, host } = this.#options;
+    const method = req.method ?? 'GET';
+    const isUpgrade = this.#switched !== undefined;
+    this.#connection = connection;
+    this.#isReused = connection.isReused;
+    const target = basePath + head.target;
+    const headers = this.#headers;
+    connection.send(
+      {
+        method,
+        head: requestHead({ method, target, host, headers, body: head.body, isUpgrade }),
+        body: this.#body,
+        isUpgrade,
+      },
+      this,
+    );
+  }
+
+  /** A connection that closed while it was idle causes no error, if the request sent on it can't have had an effect. */
+  #mayRepeat(error: unknown): boolean {
+    return (
+      error instanceof BackendError &&
+      this.#isReused &&
+      !this.#isRepeated &&
+      !this.#isOver &&
+      this.#connection?.hasBytes === false &&
+      this.#body === undefined &&
+      this.#switched === undefined &&
+      REPEATABLE.has(this.#exchange.req.method ?? '')
+    );
+  }
+
+  #tooSlowUpload(): void {
+    const exchange = this.#exchange;
+    this.#options.onTooSlow('upload');
+    const error = new TollgateError('request_timeout', 'The request body arrives too slowly.');
+    if (exchange.hasResponse) {
+      exchange.fail(error);
+      return;
+    }
+    // What is still to come would come as slowly.
+    closeAfterResponse(exchange.res);
+    exchange.reject(error);
+  }
+
+  #tooSlowDownload(): void {
+    this.#options.onTooSlow('download');
+    this.#exchange.fail(new TollgateError('request_timeout', 'The client takes the response too slowly.'));
+  }
+
+  #setDeadline(sinceMs: number, nowMs: number): void {
+    this.#hasDeadline = true;
+    this.dueAtMs = sinceMs + this.#options.timeoutMs;
+    this.#options.deadlines.add(this, nowMs);
+  }
+
+  #clearDeadline(): void {
+    if (this.#hasDeadline) this.#options.deadlines.delete(this);
+    this.#hasDeadline = false;
+  }
+
+  /** Lets go of everything. */
+  #end(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#connection = undefined;
+    this.#clearDeadline();
+    this.#upload?.stop(this.#options.rateWatches);
+    this.#download?.stop(this.#options.rateWatches);
+    this.#exchange.backend = undefined;
+    this.#exchange.backendEndedAtMs = this.#options.clock.monotonicMs();
+  }
+}
+
+/** Hints have no back-pressure: a client that does not read gets no more of them. */
+function takesMore({ socket }: ServerResponse): boolean {
+  return socket !== null && !socket.writableNeedDrain;
+}

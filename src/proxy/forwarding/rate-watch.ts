@@ -1,0 +1,63 @@
+import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
+
+/** A body on its way, in one direction. */
+export interface Transfer {
+  /** Bytes that have passed so far. */
+  readonly bytes: number;
+  /** When the other end last held the transfer back, by the monotonic clock; infinite while it does. Milliseconds. */
+  readonly excusedUntilMs: number;
+}
+
+/** The least rate of a transfer, and the time over which it is measured. */
+export interface LeastRate {
+  /** 0 = no least rate. */
+  readonly bytesPerSecond: number;
+  readonly windowMs: number;
+}
+
+/**
+ * Sees to it that a transfer keeps a least rate, from window to window: what was sent fast at first is no credit for later. A window
+ * in which the other end held the transfer back is not judged.
+ */
+export class RateWatch implements Due<RateWatch> {
+  dueAtMs = 0;
+  before: RateWatch | undefined = undefined;
+  after: RateWatch | undefined = undefined;
+  readonly #transfer: Transfer;
+  readonly #rate: LeastRate;
+  readonly #onTooSlow: () => void;
+  #startedAtMs = 0;
+  #startBytes = 0;
+  #isWatching = false;
+
+  constructor(transfer: Transfer, rate: LeastRate, onTooSlow: () => void) {
+    this.#transfer = transfer;
+    this.#rate = rate;
+    this.#onTooSlow = onTooSlow;
+  }
+
+  /** Begins a window. Does nothing while one is open, or without a least rate. */
+  start(queue: DeadlineQueue<RateWatch>, nowMs: number): void {
+    if (this.#isWatching || this.#rate.bytesPerSecond === 0) return;
+    this.#isWatching = true;
+    this.#startedAtMs = nowMs;
+    this.#startBytes = this.#transfer.bytes;
+    this.dueAtMs = nowMs + this.#rate.windowMs;
+    queue.add(this, nowMs);
+  }
+
+  stop(queue: DeadlineQueue<RateWatch>): void {
+    if (this.#isWatching) queue.delete(this);
+    this.#isWatching = false;
+  }
+
+  /** To be called when a window is over and the queue has let go of it: judges it and begins the next one. */
+  judge(queue: DeadlineQueue<RateWatch>, nowMs: number): void {
+    this.#isWatching = false;
+    const seconds = (nowMs - this.#startedAtMs) / 1000;
+    const isExcused = this.#transfer.excusedUntilMs > this.#startedAtMs;
+    const passed = this.#transfer.bytes - this.#startBytes;
+    if (!isExcused && passed < this.#rate.bytesPerSecond * seconds) this.#onTooSlow();
+    else this.start(queue, nowMs);
+  }
+}

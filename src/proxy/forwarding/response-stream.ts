@@ -1,0 +1,138 @@
+import { lingeringClose } from '../../http/connections/lingering-close.ts';
+import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
+import type { Exchange } from '../exchange.ts';
+import type { ResponseHeaders } from '../headers/response-headers.ts';
+import type { Transfer } from './rate-watch.ts';
+
+/** A backend's response before its body, as the client gets it. */
+export interface ClientResponse {
+  readonly status: number;
+  readonly reason: string;
+  /** Ours included. */
+  readonly headers: ResponseHeaders;
+  /** Length of the body that the backend announced, in bytes; undefined when it did not. */
+  readonly length: number | undefined;
+}
+
+/** Where the response comes from. */
+interface Source {
+  pause(): void;
+  resume(): void;
+}
+
+/** With a head in front it still fits into what Node writes of a string without allocating, 16 KiB. */
+const SMALL_BYTES = 8 * 1024;
+const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
+
+/**
+ * The client's side of a backend's response: streams it with back-pressure. Head and body go in one write when the body comes with the
+ * head; otherwise the head goes at once, so that the first event of a stream is not delayed.
+ */
+export class ResponseStream implements Transfer {
+  readonly #exchange: Exchange;
+  readonly #source: Source;
+  readonly #head: ClientResponse;
+  #isHeadWritten = false;
+  /** The first chunk of the body, held until all that has arrived was passed on. */
+  #held: Buffer | undefined;
+  #resume: (() => void) | undefined;
+  /** `#resume` waits for the client to take more: chunks that arrived in the same read are still written. */
+  #isHeldBack = false;
+  #isEnded = false;
+
+  constructor(exchange: Exchange, source: Source, head: ClientResponse) {
+    this.#exchange = exchange;
+    this.#source = source;
+    this.#head = head;
+  }
+
+  /** Bytes of the connection that the client has taken; the system's own buffers count as taken. */
+  get bytes(): number {
+    const { socket } = this.#exchange.req;
+    return socket.bytesWritten - socket.writableLength;
+  }
+
+  /** Infinite while the client takes all that there is. */
+  get excusedUntilMs(): number {
+    return this.#isHeldBack ? 0 : Number.POSITIVE_INFINITY;
+  }
+
+  /** The next chunk of the body. Pauses the backend when the client is slower. */
+  push(chunk: Buffer): void {
+    this.#exchange.bodyBytes += chunk.length;
+    if (!this.#isHeadWritten && this.#held === undefined) {
+      this.#held = chunk;
+      return;
+    }
+    this.flush();
+    this.#write(chunk);
+  }
+
+  /** To be called when nothing more has arrived: writes the head and what is held of the body, unless that is done. */
+  flush(): void {
+    if (this.#isHeadWritten || this.#isLost()) return;
+    this.#writeHead();
+    const held = this.#held;
+    this.#held = undefined;
+    if (held === undefined) this.#exchange.res.flushHeaders();
+    else this.#write(held);
+  }
+
+  /** The response is complete. */
+  end(): void {
+    const { req, res } = this.#exchange;
+    this.#isEnded = true;
+    if (this.#isLost()) return;
+    if (hasMuchToSend(req)) {
+      // The backend responded without the rest of the body, so the gateway discards it.
+      if (this.#isHeadWritten) res.once('finish', () => lingeringClose(req.socket));
+      else closeAfterResponse(res);
+    }
+    if (!this.#isHeadWritten) this.#writeHead();
+    const held = this.#held;
+    this.#held = undefined;
+    if (held === undefined) res.end();
+    else if (held.length > SMALL_BYTES) res.end(held);
+    // As a string it goes out with the head in one plain write, which costs less than a vectored one.
+    else res.end(held.toString('latin1'), 'latin1');
+  }
+
+  /**
+   * The response will never be complete: cuts the connection, because an orderly end could be taken for the body's. Where the body ends
+   * with the connection (HTTP/1.0 without a length) only a reset tells the two apart.
+   */
+  cut(): void {
+    const { req, res } = this.#exchange;
+    if (res.destroyed) return;
+    this.#exchange.outcome = 'truncated';
+    this.#isHeadWritten = true;
+    if (req.httpVersionMinor === 0 && this.#head.length === undefined) req.socket.resetAndDestroy();
+    else req.socket.destroy();
+  }
+
+  /** The client has gone, or has its response from elsewhere. */
+  #isLost(): boolean {
+    const { isClosed, res } = this.#exchange;
+    return isClosed || res.writableEnded || (res.headersSent && !this.#isHeadWritten);
+  }
+
+  #writeHead(): void {
+    const { status, reason, headers } = this.#head;
+    this.#isHeadWritten = true;
+    const plainReason = PLAIN_REASON.test(reason) ? reason : undefined;
+    this.#exchange.res.writeLines(status, plainReason, headers.lines, headers.decisive);
+  }
+
+  #write(chunk: Buffer): void {
+    const { res } = this.#exchange;
+    if (this.#isLost() || res.write(chunk) || this.#isHeldBack) return;
+    this.#isHeldBack = true;
+    this.#source.pause();
+    this.#resume ??= () => {
+      this.#isHeldBack = false;
+      // Once the response is complete its source serves another request.
+      if (!this.#isEnded) this.#source.resume();
+    };
+    res.once('drain', this.#resume);
+  }
+}

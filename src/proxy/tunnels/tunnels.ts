@@ -1,0 +1,136 @@
+import type { KeyCache } from '../../keys/cache/key-cache.ts';
+import type { KeyEntry } from '../../keys/cache/key-entry.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { keyFault } from '../steps/current-key.ts';
+import { Tunnel, type TunnelOptions } from './tunnel.ts';
+
+/** How long to wait before a key is read again after the record store did not respond. Milliseconds. */
+const RETRY_MS = 1000;
+/** How often tunnels are looked through for those that are stuck. Milliseconds. */
+const PROBE_MS = 1000;
+/** The longest that a timer of Node's can wait. Milliseconds. */
+const LONGEST_TIMER_MS = 2_147_483_647;
+
+interface Expiry {
+  readonly atMs: number;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** The open tunnels by key, so that a key that may no longer be used loses them. */
+export class Tunnels {
+  readonly #keys: Pick<KeyCache, 'reload'>;
+  readonly #clock: Clock;
+  readonly #byKey = new Map<string, Set<Tunnel>>();
+  /** For each key with tunnels whose secret ends at an instant: when to look whether it has come. */
+  readonly #expiries = new Map<string, Expiry>();
+  #size = 0;
+  #probing: NodeJS.Timeout | undefined = undefined;
+
+  constructor(keys: Pick<KeyCache, 'reload'>, clock: Clock) {
+    this.#keys = keys;
+    this.#clock = clock;
+  }
+
+  /** Tunnels open now. */
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Opens a tunnel, which closes when one of its ends does, when it is idle, or when its key may not be used any more. */
+  open(options: Omit<TunnelOptions, 'onClosed'>): void {
+    const { keyId } = options.entry.snapshot;
+    const tunnel = new Tunnel({ ...options, onClosed: (closed) => this.#forget(keyId, closed) });
+    const tunnels = this.#byKey.get(keyId) ?? new Set();
+    this.#byKey.set(keyId, tunnels.add(tunnel));
+    this.#size += 1;
+    this.#probing ??= setInterval(() => this.#probe(), PROBE_MS).unref();
+    const endsAtMs = endOf(options.entry);
+    if (endsAtMs < (this.#expiries.get(keyId)?.atMs ?? Number.POSITIVE_INFINITY))
+      this.#recheckAt(keyId, endsAtMs);
+  }
+
+  /** Reads a key again that has changed or expired, and closes its tunnels if it may not be used any more. */
+  recheck(keyId: string): void {
+    for (const [secretVersion] of this.#bySecret(keyId)) this.#recheckSecret(keyId, secretVersion);
+  }
+
+  /** Does so for all keys, for when changes may have been missed. */
+  recheckAll(): void {
+    for (const keyId of this.#byKey.keys()) this.recheck(keyId);
+  }
+
+  /** What is known of each key that has tunnels, for each secret with which they were opened. */
+  get entries(): readonly KeyEntry[] {
+    return [...this.#byKey.keys()].flatMap((keyId) => this.#entriesOf(keyId));
+  }
+
+  /** The tunnels of a key by the version of the secret with which they were opened. */
+  #bySecret(keyId: string): ReadonlyMap<number, readonly Tunnel[]> {
+    return Map.groupBy(this.#byKey.get(keyId) ?? [], ({ entry }) => entry.secretVersion);
+  }
+
+  #entriesOf(keyId: string): readonly KeyEntry[] {
+    return [...this.#bySecret(keyId).values()].flatMap(([tunnel]) => tunnel?.entry ?? []);
+  }
+
+  #recheckSecret(keyId: string, secretVersion: number): void {
+    const [tunnel] = this.#bySecret(keyId).get(secretVersion) ?? [];
+    if (tunnel === undefined) return;
+    this.#keys.reload(tunnel.entry, (error, entry) => {
+      if (error) setTimeout(() => this.#recheckSecret(keyId, secretVersion), RETRY_MS).unref();
+      else this.#judge(keyId, secretVersion, entry);
+    });
+  }
+
+  #probe(): void {
+    for (const tunnels of this.#byKey.values()) {
+      for (const tunnel of tunnels) tunnel.probe();
+    }
+  }
+
+  #stopProbing(): void {
+    clearInterval(this.#probing);
+    this.#probing = undefined;
+  }
+
+  #judge(keyId: string, secretVersion: number, current: KeyEntry | undefined): void {
+    const entry = current && keyFault(current, this.#clock) === undefined ? current : undefined;
+    for (const tunnel of this.#bySecret(keyId).get(secretVersion) ?? []) {
+      if (entry === undefined || !tunnel.isAllowedBy(entry.snapshot)) tunnel.close();
+      else tunnel.entry = entry;
+    }
+    const open = this.#entriesOf(keyId).filter(
+      (each) => entry !== undefined || each.secretVersion !== secretVersion,
+    );
+    // An expiry may have been moved, and a timer may come a little early.
+    this.#recheckAt(keyId, Math.min(...open.map(endOf)));
+  }
+
+  /** Infinite: never. */
+  #recheckAt(keyId: string, atMs: number): void {
+    clearTimeout(this.#expiries.get(keyId)?.timer);
+    this.#expiries.delete(keyId);
+    if (atMs === Number.POSITIVE_INFINITY) return;
+    const leftMs = Math.min(LONGEST_TIMER_MS, Math.max(0, atMs - this.#clock.nowMs()));
+    const timer = setTimeout(() => this.recheck(keyId), leftMs);
+    this.#expiries.set(keyId, { atMs, timer });
+  }
+
+  #forget(keyId: string, tunnel: Tunnel): void {
+    const tunnels = this.#byKey.get(keyId);
+    if (tunnels?.delete(tunnel) !== true) return;
+    this.#size -= 1;
+    if (this.#size === 0) this.#stopProbing();
+    if (tunnels.size > 0) return;
+    this.#byKey.delete(keyId);
+    this.#recheckAt(keyId, Number.POSITIVE_INFINITY);
+  }
+}
+
+/** When the secret or the key of an entry ends, in milliseconds since 1970; infinite = never. */
+function endOf({ snapshot, previousUntilMs }: KeyEntry): number {
+  return Math.min(
+    snapshot.expiresAtMs ?? Number.POSITIVE_INFINITY,
+    previousUntilMs ?? Number.POSITIVE_INFINITY,
+  );
+}
