@@ -49,17 +49,22 @@ export async function startGateway(
   // All that it wrote has been read by then.
   const closed = once(child, 'close').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
-  try {
-    await until(() => child.exitCode !== null || listening() !== null, { timeoutMs: START_DEADLINE_MS });
-  } catch (error) {
-    child.kill('SIGKILL');
-    throw error;
-  }
+  /** A process that ends, or never gets there, leaves nothing behind but its output in the error. */
+  const reach = async (claim: () => boolean | Promise<boolean>): Promise<void> => {
+    try {
+      await until(async () => hasEnded(child) || (await claim()), { timeoutMs: START_DEADLINE_MS });
+      if (hasEnded(child)) throw new Error(`the gateway ended with code ${child.exitCode}`);
+    } catch (cause) {
+      child.kill('SIGKILL');
+      await closed;
+      throw new Error(`the gateway did not start, and wrote:\n${output()}`, { cause });
+    }
+  };
+  await reach(() => listening() !== null);
   const ports = listening();
-  if (ports === null) throw new Error(`the gateway ended with code ${child.exitCode}:\n${output()}`);
   const gateway: GatewayProcess = {
-    url: `http://127.0.0.1:${ports[1]}`,
-    opsUrl: `http://127.0.0.1:${ports[2]}`,
+    url: `http://127.0.0.1:${ports?.[1]}`,
+    opsUrl: `http://127.0.0.1:${ports?.[2]}`,
     pid: child.pid ?? 0,
     workerPids: () => startedPids(output()).filter((pid) => pid !== child.pid && isAlive(pid)),
     output,
@@ -74,9 +79,12 @@ export async function startGateway(
       await gone;
     },
   };
-  if (isReady)
-    await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok, { timeoutMs: START_DEADLINE_MS });
+  if (isReady) await reach(async () => (await fetch(`${gateway.opsUrl}/readyz`)).ok);
   return gateway;
+}
+
+function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
+  return exitCode !== null || signalCode !== null;
 }
 
 /** Each replica says that it starts, and in which process. */
