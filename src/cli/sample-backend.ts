@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
 /**
- * A small backend to try the gateway with: it responds to every request with what it saw. Only the end of the `x-api-key` is shown, as a
- * backend's response has no business repeating credentials.
+ * A small backend to try the gateway with: it responds to every request with what it saw, with 200 or the status that `?status=` in the query
+ * asks for. Only the end of the `x-api-key` is shown, as a backend's response has no business repeating credentials.
  */
 export function createSampleBackend(): Server {
   return createServer((req, res) => {
@@ -21,10 +21,16 @@ export function createSampleBackend(): Server {
         xApiKey: typeof apiKey === 'string' ? `…${apiKey.slice(-4)}` : null,
       };
       res
-        .writeHead(200, { 'content-type': 'application/json; charset=utf-8' })
+        .writeHead(askedStatus(req.url), { 'content-type': 'application/json; charset=utf-8' })
         .end(`${JSON.stringify(response)}\n`);
     });
   });
+}
+
+/** A final status that may have a body. */
+function askedStatus(url: string | undefined): number {
+  const [, status] = /[?&]status=([2-5]\d\d)(?:&|$)/.exec(url ?? '') ?? [];
+  return status === undefined || ['204', '205', '304'].includes(status) ? 200 : Number(status);
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {

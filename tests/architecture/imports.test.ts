@@ -10,7 +10,6 @@ const entries = [
   'cli/tollgate.ts',
   'cli/serve.ts',
   'cli/migrate.ts',
-  'cli/demo.ts',
   'cli/rotate-encryption-key.ts',
   'cli/sample-backend.ts',
 ];

@@ -82,7 +82,7 @@ describe('the package, packed and installed in an empty directory', () => {
   });
 
   it('runs the demo with its embedded stores', async () => {
-    const { child, output } = spawnNode(installed, {}, ['demo']);
+    const { child, output } = spawnNode(installed, {}, ['demo', '--stay']);
     try {
       await until(() => child.exitCode !== null || output().includes('Ctrl-C'));
       expect(output()).toContain('Tollgate runs at http://127.0.0.1:');

@@ -17,12 +17,17 @@ export const declareMigrate: Declare = (command) =>
     .addHelpText('after', '\nExample:\n  DATABASE_URL_FILE=/run/secrets/database-url tollgate migrate')
     .action(async () => void (await import('../migrate.ts')));
 
-export const declareDemo: Declare = (command) =>
+export const declareDemo: Declare = (command, terminal) =>
   void command
     .description(
-      'Starts a gateway with embedded stores, a sample backend, a plan and a key, and prints curl lines to try. PORT and OPS_PORT choose other ports. Ctrl-C ends it and removes what it stored.',
+      'Starts a gateway with embedded stores and a sample backend, and does the main job: a plan, a key, requests that are allowed and limited. On a terminal it then goes on until Ctrl-C, with the console, live traffic and curl lines to try; otherwise it ends, with exit code 0 if the job was done. What it stored is removed. PORT and OPS_PORT choose other ports.',
     )
-    .action(async () => void (await import('../demo.ts')));
+    .option('--stay', 'go on also where the output is not a terminal')
+    .addHelpText('after', '\nExample:\n  tollgate demo --stay > demo.txt &')
+    .action(async ({ stay = false }: { readonly stay?: boolean }) => {
+      const { runDemo } = await import('../demo/run-demo.ts');
+      await runDemo(terminal, { stays: stay || terminal.stdout.isTTY });
+    });
 
 export const declareRotateEncryptionKey: Declare = (command) =>
   void command

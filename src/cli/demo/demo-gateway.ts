@@ -1,0 +1,90 @@
+import { once } from 'node:events';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type Gateway, startSingleProcess } from '../../app/single-process.ts';
+import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
+import { readSettings, type Settings } from '../../config/settings.ts';
+import { systemClock } from '../../platform/clock.ts';
+import { createLogger } from '../../platform/logger.ts';
+import { systemRandom } from '../../platform/random.ts';
+import { CommandFault } from '../command-fault.ts';
+import { createSampleBackend } from '../sample-backend.ts';
+import type { Terminal } from '../terminal.ts';
+
+/** A gateway on loopback with embedded stores, in front of a sample backend. */
+export interface DemoGateway {
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly rootToken: string;
+  /** The management interface, with the root token. */
+  readonly client: ManagementClient;
+  /** Resolves when nothing runs any more and what was stored is removed. */
+  stop(): Promise<void>;
+}
+
+/** Starts it; PORT, OPS_PORT and LOG_LEVEL of the environment hold. Rejects with a `CommandFault` and leaves nothing behind where it can't. */
+export async function startDemoGateway(environment: Terminal['environment']): Promise<DemoGateway> {
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-demo-'));
+  const backend = createSampleBackend().listen(0, '127.0.0.1');
+  const removeAll = async (): Promise<void> => {
+    backend.close();
+    backend.closeAllConnections();
+    await rm(directory, { recursive: true, force: true });
+  };
+  const rootToken = systemRandom.bytes(32).toString('base64url');
+  try {
+    await once(backend, 'listening');
+    const gateway = await startGateway(settingsOf(environment, { directory, backend, rootToken }));
+    const url = `http://127.0.0.1:${gateway.port}`;
+    return {
+      url,
+      opsUrl: `http://127.0.0.1:${gateway.opsPort}`,
+      rootToken,
+      client: createManagementClient({ url, token: rootToken }),
+      stop: async () => {
+        await gateway.stop();
+        await removeAll();
+      },
+    };
+  } catch (error) {
+    await removeAll();
+    throw error;
+  }
+}
+
+function settingsOf(
+  environment: Terminal['environment'],
+  { directory, backend, rootToken }: { directory: string; backend: Server; rootToken: string },
+): Settings {
+  return readSettings({
+    BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+    ROOT_TOKEN: rootToken,
+    HOST: '127.0.0.1',
+    PORT: environment.PORT ?? '8080',
+    OPS_PORT: environment.OPS_PORT ?? '9090',
+    DATA_DIR: directory,
+    LOG_LEVEL: environment.LOG_LEVEL ?? 'warn',
+    ENDPOINT_PATTERNS: '/v1/orders/{id},/v1/invoices/{id}',
+    // Charts of all keys are behind by this much.
+    USAGE_FLUSH_MS: '2000',
+  });
+}
+
+async function startGateway(settings: Settings): Promise<Gateway> {
+  const log = createLogger(settings.logLevel);
+  try {
+    const gateway = await startSingleProcess(settings, { clock: systemClock, random: systemRandom, log });
+    await gateway.ready();
+    return gateway;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new CommandFault(
+      'fault',
+      `The demo could not start: ${reason}\nAre ports ${settings.port} and ${settings.opsPort} free? PORT and OPS_PORT choose others.`,
+      { cause: error },
+    );
+  }
+}

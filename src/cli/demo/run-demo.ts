@@ -1,0 +1,80 @@
+import type { Clock } from '../../platform/clock.ts';
+import { systemClock } from '../../platform/clock.ts';
+import type { Terminal } from '../terminal.ts';
+import { createConsumers } from './demo-consumers.ts';
+import { type DemoGateway, startDemoGateway } from './demo-gateway.ts';
+import { createDemoPlans, createDemoToken, createKey, createMainJobPlan } from './demo-records.ts';
+import { startTraffic } from './demo-traffic.ts';
+import { runMainJob } from './main-job.ts';
+
+/**
+ * The main job, on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a plan
+ * and a key made through the management interface. With `stays` it then shows the console with live traffic until SIGINT or SIGTERM. Rejects
+ * with a `CommandFault` where the gateway could not start or did not do the job.
+ */
+export async function runDemo(terminal: Terminal, { stays }: { readonly stays: boolean }): Promise<void> {
+  const signalled = stopSignal();
+  const gateway = await startDemoGateway(terminal.environment);
+  try {
+    await createMainJobPlan(gateway.client);
+    terminal.stdout.write(`\n${await runMainJob(gateway)}\n`);
+    if (stays) await showLiveGateway(gateway, terminal, signalled);
+    else terminal.stdout.write(`${ENDS_AT_ONCE}\n`);
+  } finally {
+    await gateway.stop();
+  }
+}
+
+const ENDS_AT_ONCE = `Nobody watches, because the output is not a terminal: the demo ends here and removes what it stored.
+"npm run demo -- --stay" goes on, with the console and live traffic.`;
+
+/** A terminal and npm both send SIGINT to this process: the second one must not cut the clean-up short. */
+function stopSignal(): Promise<void> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
+  });
+}
+
+async function showLiveGateway(gateway: DemoGateway, { stdout }: Terminal, signalled: Promise<void>) {
+  const clock: Clock = systemClock;
+  await createDemoPlans(gateway.client);
+  const traffic = startTraffic(gateway.url, await createConsumers(gateway.client, clock));
+  try {
+    const key = await createKey(gateway.client, { name: 'Your first key', rateLimitId: 'demo' });
+    const token = await createDemoToken(gateway.client, clock);
+    stdout.write(linesToTry(gateway, key, token));
+    await signalled;
+  } finally {
+    await traffic.stop();
+  }
+}
+
+function linesToTry(
+  { url, opsUrl, rootToken }: DemoGateway,
+  key: { readonly id: string; readonly secret: string },
+  readOnlyToken: string,
+): string {
+  return `The console, with live traffic of a few made-up consumers
+  ${url}/tollgate/console
+  Sign in with this token. It may read everything and change nothing, and is valid for a day:
+  ${readOnlyToken}
+
+Or with curl. With a key: 200 five times, then 429
+  for i in 1 2 3 4 5 6; do curl -sS -w '%{http_code}\\n' -H 'Authorization: Bearer ${key.secret}' ${url}/hello; done
+
+Without a key: 401
+  curl -sS -w '\\n%{http_code}\\n' ${url}/hello
+
+What the key was used for
+  curl -sS -H 'Authorization: Bearer ${rootToken}' ${url}/consumer-api-key/${key.id}
+
+The limits in the headers of the response, and the metrics
+  curl -sSi -H 'Authorization: Bearer ${key.secret}' ${url}/hello
+  curl -sS ${opsUrl}/metrics
+
+The root token may do everything, in the console too
+  ${rootToken}
+
+Ctrl-C stops it and removes what it stored.
+`;
+}
