@@ -15,6 +15,7 @@ import { secretsOf } from './local-secrets.ts';
 import { openListeners } from './open-listeners.ts';
 import type { OpsSources } from './ops/ops-server.ts';
 import { observeRequests } from './request-observers.ts';
+import { GatewayStatus } from './status/gateway-status.ts';
 import { wireAudit } from './wiring/wire-audit.ts';
 import { wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
@@ -89,7 +90,18 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     failedCredentials: new FailedCredentials({ clock, trustedProxies: settings.trustedProxies }),
   };
   const { proxy, revalidator, costSettler } = await wireProxy(context, { ...shared, stores, keys, redactor });
-  const { management, selfService } = wireManagement(context, { ...shared, stores, vault, rootTokens });
+  const system = new GatewayStatus({
+    ...{ stores, usage, settings, clock },
+    isBackendUnreachable: () => observers.isBackendUnreachable,
+  });
+  system.announce();
+  const { management, selfService } = wireManagement(context, {
+    ...shared,
+    stores,
+    vault,
+    rootTokens,
+    system,
+  });
 
   const { backendConnections } = settings;
   const version = gatewayVersion();

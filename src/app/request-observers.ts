@@ -18,6 +18,8 @@ export interface RequestObservers {
   readonly metrics: RequestMetrics;
   /** Metrics that exist only when a setting asks for them. */
   readonly readings: readonly Reading[];
+  /** Whether the last requests found no connection to the backend. */
+  readonly isBackendUnreachable: boolean;
   proxied(summary: ExchangeSummary): void;
   rejected(error: TollgateError, requestId: string): void;
   managed(request: ServedRequest): void;
@@ -54,6 +56,9 @@ export function observeRequests(
   return {
     metrics,
     readings: keys === undefined ? [] : [keys.reading()],
+    get isBackendUnreachable() {
+      return reachability.isUnreachable;
+    },
     proxied(summary) {
       metrics.observe(summary.outcome, summary);
       if (summary.decision !== undefined) metrics.limits.observe(summary.decision);

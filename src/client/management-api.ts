@@ -368,6 +368,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tollgate/system": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Show the replicas, and how the stores and the backend are */
+        get: operations["showSystem"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tollgate/audit-log": {
         parameters: {
             query?: never;
@@ -1521,6 +1538,97 @@ export interface components {
              * @enum {string}
              */
             code: "store_unavailable";
+        };
+        System: {
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            at: string;
+            /** @description Of the replica that responds. */
+            version: string;
+            /** @description What does not work now, seen from this replica; empty = nothing. */
+            degraded: ("postgres" | "redis" | "limiter" | "usage" | "backend")[];
+            /** @description This one first, 200 at most. While Redis does not respond only this one. */
+            replicas: components["schemas"]["SystemReplica"][];
+            /** @description Null while Redis does not respond. */
+            liveReplicas: number | null;
+            stores: components["schemas"]["SystemStores"];
+            usage: components["schemas"]["SystemUsage"];
+            backend: components["schemas"]["SystemBackend"];
+        };
+        SystemBackend: {
+            reachable: boolean;
+            /** @description Null: it did not respond. */
+            latencyMs: number | null;
+            /** @description Why it is not fit for use. Null: it is. */
+            fault: string | null;
+            address: string;
+        };
+        SystemMigrations: {
+            applied: string[];
+            pending: string[];
+        };
+        SystemPostgres: {
+            reachable: boolean;
+            /** @description Null: it did not respond. */
+            latencyMs: number | null;
+            /** @description Why it is not fit for use. Null: it is. */
+            fault: string | null;
+            embedded: boolean;
+            version: string | null;
+            migrations: components["schemas"]["SystemMigrations"] | null;
+        };
+        SystemRedis: {
+            reachable: boolean;
+            /** @description Null: it did not respond. */
+            latencyMs: number | null;
+            /** @description Why it is not fit for use. Null: it is. */
+            fault: string | null;
+            /** @enum {string} */
+            mode: "single" | "sentinel" | "cluster";
+            /** @description Of a cluster its masters. Empty while they do not respond. */
+            servers: components["schemas"]["SystemRedisServer"][];
+        };
+        SystemRedisServer: {
+            address: string;
+            version: string;
+            role: string;
+            evictionPolicy: string;
+            appendOnly: boolean;
+        };
+        SystemReplica: {
+            replicaId: string;
+            /** @description Whether this replica sent the response. */
+            current: boolean;
+            /**
+             * Format: date-time
+             * @example 2026-02-03T04:05:06Z
+             */
+            lastSeenAt: string;
+            startedAt: string | null;
+            /** @description Null: of an older version, which does not say more. */
+            version: string | null;
+            host: string | null;
+            pid: number | null;
+            /** @description WORKERS: so many replicas of the host share its ports. */
+            workers: number | null;
+            /** @description What did not work for this replica at its last heartbeat; empty = nothing. */
+            degraded: ("postgres" | "redis" | "limiter" | "usage" | "backend")[] | null;
+        };
+        SystemStores: {
+            postgres: components["schemas"]["SystemPostgres"];
+            /** @description Null: the process counts by itself. */
+            redis: components["schemas"]["SystemRedis"] | null;
+        };
+        SystemUsage: {
+            flushIntervalSeconds: number;
+            /** @description Of the oldest counts that are not in Postgres yet. */
+            oldestPendingAt: string | null;
+            /** @description The age of those; 0 when none wait, null while that can not be known. */
+            pendingSeconds: number | null;
+            /** @description When this replica last moved all that was due. */
+            lastFlushAt: string | null;
         };
         TightestLimit: {
             limit: number;
@@ -3960,6 +4068,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Whoami"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    showSystem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["System"];
                 };
             };
             400: components["responses"]["BadRequest"];

@@ -16,6 +16,7 @@ import type { RecordState } from '../platform/precondition.ts';
 import type { UsageSeries } from '../usage/series/usage-series.ts';
 import type { UsageReader } from '../usage/usage.ts';
 import { entityTag } from './entity-tag.ts';
+import type { SystemStatus } from './system/system-report.ts';
 
 /** What the handlers work with. */
 export interface ManagementServices {
@@ -28,6 +29,7 @@ export interface ManagementServices {
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
   readonly tokens: AdminTokenService;
   readonly audit: AuditLog;
+  readonly system: SystemStatus;
   /** What a console needs to know of this gateway. */
   readonly gateway: GatewayFacts;
   readonly clock: Clock;

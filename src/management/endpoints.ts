@@ -18,6 +18,7 @@ import {
   updateRateLimit,
 } from './plans/rate-limits.ts';
 import { SELF_SERVICE_ENDPOINTS } from './self-service/self-service-endpoints.ts';
+import { showSystem } from './system/show-system.ts';
 import {
   createAdminToken,
   deleteAdminToken,
@@ -59,6 +60,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   deleteAdminToken,
   rotateAdminToken,
   showWhoami,
+  showSystem,
   listAuditLog,
   verifyAuditLog,
   openApiEndpoint(() => DOCUMENTED_ENDPOINTS),

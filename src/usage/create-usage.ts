@@ -43,6 +43,8 @@ export interface Usage {
   /** What is not in the history yet; what this replica holds itself is written first. */
   readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
   readonly stats: UsageStats;
+  /** Between two moves of a shard to the history. Milliseconds. */
+  readonly flushIntervalMs: number;
   start(): void;
   /** Removes what is no longer kept, now and every hour. To be called once the history has its tables. */
   startPruning(): void;
@@ -96,6 +98,7 @@ export function createUsage(options: UsageOptions): Usage {
       },
       oldestAtMs: () => live.oldestAtMs(),
     },
+    flushIntervalMs: intervalMs,
     get stats() {
       return { writer: writer.stats, flusher: flusher.stats, keysBuffered: buffer.size };
     },

@@ -21,6 +21,8 @@ export interface FlusherStats {
   readonly failures: number;
   /** By how many milliseconds the most overdue batch of the last round was late. */
   readonly lagMs: number;
+  /** When the last round ended that moved all that was due; 0 before the first. Milliseconds since 1970. */
+  readonly lastDoneAtMs: number;
 }
 
 /** What the flusher needs. */
@@ -46,6 +48,7 @@ export class UsageFlusher {
     recordsDropped: 0,
     failures: 0,
     lagMs: 0,
+    lastDoneAtMs: 0,
   };
   #isStopping = false;
   #flushing: Promise<boolean> | undefined;
@@ -92,6 +95,7 @@ export class UsageFlusher {
       }
     };
     await Promise.all(Array.from({ length: LANES }, lane));
+    if (round.isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
     return round.isDone;
   }
 

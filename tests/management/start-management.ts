@@ -24,6 +24,7 @@ import { VersionsAfterCommit } from '../../src/limiter/versions-after-commit.ts'
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import type { GatewayFacts } from '../../src/management/endpoint.ts';
 import { createManagementApp } from '../../src/management/management-app.ts';
+import type { SystemReport } from '../../src/management/system/system-report.ts';
 import { PlanService } from '../../src/plans/plan-service.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
@@ -44,6 +45,29 @@ const GATEWAY: GatewayFacts = {
   usageRetentionDays: 90,
   usageDailyRetentionDays: 400,
   auditRetentionDays: 365,
+};
+/** All that a report may lack is missing from it. */
+const SYSTEM: SystemReport = {
+  atMs: Date.UTC(2026, 1, 3),
+  version: '1.2.3',
+  degraded: ['redis'],
+  replicas: [
+    {
+      ...{ replicaId: 'one', isThis: true, lastSeenAtMs: Date.UTC(2026, 1, 3), startedAtMs: undefined },
+      ...{ version: undefined, host: undefined, pid: undefined, workers: undefined, degraded: undefined },
+    },
+  ],
+  liveReplicas: undefined,
+  postgres: {
+    ...{ isReachable: false, latencyMs: undefined, fault: 'not available' },
+    ...{ isEmbedded: false, version: undefined, migrations: undefined },
+  },
+  redis: {
+    ...{ isReachable: false, latencyMs: undefined, fault: 'not available' },
+    ...{ mode: 'single', servers: [] },
+  },
+  usage: { flushIntervalMs: 1000, oldestPendingAtMs: undefined, lastFlushAtMs: undefined },
+  backend: { address: 'backend:80', isReachable: true, latencyMs: 0.5, fault: undefined },
 };
 export const START_MS = Date.UTC(2026, 1, 3, 4, 5, 6, 789);
 export const UNUSED: KeyUsage = {
@@ -143,6 +167,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     }),
     tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random: systemRandom }),
     audit: records.audit,
+    system: { read: async () => SYSTEM },
     gateway: GATEWAY,
     credentials: {
       rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],

@@ -36,7 +36,11 @@ export interface Counting {
   readonly liveUsage: LiveUsage;
   /** What only a shared limiter has, for its numbers; undefined in the process. */
   readonly shared:
-    | (GuardedRateLimiter & { readonly redisCalls: CallTimes; readonly liveReplicas: () => number })
+    | (GuardedRateLimiter & {
+        readonly redisCalls: CallTimes;
+        readonly liveReplicas: () => number;
+        readonly redis: Pick<OpenRedis, 'ping' | 'describeServers' | 'replicas' | 'lastFailure'>;
+      })
     | undefined;
   /** For readiness; undefined for the counts in this process, which can't fail. */
   readonly component: Component | undefined;
@@ -108,7 +112,7 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
     versions: redis.versions,
     changes: redis.changes,
     liveUsage: new RedisLiveUsage(redis.usageConnection, clock),
-    shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas },
+    shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas, redis },
     component: { name: 'redis', check: () => checkRedis(redis) },
     close: () => redis.close(),
   };

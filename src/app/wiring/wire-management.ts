@@ -16,6 +16,7 @@ import { VersionsAfterCommit } from '../../limiter/versions-after-commit.ts';
 import type { GatewayFacts } from '../../management/endpoint.ts';
 import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
+import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
 import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';
@@ -38,6 +39,7 @@ export interface ManagementParts {
   readonly requestIds: RequestIds;
   readonly failedCredentials: FailedCredentials;
   readonly observers: RequestObservers;
+  readonly system: SystemStatus;
 }
 
 /** What administrators, and what consumers may do. */
@@ -50,7 +52,7 @@ export interface ManagementApps {
 /** Builds the management interface, as a listener of requests, and self-service. */
 export function wireManagement(
   { settings, platform, lifecycle }: ReplicaContext,
-  { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers }: ManagementParts,
+  { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers, system }: ManagementParts,
 ): ManagementApps {
   const { clock, random, log } = platform;
   const { records, counting } = stores;
@@ -103,6 +105,7 @@ export function wireManagement(
     }),
     tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
     audit: records.audit,
+    system,
     gateway: { ...gatewayFacts(settings), version: gatewayVersion() },
     clock,
     log,

@@ -19,7 +19,12 @@ import { connectPostgres, connectPostgresForMigration, type PostgresOptions } fr
 import { PostgresResponseStore } from './postgres-response-store.ts';
 import type { RecordsDatabase } from './records-database.ts';
 import { RecordsUnitOfWork } from './records-unit-of-work.ts';
-import { applyMigrations, pendingMigrations } from './sql-migrations.ts';
+import {
+  applyMigrations,
+  type MigrationStates,
+  migrationStates,
+  pendingMigrations,
+} from './sql-migrations.ts';
 
 /** The record store, opened: its repositories, and what starting, probing and stopping it take. */
 export interface Records {
@@ -41,6 +46,8 @@ export interface Records {
   migrate(): Promise<readonly string[]>;
   /** Empty when the tables are as this version of the program wants them. */
   pendingMigrations(): Promise<readonly string[]>;
+  /** The version of Postgres, and which migrations it has. Rejects with `StoreUnavailable`. */
+  describe(): Promise<MigrationStates & { readonly version: string }>;
   /** Resolves when the store responds; rejects with `StoreUnavailable` otherwise. */
   ping(): Promise<void>;
   /** Closes all connections. Call it once, last. */
@@ -88,6 +95,11 @@ export function recordsIn(
     db,
     migrate,
     pendingMigrations: () => pendingMigrations(db, options.migrationsDirectory),
+    describe: async () => {
+      const { rows } = await sql<{ server_version: string }>`show server_version`.execute(db);
+      const states = await migrationStates(db, options.migrationsDirectory);
+      return { ...states, version: rows[0]?.server_version ?? '' };
+    },
     ping: async () => void (await sql`select 1`.execute(db)),
     close: () => database.destroy(),
   };

@@ -37,8 +37,22 @@ async function applyNext(trx: RecordsDatabase, directory: string): Promise<reado
 
 /** The names of the migrations that this database has not seen. */
 export async function pendingMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
+  return (await migrationStates(db, directory)).pending;
+}
+
+/** The names of the migrations of `directory`, by whether this database has seen them. */
+export async function migrationStates(db: RecordsDatabase, directory: string): Promise<MigrationStates> {
   const migrations = await migrator(db, directory).getMigrations();
-  return migrations.filter(({ executedAt }) => executedAt === undefined).map(({ name }) => name);
+  const [applied, pending] = [true, false].map((isApplied) =>
+    migrations.filter(({ executedAt }) => (executedAt !== undefined) === isApplied).map(({ name }) => name),
+  );
+  return { applied: applied ?? [], pending: pending ?? [] };
+}
+
+/** Names of migrations, in their order. */
+export interface MigrationStates {
+  readonly applied: readonly string[];
+  readonly pending: readonly string[];
 }
 
 function migrator(db: RecordsDatabase, directory: string): Migrator {

@@ -4,6 +4,11 @@ export const CHANGES_CHANNEL = 'tg:changes';
 /** Sorted set of the live replicas. */
 export const REPLICAS_KEY = 'tg:replicas';
 
+/** What a live replica says of itself. */
+export function replicaKey(replicaId: string): string {
+  return `tg:replica:${replicaId}`;
+}
+
 /** Shared version of a key's record. The braces are the hash tag: all that belongs to a key lies in one slot. */
 export function versionKey(keyId: string): string {
   return `tg:{${keyId}}:version`;

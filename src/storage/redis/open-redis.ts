@@ -8,7 +8,7 @@ import { closeRedis, connectRedis, type RedisConnection, type RedisSettings } fr
 import { RedisWindowCounters } from './counters/redis-window-counters.ts';
 import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
 import { ReplicaRegistry } from './decisions/replica-registry.ts';
-import { checkRedisHealth, type RedisHealth } from './redis-health.ts';
+import { checkRedisHealth, describeServers, type RedisHealth, type RedisServer } from './redis-health.ts';
 
 /** What opening Redis needs of the platform. */
 export interface OpenRedisPlatform {
@@ -37,6 +37,8 @@ export interface OpenRedis {
   ping(): Promise<void>;
   /** Whether the server is fit for use. Rejects with `StoreUnavailable`. */
   checkHealth(): Promise<RedisHealth>;
+  /** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
+  describeServers(): Promise<readonly RedisServer[]>;
   /** What a connection failed with last, while it is not up; for `failureReason`. A command only knows that there is no connection. */
   lastFailure(): unknown;
   /** Takes the replica off the list and ends the connections. Never rejects. */
@@ -74,6 +76,7 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
       holdsWithin(timeoutMs, () => limiter.isReady && connections.every(({ status }) => status === 'ready')),
     ping: () => limiter.ping(),
     checkHealth: () => checkRedisHealth(usageConnection),
+    describeServers: () => describeServers(usageConnection),
     lastFailure: () => failures.values().next().value,
     close: async () => {
       changes.stop();

@@ -1,5 +1,19 @@
+import { Cluster, type Redis } from 'ioredis';
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
+
+/** What a server says of itself. */
+export interface RedisServer {
+  /** Host and port. */
+  readonly address: string;
+  /** The server's own, or what it is compatible with. */
+  readonly version: string;
+  readonly role: string;
+  /** Empty where the server does not say. */
+  readonly evictionPolicy: string;
+  /** Whether it keeps a log of its writes, so that a restart loses a second of them at most. */
+  readonly isAppendOnly: boolean;
+}
 
 /** `version` is the server's own, or what it is compatible with. */
 export interface RedisHealth {
@@ -23,21 +37,49 @@ export async function checkRedisHealth(redis: RedisConnection): Promise<RedisHea
   }
 }
 
+/** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
+export async function describeServers(redis: RedisConnection): Promise<readonly RedisServer[]> {
+  const nodes = redis instanceof Cluster ? redis.nodes('master') : [redis];
+  try {
+    return await Promise.all(
+      nodes.map(async (node) => ({ address: addressOf(node), ...readServer(await node.info()) })),
+    );
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
+}
+
 /** The verdict on the text that INFO responds. */
 export function readHealth(info: string): RedisHealth {
-  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
-  const version = field('redis_version');
+  const { version, evictionPolicy } = readServer(info);
   const faults: string[] = [];
   if (!(Number.parseInt(version, 10) >= OLDEST_MAJOR)) {
     faults.push(
       `Redis ${version || 'of unknown version'} is too old: version ${OLDEST_MAJOR} or newer is needed`,
     );
   }
-  const policy = field('maxmemory_policy');
-  if (policy !== '' && policy !== 'noeviction') {
+  if (evictionPolicy !== '' && evictionPolicy !== 'noeviction') {
     faults.push(
-      `Redis evicts keys (maxmemory-policy ${policy}), so counts can be lost: set it to noeviction`,
+      `Redis evicts keys (maxmemory-policy ${evictionPolicy}), so counts can be lost: set it to noeviction`,
     );
   }
   return { version, faults };
+}
+
+function readServer(info: string): Omit<RedisServer, 'address'> {
+  const field = (name: string) => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1] ?? '';
+  return {
+    version: field('redis_version'),
+    role: field('role'),
+    evictionPolicy: field('maxmemory_policy'),
+    isAppendOnly: field('aof_enabled') === '1',
+  };
+}
+
+/** With sentinels the options name no server, but the connection leads to one. */
+function addressOf({ options, stream }: Redis): string {
+  const { host, port } = options.sentinels
+    ? { host: stream.remoteAddress, port: stream.remotePort }
+    : options;
+  return `${host?.includes(':') ? `[${host}]` : host}:${port}`;
 }

@@ -1,10 +1,20 @@
 import type { Clock } from '../../../platform/clock.ts';
 import type { RedisConnection } from '../connection.ts';
-import { REPLICAS_KEY } from '../key-names.ts';
+import { REPLICAS_KEY, replicaKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
+import { redisUnavailable } from '../redis-failure.ts';
 
 const BEAT_INTERVAL_MS = 2000;
 const SILENT_FOR_MS = 10_000;
+
+/** A replica that sent a heartbeat within ten seconds. */
+export interface LiveReplica {
+  readonly replicaId: string;
+  /** By the server's clock. */
+  readonly lastSeenAtMs: number;
+  /** What it says of itself, as it was given to `describeWith`; undefined where it says nothing. */
+  readonly description: unknown;
+}
 
 /** Which replicas live, so that each can compute its share while Redis is unavailable. */
 export class ReplicaRegistry {
@@ -16,6 +26,7 @@ export class ReplicaRegistry {
   /** What was counted over the last connection; holds until then, by the monotonic clock. */
   #before = { count: 1, until: 0 };
   #timer: NodeJS.Timeout | undefined;
+  #describe: (() => object) | undefined;
 
   /** `replicaId` must be unique to this process. */
   constructor(redis: RedisConnection, replicaId: string, clock: Clock) {
@@ -31,6 +42,37 @@ export class ReplicaRegistry {
   get liveReplicas(): number {
     const { count, until } = this.#before;
     return this.#clock.monotonicMs() < until ? Math.max(count, this.#counted) : this.#counted;
+  }
+
+  get replicaId(): string {
+    return this.#replicaId;
+  }
+
+  /** From now on the heartbeats say more of this replica: an object that JSON can hold. */
+  describeWith(describe: () => object): void {
+    this.#describe = describe;
+    void this.beat();
+  }
+
+  /** Those that were seen last, `limit` at most, and how many there are. Rejects with `StoreUnavailable`. */
+  async list(limit: number): Promise<{ readonly replicas: readonly LiveReplica[]; readonly total: number }> {
+    try {
+      const [total, seen] = await Promise.all([
+        this.#redis.zcard(REPLICAS_KEY),
+        this.#redis.zrevrange(REPLICAS_KEY, 0, limit - 1, 'WITHSCORES'),
+      ]);
+      const ids = seen.filter((_, index) => index % 2 === 0);
+      // One by one: in a cluster they lie in different slots.
+      const texts = await Promise.all(ids.map((id) => this.#redis.get(replicaKey(id))));
+      const replicas = ids.map((replicaId, index) => ({
+        replicaId,
+        lastSeenAtMs: Number(seen[2 * index + 1]),
+        description: parsed(texts[index] ?? null),
+      }));
+      return { replicas, total };
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
   }
 
   /** Gives a sign of life now and every two seconds, without keeping the process alive. */
@@ -52,6 +94,10 @@ export class ReplicaRegistry {
         String(SILENT_FOR_MS),
       ]);
       if (typeof count === 'number') this.#counted = Math.max(count, 1);
+      if (this.#describe !== undefined) {
+        const text = JSON.stringify(this.#describe());
+        await this.#redis.set(replicaKey(this.#replicaId), text, 'PX', SILENT_FOR_MS);
+      }
       return true;
     } catch {
       // The connection logs its own failures; the last known count stays.
@@ -66,6 +112,7 @@ export class ReplicaRegistry {
     this.#redis.off('ready', this.#beatWhenReady);
     try {
       await this.#redis.zrem(REPLICAS_KEY, this.#replicaId);
+      await this.#redis.del(replicaKey(this.#replicaId));
     } catch {
       // It will be forgotten after ten seconds of silence.
     }
@@ -75,4 +122,13 @@ export class ReplicaRegistry {
     this.#before = { count: this.liveReplicas, until: this.#clock.monotonicMs() + SILENT_FOR_MS };
     void this.beat();
   };
+}
+
+function parsed(text: string | null): unknown {
+  if (text === null) return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }

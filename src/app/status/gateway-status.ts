@@ -1,0 +1,225 @@
+import { probeConnection } from '../../backend/probe-connection.ts';
+import type { Settings } from '../../config/settings.ts';
+import type {
+  Degradable,
+  PostgresStatus,
+  Reachability,
+  RedisStatus,
+  ReplicaStatus,
+  SystemReport,
+  SystemStatus,
+  UsageStatus,
+} from '../../management/system/system-report.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { failureReason } from '../../storage/failure-reason.ts';
+import type { Usage } from '../../usage/create-usage.ts';
+import { gatewayVersion } from '../gateway-metrics.ts';
+import type { Counting } from '../stores/open-stores.ts';
+import type { Stores } from '../wiring/wire-stores.ts';
+import { describeProcess, type ReplicaDescription, readDescription } from './replica-description.ts';
+
+/** What the report is made of. */
+export interface GatewayStatusParts {
+  readonly stores: Stores;
+  readonly usage: Usage;
+  readonly isBackendUnreachable: () => boolean;
+  readonly settings: Settings;
+  readonly clock: Clock;
+}
+
+/** Longest that something may take to respond. Milliseconds. */
+const RESPONSE_DEADLINE_MS = 2000;
+/** Of the list of replicas. */
+const LISTED_REPLICAS = 200;
+/** By so much more than two intervals usage may wait before it counts as degraded. Milliseconds. */
+const FLUSH_MARGIN_MS = 10_000;
+
+type Shared = NonNullable<Counting['shared']>;
+
+/** Asks the stores and the backend how they are, and lets the other replicas know how this one is. */
+export class GatewayStatus implements SystemStatus {
+  readonly #parts: GatewayStatusParts;
+  readonly #process: Omit<ReplicaDescription, 'degraded'>;
+  #running: Promise<SystemReport> | undefined;
+
+  constructor(parts: GatewayStatusParts) {
+    this.#parts = parts;
+    this.#process = describeProcess(gatewayVersion(), parts.settings.workers, parts.clock.nowMs());
+  }
+
+  /** Has the heartbeats say how this replica is. */
+  announce(): void {
+    const { shared } = this.#parts.stores.counting;
+    shared?.redis.replicas.describeWith(() => ({ ...this.#process, degraded: this.#lastDegraded() }));
+  }
+
+  read(): Promise<SystemReport> {
+    this.#running ??= this.#read().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  async #read(): Promise<SystemReport> {
+    const { clock, stores, settings } = this.#parts;
+    const { shared } = stores.counting;
+    const [postgres, redis, listed, usage, backend] = await Promise.all([
+      this.#readPostgres(),
+      shared && this.#readRedis(shared),
+      shared && withinDeadline(shared.redis.replicas.list(LISTED_REPLICAS)).catch(() => undefined),
+      this.#readUsage(),
+      this.#readBackend(),
+      stores.readiness.check(),
+    ]);
+    const faults = stores.readiness.last().components;
+    const atMs = clock.nowMs();
+    const found = {
+      postgres: { ...postgres, fault: postgres.fault ?? faultOf(faults.postgres) },
+      redis: redis && { ...redis, fault: redis.fault ?? faultOf(faults.redis) },
+      backend,
+      usage,
+    };
+    const degraded = this.#degraded(found, atMs);
+    const own = this.#own(degraded, atMs);
+    const others = (listed?.replicas ?? []).filter(({ replicaId }) => replicaId !== own.replicaId);
+    return {
+      ...{ atMs, version: this.#process.version, degraded },
+      ...found,
+      backend: { ...backend, address: settings.backendUrl.host },
+      replicas: [own, ...others.map(statusOf)].slice(0, LISTED_REPLICAS),
+      liveReplicas: shared === undefined ? 1 : listed && Math.max(listed.total, 1 + others.length),
+    };
+  }
+
+  #own(degraded: readonly Degradable[], lastSeenAtMs: number): ReplicaStatus {
+    const replicaId = this.#parts.stores.counting.shared?.redis.replicas.replicaId ?? 'embedded';
+    return { ...this.#process, replicaId, isThis: true, lastSeenAtMs, degraded };
+  }
+
+  async #readPostgres(): Promise<PostgresStatus> {
+    const { stores, settings, clock } = this.#parts;
+    const isEmbedded = settings.databaseUrl === null;
+    const probed = await probe(clock, () => stores.records.ping());
+    const described = probed.isReachable
+      ? await withinDeadline(stores.records.describe()).catch(() => undefined)
+      : undefined;
+    return {
+      ...probed,
+      isEmbedded,
+      version: described?.version,
+      migrations: described && { applied: described.applied, pending: described.pending },
+    };
+  }
+
+  async #readRedis({ redis }: Shared): Promise<RedisStatus> {
+    const { settings, clock } = this.#parts;
+    const probed = await probe(
+      clock,
+      () => redis.ping(),
+      (error) => redis.lastFailure() ?? error,
+    );
+    const servers = probed.isReachable ? await withinDeadline(redis.describeServers()).catch(() => []) : [];
+    return { ...probed, mode: settings.redisMode, servers };
+  }
+
+  async #readUsage(): Promise<UsageStatus> {
+    const { usage } = this.#parts;
+    const { lastDoneAtMs } = usage.stats.flusher;
+    return {
+      flushIntervalMs: usage.flushIntervalMs,
+      oldestPendingAtMs: await withinDeadline(usage.pending.oldestAtMs()).then(
+        (atMs) => atMs ?? null,
+        () => undefined,
+      ),
+      lastFlushAtMs: lastDoneAtMs === 0 ? undefined : lastDoneAtMs,
+    };
+  }
+
+  #readBackend(): Promise<Reachability> {
+    const { settings, clock } = this.#parts;
+    return probe(clock, () => probeConnection(settings.backendUrl, RESPONSE_DEADLINE_MS));
+  }
+
+  #degraded(
+    {
+      postgres,
+      redis,
+      backend,
+      usage,
+    }: Pick<SystemReport, 'postgres' | 'redis' | 'usage'> & {
+      readonly backend: Reachability;
+    },
+    nowMs: number,
+  ): readonly Degradable[] {
+    const { oldestPendingAtMs, flushIntervalMs } = usage;
+    const latestMs = nowMs - 2 * flushIntervalMs - FLUSH_MARGIN_MS;
+    const degraded: Readonly<Record<Degradable, boolean>> = {
+      postgres: postgres.fault !== undefined,
+      redis: redis?.fault !== undefined,
+      limiter: this.#isLimiterDegraded(),
+      usage: typeof oldestPendingAtMs === 'number' && oldestPendingAtMs < latestMs,
+      backend: !backend.isReachable,
+    };
+    return namesOf(degraded);
+  }
+
+  /** From what is known without asking: a heartbeat must not wait for what does not respond. */
+  #lastDegraded(): readonly Degradable[] {
+    const { stores, usage, isBackendUnreachable } = this.#parts;
+    const { postgres, redis } = stores.readiness.last().components;
+    const { flusher } = usage.stats;
+    return namesOf({
+      postgres: faultOf(postgres) !== undefined,
+      redis: faultOf(redis) !== undefined,
+      limiter: this.#isLimiterDegraded(),
+      usage: flusher.lagMs > usage.flushIntervalMs + FLUSH_MARGIN_MS,
+      backend: isBackendUnreachable(),
+    });
+  }
+
+  #isLimiterDegraded(): boolean {
+    return this.#parts.stores.counting.shared?.failureMode.isDegraded ?? false;
+  }
+}
+
+function namesOf(degraded: Readonly<Record<Degradable, boolean>>): readonly Degradable[] {
+  return (Object.keys(degraded) as readonly Degradable[]).filter((name) => degraded[name]);
+}
+
+function statusOf({
+  replicaId,
+  lastSeenAtMs,
+  description,
+}: Awaited<ReturnType<Shared['redis']['replicas']['list']>>['replicas'][number]): ReplicaStatus {
+  return { replicaId, lastSeenAtMs, isThis: false, ...readDescription(description) };
+}
+
+function faultOf(state: string | undefined): string | undefined {
+  return state === 'ok' ? undefined : state;
+}
+
+async function probe(
+  clock: Clock,
+  ask: () => Promise<void>,
+  causeOf = (error: unknown) => error,
+): Promise<Reachability> {
+  const startedAtMs = clock.monotonicMs();
+  try {
+    await withinDeadline(ask());
+    const latencyMs = Math.round((clock.monotonicMs() - startedAtMs) * 100) / 100;
+    return { isReachable: true, latencyMs, fault: undefined };
+  } catch (error) {
+    return { isReachable: false, latencyMs: undefined, fault: failureReason(causeOf(error)) };
+  }
+}
+
+/** Rejects when there is no result in time: a store that hangs must not hold up what is known of the others. */
+async function withinDeadline<Result>(result: Promise<Result>): Promise<Result> {
+  const deadline = Promise.withResolvers<never>();
+  const timer = setTimeout(() => deadline.reject(new Error('no response: timed out')), RESPONSE_DEADLINE_MS);
+  try {
+    return await Promise.race([result, deadline.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
