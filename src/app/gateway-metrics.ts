@@ -167,7 +167,7 @@ function rejectionReadings({ overloaded, tooSlow }: ProxiedSide['counters']): re
     ),
     counter(
       'tollgate_slow_bodies_total',
-      'Requests ended because their body, or that of the response, passed more slowly than the least rate.',
+      'Requests ended because their body, or that of the response, passed more slowly than the minimum rate.',
       () => [
         [{ direction: 'upload' }, tooSlow.upload],
         [{ direction: 'download' }, tooSlow.download],

@@ -10,15 +10,9 @@ import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
 import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
 import type { BackendCall } from './forwarding/backend-call.ts';
-import type { RateWatch } from './forwarding/rate-watch.ts';
+import { minimumBodyRates, type RateWatch } from './forwarding/minimum-body-rate.ts';
 import { ProxyCounters } from './proxy-counters.ts';
-import {
-  connectionOptions,
-  leastRates,
-  type ProxyOptions,
-  poolSize,
-  upgradeLimits,
-} from './proxy-options.ts';
+import { connectionOptions, type ProxyOptions, poolSize, upgradeLimits } from './proxy-options.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { cors } from './steps/cors.ts';
@@ -178,7 +172,7 @@ function callOptions(options: ProxyOptions, { onTooSlow }: ProxyCounters): Forwa
   );
   return {
     ...options,
-    ...leastRates(options),
+    ...minimumBodyRates(options),
     deadlines: new DeadlineQueue<BackendCall>(clock, (late) => late.checkDeadline()),
     rateWatches,
     onTooSlow,

@@ -10,11 +10,11 @@ import type { RequestTracing } from '../observability/tracing.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
-import type { LeastRate } from './forwarding/rate-watch.ts';
+import type { BodyRateOptions } from './forwarding/minimum-body-rate.ts';
 import type { KeySource } from './steps/authenticate.ts';
 
 /** All that proxying needs. */
-export interface ProxyOptions {
+export interface ProxyOptions extends BodyRateOptions {
   readonly backendUrl: URL;
   /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
   readonly backendCa?: string;
@@ -28,12 +28,6 @@ export interface ProxyOptions {
   readonly backendWaiting?: number;
   /** How long the backend may be silent within a body; 30 000 by default. Milliseconds. */
   readonly bodyIdleMs?: number;
-  /** Least rate of a client's body; 256 by default, 0 = none. */
-  readonly requestBodyMinBytesPerSecond?: number;
-  /** Least rate at which a client takes a response; 256 by default, 0 = none. */
-  readonly responseBodyMinBytesPerSecond?: number;
-  /** Over which the least rates are measured; 10 000 for requests and 30 000 for responses by default. Milliseconds. */
-  readonly rateWindowMs?: number;
   /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
   readonly upgradeIdleMs?: number;
   /** Most switched connections, those being made included; 4096 by default. */
@@ -71,10 +65,6 @@ export interface ProxyOptions {
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_IDLE_MS = 30_000;
-const UPLOAD_WINDOW_MS = 10_000;
-/** Longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
-const DOWNLOAD_WINDOW_MS = 30_000;
-const MIN_BYTES_PER_SECOND = 256;
 const WAITING_PER_CONNECTION = 4;
 const LEAST_WAITING = 64;
 const UPGRADES = 4096;
@@ -111,22 +101,4 @@ export function upgradeLimits({ maxUpgrades = UPGRADES, upgradesPerKey = UPGRADE
   readonly connectionsPerKey: number;
 } {
   return { connections: maxUpgrades, connectionsPerKey: upgradesPerKey };
-}
-
-/** How fast bodies must pass. */
-export function leastRates(options: ProxyOptions): {
-  readonly uploadRate: LeastRate;
-  readonly downloadRate: LeastRate;
-} {
-  const { requestBodyMinBytesPerSecond: upload, responseBodyMinBytesPerSecond: download } = options;
-  return {
-    uploadRate: {
-      bytesPerSecond: upload ?? MIN_BYTES_PER_SECOND,
-      windowMs: options.rateWindowMs ?? UPLOAD_WINDOW_MS,
-    },
-    downloadRate: {
-      bytesPerSecond: download ?? MIN_BYTES_PER_SECOND,
-      windowMs: options.rateWindowMs ?? DOWNLOAD_WINDOW_MS,
-    },
-  };
 }

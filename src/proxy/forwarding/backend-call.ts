@@ -14,8 +14,9 @@ import type { Abandonable, Exchange } from '../exchange.ts';
 import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.ts';
 import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
-import { type LeastRate, RateWatch } from './rate-watch.ts';
+import { type MinimumRate, RateWatch } from './minimum-body-rate.ts';
 import { ResponseStream } from './response-stream.ts';
+import { mayRetry } from './retry-rules.ts';
 
 /** What a call needs besides its exchange. */
 export interface BackendCallOptions {
@@ -29,9 +30,9 @@ export interface BackendCallOptions {
   readonly deadlines: DeadlineQueue<BackendCall>;
   readonly rateWatches: DeadlineQueue<RateWatch>;
   /** Of a client's body. */
-  readonly uploadRate: LeastRate;
+  readonly uploadRate: MinimumRate;
   /** At which a client takes a body. */
-  readonly downloadRate: LeastRate;
+  readonly downloadRate: MinimumRate;
   /** Called for each exchange that was ended for its rate. */
   readonly onTooSlow: (direction: 'upload' | 'download') => void;
   readonly clock: Clock;
@@ -39,9 +40,6 @@ export interface BackendCallOptions {
 
 /** Takes over a connection that the backend has switched to another protocol. `head` is its 101. */
 export type Switched = (backend: Socket, head: ResponseHead) => void;
-
-/** Methods without an effect: only such a request may be sent a second time (RFC 9110 section 9.2.2). */
-const REPEATABLE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**
  * One exchange's part with the backend: waits for a connection, sends the request, passes on the response, and sees to it that neither
@@ -64,7 +62,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   #upload: RateWatch | undefined;
   #download: RateWatch | undefined;
   #isReused = false;
-  #isRepeated = false;
+  #isRetry = false;
   #isOver = false;
 
   /** With `switched` the request asks for an upgrade to WebSocket. */
@@ -181,8 +179,8 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
 
   onError(error: unknown): void {
     const exchange = this.#exchange;
-    if (this.#mayRepeat(error)) {
-      this.#isRepeated = true;
+    if (this.#mayRetry(error)) {
+      this.#isRetry = true;
       this.#connection = undefined;
       this.#ticket?.retry();
       return;
@@ -233,18 +231,17 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     );
   }
 
-  /** A connection that closed while it was idle causes no error, if the request sent on it can't have had an effect. */
-  #mayRepeat(error: unknown): boolean {
-    return (
-      error instanceof BackendError &&
-      this.#isReused &&
-      !this.#isRepeated &&
-      !this.#isOver &&
-      this.#connection?.hasBytes === false &&
-      this.#body === undefined &&
-      this.#switched === undefined &&
-      REPEATABLE.has(this.#exchange.req.method ?? '')
-    );
+  #mayRetry(error: unknown): boolean {
+    const connection = this.#connection;
+    if (this.#isOver || connection === undefined || !(error instanceof BackendError)) return false;
+    return mayRetry({
+      method: this.#exchange.req.method ?? '',
+      hasBody: this.#body !== undefined,
+      isUpgrade: this.#switched !== undefined,
+      isReusedConnection: this.#isReused,
+      hasResponseBytes: connection.hasBytes,
+      isRetry: this.#isRetry,
+    });
   }
 
   #tooSlowUpload(): void {

@@ -2,7 +2,7 @@ import { lingeringClose } from '../../http/connections/lingering-close.ts';
 import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResponseHeaders } from '../headers/response-headers.ts';
-import type { Transfer } from './rate-watch.ts';
+import type { Transfer } from './minimum-body-rate.ts';
 
 /** A backend's response before its body, as the client gets it. */
 export interface ClientResponse {

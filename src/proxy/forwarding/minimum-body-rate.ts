@@ -8,15 +8,48 @@ export interface Transfer {
   readonly excusedUntilMs: number;
 }
 
-/** The least rate of a transfer, and the time over which it is measured. */
-export interface LeastRate {
-  /** 0 = no least rate. */
+/** The minimum rate of a transfer, and the time over which it is measured. */
+export interface MinimumRate {
+  /** 0 = none. */
   readonly bytesPerSecond: number;
   readonly windowMs: number;
 }
 
+/** How fast bodies must pass. */
+export interface BodyRateOptions {
+  /** Minimum rate of a client's body; 256 by default, 0 = none. */
+  readonly requestBodyMinBytesPerSecond?: number;
+  /** Minimum rate at which a client takes a response; 256 by default, 0 = none. */
+  readonly responseBodyMinBytesPerSecond?: number;
+  /** Over which the rates are measured; 10 000 for requests and 30 000 for responses by default. Milliseconds. */
+  readonly rateWindowMs?: number;
+}
+
+const MIN_BYTES_PER_SECOND = 256;
+const UPLOAD_WINDOW_MS = 10_000;
+/** Longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
+const DOWNLOAD_WINDOW_MS = 30_000;
+
+/** The minimum rates of both directions. */
+export function minimumBodyRates(options: BodyRateOptions): {
+  readonly uploadRate: MinimumRate;
+  readonly downloadRate: MinimumRate;
+} {
+  const { requestBodyMinBytesPerSecond: upload, responseBodyMinBytesPerSecond: download } = options;
+  return {
+    uploadRate: {
+      bytesPerSecond: upload ?? MIN_BYTES_PER_SECOND,
+      windowMs: options.rateWindowMs ?? UPLOAD_WINDOW_MS,
+    },
+    downloadRate: {
+      bytesPerSecond: download ?? MIN_BYTES_PER_SECOND,
+      windowMs: options.rateWindowMs ?? DOWNLOAD_WINDOW_MS,
+    },
+  };
+}
+
 /**
- * Sees to it that a transfer keeps a least rate, from window to window: what was sent fast at first is no credit for later. A window
+ * Reports a transfer that falls below its minimum rate, window by window: what was sent fast at first is no credit for later. A window
  * in which the other end held the transfer back is not judged.
  */
 export class RateWatch implements Due<RateWatch> {
@@ -24,19 +57,19 @@ export class RateWatch implements Due<RateWatch> {
   before: RateWatch | undefined = undefined;
   after: RateWatch | undefined = undefined;
   readonly #transfer: Transfer;
-  readonly #rate: LeastRate;
+  readonly #rate: MinimumRate;
   readonly #onTooSlow: () => void;
   #startedAtMs = 0;
   #startBytes = 0;
   #isWatching = false;
 
-  constructor(transfer: Transfer, rate: LeastRate, onTooSlow: () => void) {
+  constructor(transfer: Transfer, rate: MinimumRate, onTooSlow: () => void) {
     this.#transfer = transfer;
     this.#rate = rate;
     this.#onTooSlow = onTooSlow;
   }
 
-  /** Begins a window. Does nothing while one is open, or without a least rate. */
+  /** Begins a window. Does nothing while one is open, or without a minimum rate. */
   start(queue: DeadlineQueue<RateWatch>, nowMs: number): void {
     if (this.#isWatching || this.#rate.bytesPerSecond === 0) return;
     this.#isWatching = true;
