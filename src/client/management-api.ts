@@ -1782,6 +1782,8 @@ export interface components {
             rateLimited: number;
             clientErrors: number;
             serverErrors: number;
+            /** @description How often a limit in shadow mode would have rejected a request that was allowed. */
+            shadowLimited: number;
             averageResponseTimeMs: number;
         };
         UsageSeries: {

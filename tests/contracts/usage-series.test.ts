@@ -33,14 +33,19 @@ const events: readonly UsageEvents[] = fc.sample(
         .integer({ min: Math.floor(FIRST_MS / HOUR_MS), max: Math.floor(NOW_MS / HOUR_MS) })
         .map((hour) => hour * HOUR_MS),
       requests: fc.integer({ min: 1, max: 1_000_000_000_000 }),
-      parts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 5, maxLength: 5 }),
+      parts: fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 6, maxLength: 6 }),
       forwardedUs: fc.nat(1_000_000_000),
     })
     .map(({ parts, ...rest }) => {
-      const [successful = 0, forwarded = 0, rateLimited = 0, clientErrors = 0, serverErrors = 0] = parts.map(
-        (part) => Math.floor(part * rest.requests),
-      );
-      return { ...rest, successful, forwarded, rateLimited, clientErrors, serverErrors };
+      const [
+        successful = 0,
+        forwarded = 0,
+        rateLimited = 0,
+        clientErrors = 0,
+        serverErrors = 0,
+        shadowLimited = 0,
+      ] = parts.map((part) => Math.floor(part * rest.requests));
+      return { ...rest, successful, forwarded, rateLimited, clientErrors, serverErrors, shadowLimited };
     }),
   { numRuns: 1200, seed: 20260420 },
 );
@@ -73,6 +78,7 @@ function added(counts: SeriesCounts | undefined, event: UsageEvents): SeriesCoun
     rateLimited: (counts?.rateLimited ?? 0) + event.rateLimited,
     clientErrors: (counts?.clientErrors ?? 0) + event.clientErrors,
     serverErrors: (counts?.serverErrors ?? 0) + event.serverErrors,
+    shadowLimited: (counts?.shadowLimited ?? 0) + event.shadowLimited,
   };
 }
 

@@ -42,6 +42,7 @@ const ROW = {
   rateLimited: 2,
   clientErrors: 2,
   serverErrors: 1,
+  shadowLimited: 4,
   averageResponseTimeMs: 10.05,
 };
 
@@ -232,15 +233,15 @@ describe('usage as CSV', () => {
     const { text, headers } = await get(ofKey(`${query}&groupBy=customer&format=csv`));
     expect(headers['content-type']).toBe('text/csv; charset=utf-8');
     expect(text).toBe(
-      'start,customerId,requests,successful,failed,rateLimited,clientErrors,serverErrors,averageResponseTimeMs\r\n' +
-        "2026-02-02T00:00:00Z,'=1+1,10,7,3,2,2,1,10.05\r\n" +
-        '2026-02-02T00:00:00Z,anonymous,25,19,6,6,6,3,15.08\r\n',
+      'start,customerId,requests,successful,failed,rateLimited,clientErrors,serverErrors,shadowLimited,averageResponseTimeMs\r\n' +
+        "2026-02-02T00:00:00Z,'=1+1,10,7,3,2,2,1,4,10.05\r\n" +
+        '2026-02-02T00:00:00Z,anonymous,25,19,6,6,6,3,12,15.08\r\n',
     );
   });
 
   it('quotes what RFC 4180 wants quoted', async () => {
     const { text } = await get(ofKey(`${query}&groupBy=endpoint,rateLimit&format=csv`));
-    expect(text.split('2026-02-02T00:00:00Z,')[1]).toBe('"/a,""b""\r\n",gold,10,7,3,2,2,1,10.05\r\n');
+    expect(text.split('2026-02-02T00:00:00Z,')[1]).toBe('"/a,""b""\r\n",gold,10,7,3,2,2,1,4,10.05\r\n');
   });
 
   it('is what the Accept header prefers, unless format says otherwise', async () => {

@@ -80,6 +80,7 @@ function rowListing(rows: readonly Row[]): Listing<Row> {
       'rateLimited',
       'clientErrors',
       'serverErrors',
+      'shadowLimited',
       'averageResponseTimeMs',
     ] as const
   ).map((name) => ({ name, toCell: (row: Row): Cell => row[name] }));

@@ -23,6 +23,10 @@ const COUNT_FIELDS = {
   rateLimited: COUNT,
   clientErrors: COUNT,
   serverErrors: COUNT,
+  shadowLimited: {
+    ...COUNT,
+    description: 'How often a limit in shadow mode would have rejected a request that was allowed.',
+  },
   averageResponseTimeMs: { type: 'number', minimum: 0 },
 };
 
@@ -145,8 +149,16 @@ function usageFile({ groupBy }: UsageQuery, rows: readonly SeriesRow[]): Iterabl
 }
 
 function presentRow(row: SeriesRow, groupBy: readonly Grouping[]): Readonly<Record<string, CsvValue>> {
-  const { requests, successful, forwarded, forwardedUs, rateLimited, clientErrors, serverErrors } =
-    row.counts;
+  const {
+    requests,
+    successful,
+    forwarded,
+    forwardedUs,
+    rateLimited,
+    clientErrors,
+    serverErrors,
+    shadowLimited,
+  } = row.counts;
   const group = groupBy.map((grouping, index): [string, CsvValue] => {
     const name = row.group[index] ?? '';
     return [GROUP_FIELDS[grouping], grouping === 'rateLimit' && name === '' ? null : name];
@@ -161,6 +173,7 @@ function presentRow(row: SeriesRow, groupBy: readonly Grouping[]): Readonly<Reco
     rateLimited,
     clientErrors,
     serverErrors,
+    shadowLimited,
     averageResponseTimeMs: Math.round(meanUs / 10) / 100,
   };
 }

@@ -52,6 +52,8 @@ export interface SeriesCounts {
   readonly rateLimited: number;
   readonly clientErrors: number;
   readonly serverErrors: number;
+  /** How often a limit in shadow mode would have rejected one of those that were allowed. */
+  readonly shadowLimited: number;
 }
 
 /** Counts of a key that the history may not have yet: it does not while the last batch of their source that it has is an earlier one. */

@@ -17,6 +17,7 @@ export interface UsageEvents {
   readonly rateLimited: number;
   readonly clientErrors: number;
   readonly serverErrors: number;
+  readonly shadowLimited: number;
 }
 
 /** Some requests; `fields` replace what a test cares about. */
@@ -34,6 +35,7 @@ export function usageEvents(
     rateLimited: 2,
     clientErrors: 2,
     serverErrors: 1,
+    shadowLimited: 4,
     ...fields,
   };
 }
@@ -72,21 +74,22 @@ async function add(
   const at = time === 'hour' ? sql`at::timestamptz` : sql`(at::timestamptz AT TIME ZONE 'UTC')::date`;
   await sql`
     INSERT INTO ${sql.table(table)} AS stored (key_id, ${sql.ref(time)}, plan_id, ${named}
-      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors)
+      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors, shadow_limited)
     SELECT key_id, ${at}, plan_id, ${named} sum(requests), sum(successful), sum(forwarded), sum(forwarded_us),
-      sum(rate_limited), sum(client_errors), sum(server_errors)
+      sum(rate_limited), sum(client_errors), sum(server_errors), sum(shadow_limited)
     FROM unnest(
       ${each('keyId')}::text[], ${instants}::text[], ${each('planId')}::text[], ${names}
       ${each('requests')}::bigint[], ${each('successful')}::bigint[], ${each('forwarded')}::bigint[],
       ${each('forwardedUs')}::bigint[], ${each('rateLimited')}::bigint[], ${each('clientErrors')}::bigint[],
-      ${each('serverErrors')}::bigint[]
+      ${each('serverErrors')}::bigint[], ${each('shadowLimited')}::bigint[]
     ) AS event (key_id, at, plan_id, ${named}
-      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors)
+      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors, shadow_limited)
     GROUP BY ${name === undefined ? sql`1, 2, 3` : sql`1, 2, 3, 4`}
     ON CONFLICT (key_id, ${named} ${sql.ref(time)}, plan_id) DO UPDATE SET
       requests = stored.requests + excluded.requests, successful = stored.successful + excluded.successful,
       forwarded = stored.forwarded + excluded.forwarded, forwarded_us = stored.forwarded_us + excluded.forwarded_us,
       rate_limited = stored.rate_limited + excluded.rate_limited,
       client_errors = stored.client_errors + excluded.client_errors,
-      server_errors = stored.server_errors + excluded.server_errors`.execute(db);
+      server_errors = stored.server_errors + excluded.server_errors,
+      shadow_limited = stored.shadow_limited + excluded.shadow_limited`.execute(db);
 }

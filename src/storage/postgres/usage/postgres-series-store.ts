@@ -36,7 +36,7 @@ export class PostgresSeriesStore implements SeriesStore {
     const { rows } = await sql<ResultRow>`
       ${series(selection)}
       SELECT start, group1, group2, requests, successful, forwarded, "forwardedUs",
-        "rateLimited", "clientErrors", "serverErrors", (SELECT count(*) FROM series) AS total
+        "rateLimited", "clientErrors", "serverErrors", "shadowLimited", (SELECT count(*) FROM series) AS total
       FROM series ${rest} ORDER BY start, group1, group2 LIMIT ${limit}`.execute(this.#db);
     return {
       rows: rows.map((row) => seriesRow(row, selection.groupBy.length)),
@@ -73,7 +73,7 @@ function series(selection: SeriesSelection): RawBuilder<unknown> {
       SELECT start,
         CASE WHEN largest.group1 IS NULL THEN ${OTHER} ELSE sums.group1 END AS group1,
         CASE WHEN largest.group1 IS NOT NULL THEN sums.group2 ELSE ${groupBy.length === 2 ? OTHER : ''} END AS group2,
-        requests, successful, forwarded, "forwardedUs", "rateLimited", "clientErrors", "serverErrors"
+        requests, successful, forwarded, "forwardedUs", "rateLimited", "clientErrors", "serverErrors", "shadowLimited"
       FROM sums LEFT JOIN largest ON largest.group1 = sums.group1 AND largest.group2 = sums.group2
     ),
     series AS (${sumsBy(sql`renamed`)})`;
@@ -83,11 +83,11 @@ function rankedSeries({ largest, named, all }: RankedSums, groups: number): RawB
   return sql`WITH largest AS (${largest}), named AS (${named}),
     rest AS (
       SELECT start, ${OTHER} AS group1, ${groups === 2 ? OTHER : ''} AS group2,
-        requests, successful, forwarded, "forwardedUs", "rateLimited", "clientErrors", "serverErrors"
+        requests, successful, forwarded, "forwardedUs", "rateLimited", "clientErrors", "serverErrors", "shadowLimited"
       FROM (${all}) AS every
       UNION ALL
       SELECT start, ${OTHER}, ${groups === 2 ? OTHER : ''},
-        -requests, -successful, -forwarded, -"forwardedUs", -"rateLimited", -"clientErrors", -"serverErrors"
+        -requests, -successful, -forwarded, -"forwardedUs", -"rateLimited", -"clientErrors", -"serverErrors", -"shadowLimited"
       FROM named
     ),
     series AS (SELECT * FROM named UNION ALL ${sumsBy(sql`rest`)} HAVING sum(requests) > 0)`;
@@ -99,6 +99,6 @@ function sumsBy(rows: RawBuilder<unknown>): RawBuilder<unknown> {
       sum(requests) AS requests, sum(successful) AS successful,
       sum(forwarded) AS forwarded, sum("forwardedUs") AS "forwardedUs",
       sum("rateLimited") AS "rateLimited", sum("clientErrors") AS "clientErrors",
-      sum("serverErrors") AS "serverErrors"
+      sum("serverErrors") AS "serverErrors", sum("shadowLimited") AS "shadowLimited"
     FROM ${rows} GROUP BY start, group1, group2`;
 }

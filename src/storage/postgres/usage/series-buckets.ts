@@ -112,7 +112,7 @@ function sumsOf(source: Source, selection: SeriesSelection, rows: Rows): RawBuil
       sum(requests::float8) AS requests, sum(successful::float8) AS successful,
       sum(forwarded::float8) AS forwarded, sum(forwarded_us::float8) AS "forwardedUs",
       sum(rate_limited::float8) AS "rateLimited", sum(client_errors::float8) AS "clientErrors",
-      sum(server_errors::float8) AS "serverErrors"
+      sum(server_errors::float8) AS "serverErrors", sum(shadow_limited::float8) AS "shadowLimited"
     FROM ${source.from}
     WHERE ${during(source, rows)} ${meeting(selection.filter)} ${rows.only ?? sql``}
     GROUP BY 1, 2, 3`;

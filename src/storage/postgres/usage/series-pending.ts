@@ -14,7 +14,7 @@ export function pendingTable(keyId: string, { source, pending }: SeriesSelection
       -- Version 0.1 did not keep the plan.
       CASE WHEN source = ${KEY_LAYOUT}
         THEN coalesce((SELECT plan_id FROM consumer_keys WHERE id = ${keyId}), 'default') ELSE plan_id END AS plan_id,
-      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors
+      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors, shadow_limited
     FROM unnest(
       ${each((row) => row.source)}::text[], ${each((row) => row.batchId)}::bigint[],
       ${each((row) => new Date(row.atMs).toISOString())}::timestamptz[],
@@ -22,9 +22,9 @@ export function pendingTable(keyId: string, { source, pending }: SeriesSelection
       ${each((row) => row.counts.requests)}::bigint[], ${each((row) => row.counts.successful)}::bigint[],
       ${each((row) => row.counts.forwarded)}::bigint[], ${each((row) => row.counts.forwardedUs)}::bigint[],
       ${each((row) => row.counts.rateLimited)}::bigint[], ${each((row) => row.counts.clientErrors)}::bigint[],
-      ${each((row) => row.counts.serverErrors)}::bigint[]
+      ${each((row) => row.counts.serverErrors)}::bigint[], ${each((row) => row.counts.shadowLimited)}::bigint[]
     ) AS pending (source, batch, at, plan_id, name,
-      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors)
+      requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors, shadow_limited)
     WHERE batch > coalesce(CASE WHEN source = ${KEY_LAYOUT}
       THEN (SELECT last_batch FROM usage_totals WHERE key_id = ${keyId})
       ELSE (SELECT last_batch FROM usage_shards WHERE shard = ${shardOf(keyId)} AND usage_shards.source = pending.source)
