@@ -649,7 +649,7 @@ export interface components {
         ConsumerKeyDetail: {
             consumerApiKeyId: string;
             name: string;
-            /** @description Asterisks for a token without the scope keys:secret, and when secrets are shown only once (setting SECRET_REVEAL). */
+            /** @description Asterisks with reveal=false, for a token without the scope keys:secret, and when secrets are shown only once (setting SECRET_REVEAL). */
             secret: string;
             /**
              * Format: date-time
@@ -2571,7 +2571,10 @@ export interface operations {
     };
     showConsumerKey: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description must be true or false: whether to show the secret, of which the audit log then has an entry, or asterisks */
+                reveal?: "true" | "false";
+            };
             header?: never;
             path: {
                 /** @example key_01KGH3V6ZQ5T8M2N4P6R8S0T2V */
@@ -3693,7 +3696,7 @@ export interface operations {
                 limit?: number;
                 /** @description must be the nextCursor of an earlier response */
                 cursor?: string;
-                /** @description must be the id of a key, which may be deleted */
+                /** @description must be the id of a key, or of up to 200 separated by commas; they may be deleted */
                 consumerApiKeyId?: string;
                 /** @description must be a tag of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: only keys that have it */
                 tag?: string;

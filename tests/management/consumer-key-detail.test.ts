@@ -53,6 +53,20 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
     expect(headers['cache-control']).toBe('no-store');
   });
 
+  it('shows asterisks and leaves no entry in the audit log with reveal=false', async () => {
+    const { id, secret } = await management.createKey('not revealed');
+    const hidden = await management.send('get', `/consumer-api-key/${id}?reveal=false`).expect(200);
+    expect(hidden.body.secret).toMatch(/^tg_\*+$/);
+    expect(hidden.headers.etag).toMatch(/^"/);
+    const showings = async () =>
+      (await management.send('get', `/tollgate/audit-log?action=key.show-secret&targetId=${id}`)).body
+        .entries;
+    expect(await showings()).toEqual([]);
+    const shown = await management.send('get', `/consumer-api-key/${id}?reveal=true`).expect(200);
+    expect([shown.body.secret, (await showings()).length]).toEqual([secret, 1]);
+    await management.send('get', `/consumer-api-key/${id}?reveal=no`).expect(400);
+  });
+
   it('shows the open window: what remains, and the same reset as long as it is open', async () => {
     const { id, snapshot } = await boundKey(3, 'minute');
     const path = `/consumer-api-key/${id}`;

@@ -35,6 +35,11 @@ afterAll(() => management?.stop());
 const get = (path: string, status = 200) => management.send('get', path).expect(status);
 const ofKey = (query = '') => `/consumer-api-key/${keyId}/usage${query}`;
 
+/** One more than a query may name. */
+function manyIds(): string {
+  return Array.from({ length: 201 }, (_, index) => `key_${String(index).padStart(26, '0')}`).join(',');
+}
+
 const ROW = {
   requests: 10,
   successful: 7,
@@ -134,6 +139,8 @@ describe('GET /api-keys/usage', () => {
     expect(await requests('&rateLimitId=gold')).toBe(20);
     expect(await requests(`&consumerApiKeyId=${keyId}`)).toBe(35);
     expect(await requests(`&consumerApiKeyId=${UNKNOWN_ID}`)).toBeUndefined();
+    expect(await requests(`&consumerApiKeyId=${UNKNOWN_ID},${keyId},${keyId}`)).toBe(35);
+    expect(await requests(`&consumerApiKeyId=${keyId},${UNKNOWN_ID.slice(0, -1)}1`)).toBe(135);
     expect(await requests('&rateLimitId=unknown')).toBeUndefined();
   });
 
@@ -202,6 +209,7 @@ describe('GET /api-keys/usage', () => {
       'groupBy=key&groupBy=key',
     ],
     ...['top=0', 'top=101', 'top=1.5', 'top=3', 'groupBy=key&top=', 'format=xml', 'limit=0', 'limit=1001'],
+    ...['consumerApiKeyId=', `consumerApiKeyId=${UNKNOWN_ID},`, `consumerApiKeyId=${manyIds()}`],
     ...['consumerApiKeyId=x', 'consumerApiKeyId=%00', 'rateLimitId=-', 'rateLimitId=%00', 'rateLimitId='],
     'format=csv&limit=10',
   ])('rejects ?%s', async (query) => {

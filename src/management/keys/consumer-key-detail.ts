@@ -1,5 +1,6 @@
 import type { ChangeContext } from '../../audit/change-context.ts';
 import { StoreUnavailable } from '../../errors.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, isoSecondsUp } from '../../http/timestamps.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { ConsumerKey, KeySnapshot } from '../../keys/consumer-key.ts';
@@ -9,6 +10,7 @@ import { windowEndMs } from '../../limiter/period.ts';
 import type { WindowCounter } from '../../limiter/window-counters.ts';
 import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../usage/usage.ts';
 import { endpoint, type ManagementServices, Reply } from '../endpoint.ts';
+import { queryParameters } from '../query-parameters.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
 
@@ -39,6 +41,18 @@ const USAGE = named(
   }),
 );
 
+const DETAIL_QUERY = {
+  reveal: {
+    description:
+      'must be true or false: whether to show the secret, of which the audit log then has an entry, or asterisks',
+    type: 'string',
+    enum: ['true', 'false'],
+    default: 'true',
+  },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+const { readWord } = queryParameters(DETAIL_QUERY);
+
 /** Shows a key with its secret, its use and the state of its window. */
 export const showConsumerKey = endpoint({
   method: 'get',
@@ -46,6 +60,7 @@ export const showConsumerKey = endpoint({
   operationId: 'showConsumerKey',
   summary: 'Show a consumer API key with its secret and its usage',
   scope: 'keys:read',
+  query: DETAIL_QUERY,
   status: 200,
   tagged: true,
   response: named(
@@ -56,7 +71,7 @@ export const showConsumerKey = endpoint({
       secret: {
         ...TEXT,
         description:
-          'Asterisks for a token without the scope keys:secret, and when secrets are shown only once (setting SECRET_REVEAL).',
+          'Asterisks with reveal=false, for a token without the scope keys:secret, and when secrets are shown only once (setting SECRET_REVEAL).',
       },
       createdAt: INSTANT,
       lastUpdated: INSTANT,
@@ -65,10 +80,12 @@ export const showConsumerKey = endpoint({
     }),
   ),
   errors: ['key_not_found'],
-  async handle({ id, principal, change }, services) {
+  async handle({ id, query, principal, change }, services) {
+    const isWanted = readWord(query, 'reveal', ['true', 'false']) !== 'false';
     const stored = await services.keys.record(id, principal.onlyTags);
     const { key, snapshot } = stored;
-    const secret = principal.scopes.has('keys:secret') ? services.keys.openSecret(stored) : null;
+    const maySee = isWanted && principal.scopes.has('keys:secret');
+    const secret = maySee ? services.keys.openSecret(stored) : null;
     const isShown = secret !== null && (await recordShowing(key, change, services));
     const [usage, rateLimits] = await Promise.all([
       services.usage.read(key.id),

@@ -58,10 +58,16 @@ export const KEY_USAGE_QUERY = {
   ...PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
+/** Keys that a series of all keys may be narrowed to: as many as a page of a list shows. */
+const MAX_KEYS = 200;
+
 /** The query parameters of the series of all keys. */
 export const ALL_USAGE_QUERY = {
   ...KEY_USAGE_QUERY,
-  consumerApiKeyId: { description: 'must be the id of a key, which may be deleted', type: 'string' },
+  consumerApiKeyId: {
+    description: `must be the id of a key, or of up to ${MAX_KEYS} separated by commas; they may be deleted`,
+    type: 'string',
+  },
   tag: KEY_FILTER_QUERY.tag,
   externalId: KEY_FILTER_QUERY.externalId,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
@@ -146,19 +152,27 @@ function readGroupBy(query: ParsedUrlQuery): readonly Grouping[] {
 function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFilter {
   const planId = readText(query, 'rateLimitId');
   if (planId !== undefined && !isPlanId(planId)) throw invalid('rateLimitId');
-  const filteredId = readText(query, 'consumerApiKeyId');
-  if (filteredId !== undefined && !isKeyId(filteredId)) throw invalid('consumerApiKeyId');
-  const wantedId = keyId ?? filteredId;
+  const keyIds = readKeyIds(query);
   const tag = readText(query, 'tag');
   if (tag !== undefined && !isTag(tag)) throw invalid('tag');
   const externalId = readText(query, 'externalId');
   if (externalId !== undefined && !isExternalId(externalId)) throw invalid('externalId');
   return {
-    ...(wantedId === undefined ? {} : { keyId: wantedId }),
+    ...(keyId === undefined ? {} : { keyId }),
+    ...(keyIds === undefined ? {} : { keyIds }),
     ...(planId === undefined ? {} : { planId }),
     ...(tag === undefined ? {} : { tag }),
     ...(externalId === undefined ? {} : { externalId }),
   };
+}
+
+/** Each once, in order: the same keys are the same query. */
+function readKeyIds(query: ParsedUrlQuery): readonly string[] | undefined {
+  const text = readText(query, 'consumerApiKeyId');
+  if (text === undefined) return undefined;
+  const keyIds = [...new Set(text.split(','))].toSorted();
+  if (keyIds.length <= MAX_KEYS && keyIds.every(isKeyId)) return keyIds;
+  throw invalid('consumerApiKeyId');
 }
 
 function readTop(query: ParsedUrlQuery, groupBy: readonly Grouping[]): number | undefined {

@@ -7,6 +7,8 @@ export type Grouping = (typeof GROUPINGS)[number];
 /** Which requests a series counts: those that meet all that is given. */
 export interface SeriesFilter {
   readonly keyId?: string;
+  /** Of these keys, each of which may be deleted. */
+  readonly keyIds?: readonly string[];
   /** The plan that applied when the request was made. */
   readonly planId?: string;
   /** Of keys that have this tag now. A deleted key has none. */

@@ -134,14 +134,18 @@ export class UsageSeries {
 
 function sourceOf(
   groupBy: readonly Grouping[],
-  { keyId, tag, onlyTags = [], externalId }: SeriesFilter,
+  { keyId, keyIds, tag, onlyTags = [], externalId }: SeriesFilter,
 ): SeriesSelection['source'] {
   const [byEndpoint, byCustomer] = [groupBy.includes('endpoint'), groupBy.includes('customer')];
   if (byEndpoint && byCustomer) throw new UnsupportedGrouping();
   if (byEndpoint) return 'endpointDays';
   if (byCustomer) return 'customerDays';
   const isOfSomeKeys =
-    keyId !== undefined || tag !== undefined || onlyTags.length > 0 || externalId !== undefined;
+    keyId !== undefined ||
+    keyIds !== undefined ||
+    tag !== undefined ||
+    onlyTags.length > 0 ||
+    externalId !== undefined;
   return groupBy.includes('key') || isOfSomeKeys ? 'hours' : 'totalHours';
 }
 

@@ -140,15 +140,18 @@ function bucketOf(
   return sql`(${starts}::timestamptz[])[width_bucket(${instant}, ${starts}::timestamptz[])]`;
 }
 
-function meeting({ keyId, planId, tag, onlyTags = [], externalId }: SeriesFilter): RawBuilder<unknown> {
+function meeting(filter: SeriesFilter): RawBuilder<unknown> {
+  const { keyId, keyIds, planId, tag, onlyTags = [], externalId } = filter;
   const tags = tag === undefined ? onlyTags : [tag, ...onlyTags];
   return sql`
     ${keyId === undefined ? sql`` : sql`AND key_id = ${keyId}`}
+    ${keyIds === undefined ? sql`` : sql`AND key_id = ANY(${keyIds}::text[])`}
     ${planId === undefined ? sql`` : sql`AND plan_id = ${planId}`}
     ${tags.length === 0 ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE tags @> ${tags}::text[] AND tags <> '{}')`}
     ${externalId === undefined ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE external_id = ${externalId})`}`;
 }
 
-function hasNoKeyFilter({ keyId, tag, onlyTags = [], externalId }: SeriesFilter): boolean {
-  return keyId === undefined && tag === undefined && onlyTags.length === 0 && externalId === undefined;
+function hasNoKeyFilter({ keyId, keyIds, tag, onlyTags = [], externalId }: SeriesFilter): boolean {
+  const isOfSome = keyId !== undefined || keyIds !== undefined || tag !== undefined || onlyTags.length > 0;
+  return !isOfSome && externalId === undefined;
 }
