@@ -1,0 +1,28 @@
+import { createContext, use } from 'react';
+import type { components } from '../../client/management-api.ts';
+import type { ManagementClient } from '../../client/management-client.ts';
+import type { SessionStore } from './session.ts';
+
+export type Whoami = components['schemas']['Whoami'];
+export type Scope = Whoami['scopes'][number];
+
+export interface Api {
+  readonly client: ManagementClient;
+  readonly whoami: Whoami;
+  readonly session: SessionStore;
+}
+
+/** There is one while somebody is signed in. */
+export const ApiContext = createContext<Api | undefined>(undefined);
+
+export function useApi(): Api {
+  const api = use(ApiContext);
+  if (api === undefined) throw new Error('nobody is signed in');
+  return api;
+}
+
+/** Tells which of the scopes the token has: `can('keys:write')`. What it lacks is not shown, rather than shown disabled. */
+export function useScopes(): { readonly can: (scope: Scope) => boolean } {
+  const { scopes } = useApi().whoami;
+  return { can: (scope) => scopes.includes(scope) };
+}

@@ -1,0 +1,42 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
+import { useApi } from './api-context.tsx';
+import { type FaultKind, faultKind } from './fault-kind.ts';
+import { useIdempotencyKey } from './idempotency-key.ts';
+import type { Call } from './live.ts';
+
+export interface Change<Input, Result> {
+  /** Resolves to undefined where it failed: `error` tells why, and nothing is thrown. */
+  readonly submit: (input: Input) => Promise<NonNullable<Result> | undefined>;
+  readonly isPending: boolean;
+  readonly error: unknown;
+  readonly errorKind: FaultKind | undefined;
+  /** Forgets the error, for example when the form is closed. */
+  readonly reset: () => void;
+}
+
+/**
+ * A change through the management interface. `call` gets a client, the input and an `Idempotency-Key` that stays the same while the input does, for
+ * `params.header` of POSTs. While one is under way another `submit` is ignored. Afterwards everything shown is read again.
+ */
+export function useChange<Input, Result>(
+  call: (client: ManagementClient, input: Input, idempotencyKey: string) => ReturnType<Call<Result>>,
+): Change<Input, Result> {
+  const { client } = useApi();
+  const queries = useQueryClient();
+  const keyFor = useIdempotencyKey();
+  const mutation = useMutation({
+    mutationFn: (input: Input) => bodyOf(call(client, input, keyFor(input))),
+    onSuccess: () => void queries.invalidateQueries(),
+  });
+  return {
+    submit: async (input) => {
+      if (mutation.isPending) return undefined;
+      return mutation.mutateAsync(input).catch(() => undefined);
+    },
+    isPending: mutation.isPending,
+    error: mutation.error ?? undefined,
+    errorKind: mutation.error === null ? undefined : faultKind(mutation.error),
+    reset: mutation.reset,
+  };
+}

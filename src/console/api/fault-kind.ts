@@ -1,0 +1,36 @@
+import { ManagementFault } from '../../client/management-fault.ts';
+
+/**
+ * What a failed call means for the page: `away`: the gateway or a store that it needs does not respond, which passes; `no-scope`: the token
+ * may not; `not-found`; `conflict`: somebody else changed it meanwhile (412); `rejected`: something in the request is wrong.
+ */
+export type FaultKind = 'away' | 'no-scope' | 'unauthorized' | 'not-found' | 'conflict' | 'rejected';
+
+export function faultKind(error: unknown): FaultKind {
+  // Not a response at all: the network, or the gateway has stopped.
+  if (!(error instanceof ManagementFault)) return 'away';
+  if (error.status >= 500 || error.status === 429 || error.status === 408) return 'away';
+  if (error.status === 401) return 'unauthorized';
+  if (error.status === 403) return 'no-scope';
+  if (error.status === 404) return 'not-found';
+  if (error.status === 412) return 'conflict';
+  return 'rejected';
+}
+
+/** One sentence for the person at the console. */
+export function faultSentence(error: unknown): string {
+  if (error instanceof ManagementFault) return error.message;
+  return 'The gateway does not respond. What you typed is kept; try again.';
+}
+
+/** The scope that a 403 names. */
+export function requiredScope(error: unknown): string | undefined {
+  const scope = error instanceof ManagementFault ? error.details.requiredScope : undefined;
+  return typeof scope === 'string' ? scope : undefined;
+}
+
+/** The message for one field of a form, such as `limit` or `limits[0].period`. */
+export function fieldMessage(error: unknown, field: string): string | undefined {
+  if (!(error instanceof ManagementFault)) return undefined;
+  return error.fields.find((fault) => fault.field === field)?.message;
+}

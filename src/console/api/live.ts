@@ -1,0 +1,150 @@
+import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
+import { type Scope, useApi, useScopes } from './api-context.tsx';
+import { faultKind, requiredScope } from './fault-kind.ts';
+
+const POLL_MS = 5000;
+
+/** A call of the generated client: `(client, signal) => client.GET('/rate-limit', { signal })`. */
+export type Call<T> = (
+  client: ManagementClient,
+  signal: AbortSignal,
+) => Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
+
+/**
+ * `loading`: nothing yet; `ready`; `refreshing`: other data than shown is on its way (another filter or page); `no-scope`; `away`: the gateway or
+ * a store does not respond, `data` is what was there before, if anything; `not-found`; `failed`: the request itself is wrong.
+ */
+export type LiveStatus = 'loading' | 'ready' | 'refreshing' | 'no-scope' | 'away' | 'not-found' | 'failed';
+
+export interface Live<T> {
+  readonly status: LiveStatus;
+  readonly data: T | undefined;
+  /** When `data` was read, in milliseconds; undefined while there is none. */
+  readonly dataAt: number | undefined;
+  /** Of `data`: what `If-Match` takes, where the endpoint has one. */
+  readonly etag: string | undefined;
+  readonly error: unknown;
+  /** For `no-scope`: the scope that the token lacks. */
+  readonly requiredScope: string | undefined;
+  readonly refresh: () => void;
+}
+
+export interface LiveOptions {
+  /** Without this scope nothing is asked. */
+  readonly scope?: Scope;
+  /** 5000 by default; false: read once, and again on `refresh`. */
+  readonly pollMs?: number | false;
+  /** False: not now, for example because a part of the request is not chosen yet. */
+  readonly enabled?: boolean;
+}
+
+/** Reads something of the management interface, and again every 5 s while the tab is visible. `key` names it in the cache. */
+export function useLive<T>(
+  key: readonly unknown[],
+  call: Call<T>,
+  options: LiveOptions = {},
+): Live<NonNullable<T>> {
+  const { client } = useApi();
+  const allowed = useAllowed(options.scope);
+  const query = useQuery({
+    queryKey: key,
+    queryFn: async ({ signal }) => {
+      const response = call(client, signal);
+      const body = await bodyOf(response);
+      return { body, etag: (await response).response.headers.get('etag') ?? undefined };
+    },
+    enabled: allowed && options.enabled !== false,
+    refetchInterval: options.pollMs ?? POLL_MS,
+    placeholderData: keepPreviousData,
+  });
+  return {
+    ...statusOf(query, allowed, options.scope),
+    data: query.data?.body,
+    etag: query.data?.etag,
+    refresh: () => void query.refetch(),
+  };
+}
+
+export interface LivePages<Row> extends Live<readonly Row[]> {
+  /** Of all pages, where the request asked for it with `count`. */
+  readonly total: number | undefined;
+  readonly hasMore: boolean;
+  readonly loadMore: () => void;
+}
+
+/** One page of a list: how `useLivePages` reads the rows, the total and the cursor of a body. */
+export interface ListPage<Row> {
+  readonly rows: readonly Row[];
+  readonly total?: number | undefined;
+  readonly nextCursor?: string | undefined;
+}
+
+/**
+ * A list that grows page by page as the reader scrolls. Polls while only its first page is shown: a reader who has scrolled on must not
+ * have hundreds of requests made every 5 s, and reads again with `refresh`.
+ */
+export function useLivePages<T, Row>(
+  key: readonly unknown[],
+  call: (client: ManagementClient, cursor: string | undefined, signal: AbortSignal) => ReturnType<Call<T>>,
+  page: (body: NonNullable<T>) => ListPage<Row>,
+  options: LiveOptions = {},
+): LivePages<Row> {
+  const { client } = useApi();
+  const allowed = useAllowed(options.scope);
+  const query = useInfiniteQuery({
+    queryKey: key,
+    queryFn: async ({ signal, pageParam }) => page(await bodyOf(call(client, pageParam, signal))),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (last) => last.nextCursor,
+    enabled: allowed && options.enabled !== false,
+    refetchInterval: ({ state }) =>
+      (state.data?.pages.length ?? 0) > 1 ? false : (options.pollMs ?? POLL_MS),
+    placeholderData: keepPreviousData,
+  });
+  return {
+    ...statusOf(query, allowed, options.scope),
+    data: query.data?.pages.flatMap(({ rows }) => rows),
+    etag: undefined,
+    total: query.data?.pages[0]?.total,
+    hasMore: query.hasNextPage,
+    loadMore: () => {
+      if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
+    },
+    refresh: () => void query.refetch(),
+  };
+}
+
+function useAllowed(scope: Scope | undefined): boolean {
+  const { can } = useScopes();
+  return scope === undefined || can(scope);
+}
+
+interface QueryState {
+  readonly data: unknown;
+  readonly error: unknown;
+  readonly isPlaceholderData: boolean;
+  readonly dataUpdatedAt: number;
+}
+
+function statusOf(query: QueryState, allowed: boolean, scope: Scope | undefined) {
+  const dataAt = query.data === undefined || query.dataUpdatedAt === 0 ? undefined : query.dataUpdatedAt;
+  const { error } = query;
+  return {
+    status: allowed ? liveStatus(query) : ('no-scope' as const),
+    dataAt,
+    error,
+    requiredScope: allowed ? requiredScope(error) : scope,
+  };
+}
+
+function liveStatus({ data, error, isPlaceholderData }: QueryState): LiveStatus {
+  if (error === null || error === undefined) {
+    if (data === undefined) return 'loading';
+    return isPlaceholderData ? 'refreshing' : 'ready';
+  }
+  const kind = faultKind(error);
+  if (kind === 'no-scope' || kind === 'not-found' || kind === 'away') return kind;
+  // A 401 has already ended the session; the page is about to make room for the sign in.
+  return kind === 'unauthorized' ? 'loading' : 'failed';
+}

@@ -1,0 +1,19 @@
+import { QueryClient } from '@tanstack/react-query';
+import { faultKind } from './fault-kind.ts';
+
+/** The cache of what was read, for one signed-in token. */
+export function createQueryClient(): QueryClient {
+  return new QueryClient({
+    defaultOptions: {
+      queries: {
+        // What does not pass by itself is not tried again; what does is tried with the next poll.
+        retry: (failures, error) => failures < 1 && faultKind(error) === 'away',
+        retryDelay: 500,
+        staleTime: 2000,
+        // Polls are made also where the browser believes that it is offline: the gateway may be on this machine.
+        networkMode: 'always',
+      },
+      mutations: { networkMode: 'always' },
+    },
+  });
+}

@@ -1,0 +1,94 @@
+import { QueryClientProvider, useQuery } from '@tanstack/react-query';
+import { Suspense, useMemo, useSyncExternalStore } from 'react';
+import { Route, Router, Switch } from 'wouter';
+import { bodyOf } from '../client/management-client.ts';
+import { ApiContext } from './api/api-context.tsx';
+import { faultSentence } from './api/fault-kind.ts';
+import { createGatewayClient } from './api/gateway-client.ts';
+import { createQueryClient } from './api/query-client.ts';
+import type { SessionStore } from './api/session.ts';
+import { ButtonLink } from './components/button.tsx';
+import { EmptyState } from './components/empty-state.tsx';
+import { Notice } from './components/notice.tsx';
+import { Skeleton } from './components/skeleton.tsx';
+import { ToastRegion } from './components/toast.tsx';
+import { SignInPage } from './pages/sign-in-page.tsx';
+import { ROUTES } from './routes.tsx';
+import { Shell } from './shell/shell.tsx';
+
+const BASE = '/tollgate/console';
+
+/** The whole console: the sign in, or a page of it. */
+export function App({ session }: { readonly session: SessionStore }) {
+  const state = useSyncExternalStore(session.subscribe, session.current);
+  return (
+    <Router base={BASE}>
+      {state.status === 'signed-in' ? (
+        <SignedIn key={state.token} session={session} token={state.token} />
+      ) : (
+        <SignInPage session={session} reason={state.reason} />
+      )}
+      <ToastRegion />
+    </Router>
+  );
+}
+
+interface SignedInProps {
+  readonly session: SessionStore;
+  readonly token: string;
+}
+
+/** One client and one cache for each token that signs in: nothing that one may see outlasts it. */
+function SignedIn({ session, token }: SignedInProps) {
+  const client = useMemo(() => createGatewayClient(token, () => session.expire(token)), [session, token]);
+  const queries = useMemo(createQueryClient, []);
+  return (
+    <QueryClientProvider client={queries}>
+      <WithWhoami session={session} client={client} />
+    </QueryClientProvider>
+  );
+}
+
+interface WithWhoamiProps {
+  readonly session: SessionStore;
+  readonly client: ReturnType<typeof createGatewayClient>;
+}
+
+function WithWhoami({ session, client }: WithWhoamiProps) {
+  const { data: whoami, error } = useQuery({
+    queryKey: ['whoami'],
+    queryFn: ({ signal }) => bodyOf(client.GET('/tollgate/whoami', { signal })),
+    // The scopes of a token can change while it is signed in.
+    refetchInterval: (query) => (query.state.data === undefined ? 5000 : 60_000),
+  });
+  const api = useMemo(
+    () => (whoami === undefined ? undefined : { client, whoami, session }),
+    [client, whoami, session],
+  );
+  if (api === undefined) {
+    return error === null ? null : (
+      <Notice tone="failed">{faultSentence(error)} Trying again every 5 seconds.</Notice>
+    );
+  }
+  return (
+    <ApiContext value={api}>
+      <Shell>
+        <Suspense fallback={<Skeleton />}>
+          <Switch>
+            {ROUTES.map(({ path, page: Page }) => (
+              <Route key={path} path={path}>
+                {(params) => <Page params={params} />}
+              </Route>
+            ))}
+            <Route>
+              <EmptyState
+                title="There is no such page"
+                action={<ButtonLink href="/">To the overview</ButtonLink>}
+              />
+            </Route>
+          </Switch>
+        </Suspense>
+      </Shell>
+    </ApiContext>
+  );
+}

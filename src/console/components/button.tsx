@@ -1,0 +1,38 @@
+import type { ComponentProps } from 'react';
+import { Link } from 'wouter';
+import styles from './button.module.css';
+import { classes } from './classes.ts';
+
+interface Look {
+  /** `primary`: the one main action of a page; `danger`: destroys something; `quiet`: without a border. */
+  readonly look?: 'primary' | 'danger' | 'quiet' | undefined;
+  readonly small?: boolean | undefined;
+  /** Shows an icon alone; `aria-label` names it. */
+  readonly icon?: boolean | undefined;
+}
+
+type ButtonProps = ComponentProps<'button'> & Look;
+
+export function Button({ look, small, icon, className, type = 'button', ...props }: ButtonProps) {
+  return <button type={type} className={classes(classNames({ look, small, icon }), className)} {...props} />;
+}
+
+interface ButtonLinkProps extends Look {
+  readonly href: string;
+  readonly children: React.ReactNode;
+  readonly 'aria-label'?: string;
+}
+
+/** Leads to another page of the console, and looks like a button. */
+export function ButtonLink({ look, small, icon, ...props }: ButtonLinkProps) {
+  return <Link className={classNames({ look, small, icon })} {...props} />;
+}
+
+function classNames({ look, small, icon }: Look): string {
+  return classes(
+    styles.button,
+    look !== undefined && styles[look],
+    small === true && styles.small,
+    icon === true && styles.icon,
+  );
+}

@@ -1,0 +1,191 @@
+import { BarChart, LineChart } from 'echarts/charts';
+import { GridComponent, MarkAreaComponent, TooltipComponent } from 'echarts/components';
+import { type EChartsCoreOption, init, use } from 'echarts/core';
+import { CanvasRenderer } from 'echarts/renderers';
+import { formatNumber, formatShort } from '../format/numbers.ts';
+import { bucketName } from './bucket-name.ts';
+import styles from './chart.module.css';
+import type { ChartData, ChartSeries, SeriesTone } from './chart-data.ts';
+import { classes } from './classes.ts';
+
+use([BarChart, LineChart, GridComponent, TooltipComponent, MarkAreaComponent, CanvasRenderer]);
+
+export interface ChartCanvas {
+  readonly draw: (data: ChartData) => void;
+  readonly dispose: () => void;
+}
+
+/** Draws charts into `element`, in the colours of the stylesheet: anew when the size or the colour scheme changes. */
+export function createChartCanvas(element: HTMLElement): ChartCanvas {
+  const chart = init(element, null, { renderer: 'canvas' });
+  let drawn: ChartData | undefined;
+  const draw = (data: ChartData) => {
+    drawn = data;
+    chart.setOption(optionsOf(data, element), { notMerge: true });
+  };
+  const redraw = () => {
+    if (drawn !== undefined) draw(drawn);
+  };
+  const size = new ResizeObserver(() => chart.resize());
+  size.observe(element);
+  const theme = new MutationObserver(redraw);
+  theme.observe(document.documentElement, { attributeFilter: ['data-theme'] });
+  const scheme = matchMedia('(prefers-color-scheme: dark)');
+  scheme.addEventListener('change', redraw);
+  return {
+    draw,
+    dispose: () => {
+      size.disconnect();
+      theme.disconnect();
+      scheme.removeEventListener('change', redraw);
+      chart.dispose();
+    },
+  };
+}
+
+const COLOURS: Readonly<Record<SeriesTone, string>> = {
+  allowed: '--allowed-fill',
+  limited: '--limited-fill',
+  failed: '--failed-fill',
+  other: '--accent',
+  before: '--text-faint',
+};
+
+function optionsOf(data: ChartData, element: HTMLElement): EChartsCoreOption {
+  const colour = colourReader(element);
+  const text = {
+    color: colour('--text-faint'),
+    fontSize: 11,
+    fontFamily: getComputedStyle(element).fontFamily,
+  };
+  return {
+    animation: false,
+    grid: { left: 0, right: 8, top: 12, bottom: 0, outerBoundsMode: 'same', outerBoundsContain: 'axisLabel' },
+    xAxis: {
+      type: 'category',
+      data: data.starts,
+      axisTick: { show: false },
+      axisLine: { lineStyle: { color: colour('--line-strong') } },
+      axisLabel: {
+        ...text,
+        hideOverlap: true,
+        formatter: (start: string) => axisLabel(Number(start), data.labels),
+      },
+    },
+    yAxis: {
+      type: 'value',
+      minInterval: 1,
+      splitNumber: 4,
+      splitLine: { lineStyle: { color: colour('--line') } },
+      axisLabel: { ...text, formatter: formatShort },
+    },
+    tooltip: {
+      trigger: 'axis',
+      axisPointer: { type: 'shadow', shadowStyle: { color: colour('--text-faint'), opacity: 0.12 } },
+      confine: true,
+      // Its look comes from a class of ours, and its content is built as nodes: text stays text, and no style attribute is parsed.
+      backgroundColor: 'transparent',
+      borderWidth: 0,
+      padding: 0,
+      extraCssText: 'box-shadow: none',
+      transitionDuration: 0,
+      formatter: (points: readonly { readonly dataIndex: number }[]) =>
+        tooltipOf(data, points[0]?.dataIndex ?? 0),
+    },
+    series: data.series.map((series, index) => seriesOption(series, index === 0 ? data : undefined, colour)),
+  };
+}
+
+type ColourReader = (property: string) => string;
+
+function seriesOption(
+  { name, tone, values }: ChartSeries,
+  shaded: ChartData | undefined,
+  colour: ColourReader,
+) {
+  const color = colour(COLOURS[tone]);
+  const shade = shaded === undefined ? {} : incompleteShade(shaded, colour);
+  if (tone === 'before')
+    return {
+      type: 'line',
+      name,
+      data: values,
+      symbol: 'none',
+      silent: true,
+      lineStyle: { color, width: 1.5, type: 'dashed' },
+      ...shade,
+    };
+  return {
+    type: 'bar',
+    name,
+    stack: 'outcomes',
+    data: values,
+    barMaxWidth: 28,
+    barCategoryGap: '25%',
+    itemStyle: { color },
+    emphasis: { disabled: true },
+    ...shade,
+  };
+}
+
+/** Shades the buckets that may still grow. */
+function incompleteShade({ starts, completeUntil }: ChartData, colour: ColourReader) {
+  if (completeUntil === undefined) return {};
+  const first = starts.findIndex(
+    (_, index) => (starts[index + 1] ?? Number.POSITIVE_INFINITY) > completeUntil,
+  );
+  if (first === -1) return {};
+  return {
+    markArea: {
+      silent: true,
+      itemStyle: { color: colour('--text-faint'), opacity: 0.1 },
+      data: [[{ xAxis: first }, { xAxis: starts.length - 1 }]],
+    },
+  };
+}
+
+function tooltipOf({ starts, series, labels }: ChartData, index: number): HTMLElement {
+  const box = document.createElement('div');
+  box.className = styles.tooltip ?? '';
+  box.append(textElement('div', bucketName(starts[index] ?? 0, labels), styles.tooltipTitle));
+  for (const { name, tone, values } of series) {
+    const row = document.createElement('div');
+    row.className = styles.tooltipRow ?? '';
+    const value = values[index];
+    row.append(
+      textElement('span', '', classes(styles.swatch, styles[tone])),
+      textElement('span', name),
+      textElement('span', value == null ? '–' : formatNumber(value)),
+    );
+    box.append(row);
+  }
+  return box;
+}
+
+function textElement(tag: string, text: string, className = ''): HTMLElement {
+  const element = document.createElement(tag);
+  element.className = className;
+  element.textContent = text;
+  return element;
+}
+
+const axisFormats = {
+  time: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
+  date: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' }),
+} as const;
+
+function axisLabel(start: number, labels: ChartData['labels']): string {
+  return axisFormats[labels].format(start);
+}
+
+/** Reads custom properties as the colours that they are now: `light-dark()` means nothing to a canvas. */
+function colourReader(element: HTMLElement): ColourReader {
+  return (property) => {
+    const probe = document.createElement('span');
+    probe.style.color = `var(${property})`;
+    element.append(probe);
+    const { color } = getComputedStyle(probe);
+    probe.remove();
+    return color;
+  };
+}

@@ -1,0 +1,100 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { timeZone } from '../format/exact-time.ts';
+import { formatNumber } from '../format/numbers.ts';
+import { bucketName } from './bucket-name.ts';
+import styles from './chart.module.css';
+import type { ChartCanvas } from './chart-canvas.ts';
+import type { ChartData } from './chart-data.ts';
+import { classes } from './classes.ts';
+import { Skeleton } from './skeleton.tsx';
+
+interface ChartProps {
+  readonly data: ChartData;
+  /** What the chart says: "4,120 requests, 312 of them limited, in the last 24 hours". */
+  readonly sentence: string;
+  readonly foot?: ReactNode;
+}
+
+/** A chart of buckets of time: bars of outcomes, one upon the other. The same numbers can be read as a table. */
+export function Chart({ data, sentence, foot }: ChartProps) {
+  const [asTable, setAsTable] = useState(false);
+  return (
+    <figure className={styles.figure}>
+      <div className={styles.head}>
+        <figcaption className={styles.sentence}>{sentence}</figcaption>
+        <ul className={styles.legend} aria-label="Series">
+          {data.series.map(({ name, tone }) => (
+            <li key={name}>
+              <span className={classes(styles.swatch, styles[tone])} aria-hidden="true" />
+              {name}
+            </li>
+          ))}
+        </ul>
+      </div>
+      {asTable ? <ChartTable data={data} /> : <Canvas data={data} />}
+      <div className={styles.foot}>
+        <span>
+          Times are in {timeZone}. {foot}
+        </span>
+        <button type="button" className={styles.toggle} onClick={() => setAsTable(!asTable)}>
+          {asTable ? 'View as chart' : 'View as table'}
+        </button>
+      </div>
+    </figure>
+  );
+}
+
+/** Drawn by ECharts, which is loaded with the first chart of the page. */
+function Canvas({ data }: { readonly data: ChartData }) {
+  const element = useRef<HTMLDivElement>(null);
+  const [canvas, setCanvas] = useState<ChartCanvas>();
+  useEffect(() => {
+    let made: ChartCanvas | undefined;
+    let isGone = false;
+    void import('./chart-canvas.ts').then(({ createChartCanvas }) => {
+      if (isGone || element.current === null) return;
+      made = createChartCanvas(element.current);
+      setCanvas(made);
+    });
+    return () => {
+      isGone = true;
+      made?.dispose();
+    };
+  }, []);
+  useEffect(() => canvas?.draw(data), [canvas, data]);
+  return (
+    <div ref={element} className={styles.canvas} aria-hidden="true">
+      {canvas === undefined && <Skeleton />}
+    </div>
+  );
+}
+
+function ChartTable({ data }: { readonly data: ChartData }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls has to be reached by the keyboard
+    <section className={styles.table} tabIndex={0} aria-label="The chart as a table">
+      <table>
+        <thead>
+          <tr>
+            <th scope="col">From</th>
+            {data.series.map(({ name }) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {data.starts.map((start, index) => (
+            <tr key={start}>
+              <td>{bucketName(start, data.labels)}</td>
+              {data.series.map(({ name, values }) => (
+                <td key={name}>{values[index] == null ? '–' : formatNumber(values[index])}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,44 @@
+import { Check, Copy } from 'lucide-react';
+import { useEffect, useState } from 'react';
+import { Button } from './button.tsx';
+import { copyText } from './copy-text.ts';
+import { toast } from './toast.tsx';
+
+interface CopyButtonProps {
+  readonly text: string;
+  /** What is copied: "key id", "secret", "curl line". */
+  readonly what: string;
+  /** Shows the word *Copy* beside the icon. */
+  readonly labelled?: boolean;
+}
+
+export function CopyButton({ text, what, labelled = false }: CopyButtonProps) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const timer = setTimeout(() => setCopied(false), 2000);
+    return () => clearTimeout(timer);
+  }, [copied]);
+  const copy = async () => {
+    if (await copyText(text)) setCopied(true);
+    else
+      toast.failed(`The browser did not allow to copy the ${what}`, 'Select the text and copy it by hand.');
+  };
+  const Icon = copied ? Check : Copy;
+  return (
+    <Button
+      look={labelled ? undefined : 'quiet'}
+      small
+      icon={!labelled}
+      aria-label={`Copy ${what}`}
+      title={`Copy ${what}`}
+      onClick={copy}
+    >
+      <Icon aria-hidden="true" />
+      {labelled && (copied ? 'Copied' : 'Copy')}
+      <span className="visually-hidden" role="status">
+        {copied ? `Copied the ${what}` : ''}
+      </span>
+    </Button>
+  );
+}

@@ -1,0 +1,268 @@
+import {
+  type ColumnDef,
+  createSortedRowModel,
+  rowSortingFeature,
+  tableFeatures,
+  useTable,
+} from '@tanstack/react-table';
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
+import { type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import type { Live } from '../api/live.ts';
+import { classes } from './classes.ts';
+import styles from './data-table.module.css';
+import { LiveState } from './live-state.tsx';
+import { Skeleton } from './skeleton.tsx';
+
+const ROW_PX = 36;
+/** Shorter tables are drawn whole. */
+const VIRTUAL_FROM = 80;
+const SKELETON_ROWS = 8;
+
+export interface Column<Row> {
+  readonly id: string;
+  readonly header: string;
+  readonly cell: (row: Row) => ReactNode;
+  /** Makes the column sortable: by this value here, or by the server where the table has `onSort`. */
+  readonly sortBy?: (row: Row) => string | number | null | undefined;
+  /** Numbers stand at the end. */
+  readonly align?: 'end';
+  /** The header is for screen readers only: of a column of buttons or sparklines. */
+  readonly hiddenHeader?: boolean;
+}
+
+export interface Sort {
+  readonly column: string;
+  readonly order: 'asc' | 'desc';
+}
+
+interface DataTableProps<Row> {
+  /** Names the table for screen readers, and its content in messages: "keys". */
+  readonly label: string;
+  readonly live: Live<readonly Row[]>;
+  readonly columns: readonly Column<Row>[];
+  readonly rowId: (row: Row) => string;
+  /** Where a click on a row leads. Its first cell should hold the same as a link, for the keyboard. */
+  readonly rowHref?: (row: Row) => string;
+  readonly sort?: Sort | undefined;
+  /** Given: the server sorts. Without: the table sorts what it has. */
+  readonly onSort?: (sort: Sort) => void;
+  /** Shown instead of a table without rows: nothing there at all, or nothing that matches, with a way to clear the filter. */
+  readonly empty: ReactNode;
+  /** For lists by page: more rows are on the server. */
+  readonly hasMore?: boolean;
+  readonly loadMore?: () => void;
+  /** All rows of the list, those not loaded included. */
+  readonly total?: number | undefined;
+}
+
+const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
+
+/** A list as a table: sortable, drawn in part where it is long, with all the states of live data. */
+export function DataTable<Row extends object>(props: DataTableProps<Row>) {
+  const { label, live, columns, empty } = props;
+  const skeleton = (
+    <div className={styles.box}>
+      <table className={styles.table} aria-hidden="true">
+        <tbody>
+          {Array.from({ length: SKELETON_ROWS }, (_, index) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: the rows are all the same
+            <tr key={index}>
+              {columns.map(({ id }) => (
+                <td key={id}>
+                  <Skeleton />
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+  return (
+    <LiveState live={live} what={label} skeleton={skeleton}>
+      {(rows) => (
+        <div
+          className={classes(styles.box, live.status === 'refreshing' && styles.refreshing)}
+          aria-busy={live.status === 'refreshing'}
+        >
+          {rows.length === 0 ? empty : <Rows {...props} rows={rows} />}
+        </div>
+      )}
+    </LiveState>
+  );
+}
+
+function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
+  const { label, rows, columns, rowId, rowHref, hasMore = false, loadMore, total } = props;
+  const [localSort, setLocalSort] = useState(props.sort);
+  const sort = props.onSort === undefined ? localSort : props.sort;
+  const setSort = props.onSort ?? setLocalSort;
+  const definitions = useMemo(
+    () =>
+      columns.map(
+        ({ id, sortBy }): ColumnDef<typeof features, Row> => ({
+          id,
+          // What has no value stands last in both orders.
+          accessorFn: (row) => sortBy?.(row) ?? undefined,
+          enableSorting: sortBy !== undefined,
+          sortFn: (a, b, column) => compareValues(a.getValue(column), b.getValue(column)),
+          sortUndefined: 'last',
+        }),
+      ),
+    [columns],
+  );
+  const table = useTable({
+    features,
+    data: rows,
+    columns: definitions,
+    getRowId: rowId,
+    manualSorting: props.onSort !== undefined,
+    state: { sorting: sort === undefined ? [] : [{ id: sort.column, desc: sort.order === 'desc' }] },
+  });
+  const sorted = table.getRowModel().rows;
+
+  const element = useRef<HTMLTableElement>(null);
+  const isVirtual = sorted.length > VIRTUAL_FROM;
+  const virtualizer = useWindowVirtualizer({
+    count: sorted.length,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    enabled: isVirtual,
+    scrollMargin: element.current?.offsetTop ?? 0,
+  });
+  const items = virtualizer.getVirtualItems();
+  const first = isVirtual ? (items[0]?.index ?? 0) : 0;
+  const last = isVirtual ? (items.at(-1)?.index ?? -1) : sorted.length - 1;
+  const end = useEndReached(hasMore ? loadMore : undefined);
+  const [, navigate] = useLocation();
+  const open = (event: MouseEvent, href: string) => {
+    // A link or button in the row does its own; marked text is meant to be copied.
+    if (
+      (event.target as Element).closest('a, button, input') !== null ||
+      getSelection()?.isCollapsed === false
+    )
+      return;
+    navigate(href);
+  };
+
+  return (
+    <>
+      <table
+        ref={element}
+        className={styles.table}
+        aria-label={label}
+        aria-rowcount={(total ?? sorted.length) + 1}
+      >
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((column) => (
+              <HeaderCell key={column.id} column={column} sort={sort} onSort={setSort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Spacer rows={first} columns={columns.length} />
+          {sorted.slice(first, last + 1).map(({ id, original }, offset) => {
+            const href = rowHref?.(original);
+            return (
+              // For the mouse only; the keyboard has the link in the row.
+              <tr
+                key={id}
+                aria-rowindex={first + offset + 2}
+                className={classes(styles.row, href !== undefined && styles.linked)}
+                onClick={href === undefined ? undefined : (event) => open(event, href)}
+              >
+                {columns.map(({ id: column, cell, align }) => (
+                  <td key={column} className={align === 'end' ? styles.end : undefined}>
+                    {cell(original)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+          <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
+        </tbody>
+      </table>
+      {hasMore && (
+        <div ref={end} className={styles.more}>
+          Loading more…
+        </div>
+      )}
+    </>
+  );
+}
+
+function compareValues(a: unknown, b: unknown): number {
+  if (typeof a === 'number' && typeof b === 'number') return a - b;
+  return String(a).localeCompare(String(b), undefined, { numeric: true });
+}
+
+interface HeaderCellProps<Row> {
+  readonly column: Column<Row>;
+  readonly sort: Sort | undefined;
+  readonly onSort: (sort: Sort) => void;
+}
+
+function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
+  const { id, header, sortBy, align, hiddenHeader = false } = column;
+  const className = align === 'end' ? styles.end : undefined;
+  if (sortBy === undefined)
+    return (
+      <th scope="col" className={className}>
+        {hiddenHeader ? <span className="visually-hidden">{header}</span> : header}
+      </th>
+    );
+  const order = sort?.column === id ? sort.order : undefined;
+  const Icon = order === undefined ? ChevronsUpDown : order === 'asc' ? ArrowUp : ArrowDown;
+  return (
+    <th
+      scope="col"
+      className={className}
+      aria-sort={order === undefined ? 'none' : order === 'asc' ? 'ascending' : 'descending'}
+    >
+      <button
+        type="button"
+        className={styles.sort}
+        onClick={() => onSort({ column: id, order: order === 'asc' ? 'desc' : 'asc' })}
+      >
+        {header}
+        <Icon className={order === undefined ? styles.unsorted : undefined} aria-hidden="true" />
+      </button>
+    </th>
+  );
+}
+
+/** Takes the room of rows that are out of sight. */
+function Spacer({ rows, columns }: { readonly rows: number; readonly columns: number }) {
+  if (rows <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it holds nothing that could have the focus
+    <tr aria-hidden="true">
+      <td className={styles.spacer} colSpan={columns} style={{ height: rows * ROW_PX }} />
+    </tr>
+  );
+}
+
+/** For the element below the last row: asks for more rows when it is about to come into sight. */
+function useEndReached(onEnd: (() => void) | undefined) {
+  const element = useRef<HTMLDivElement>(null);
+  const latest = useRef(onEnd);
+  useEffect(() => {
+    latest.current = onEnd;
+  });
+  const isWatched = onEnd !== undefined;
+  useEffect(() => {
+    if (!isWatched || element.current === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) latest.current?.();
+      },
+      { rootMargin: '600px' },
+    );
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [isWatched]);
+  return element;
+}

@@ -1,0 +1,92 @@
+import { CircleX } from 'lucide-react';
+import { type ComponentProps, type ReactNode, useId } from 'react';
+import { classes } from './classes.ts';
+import styles from './field.module.css';
+
+interface FieldProps {
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+  /** What is wrong; shown beside the field and read out with it. */
+  readonly error?: string | undefined;
+  readonly optional?: boolean;
+  /** Draws the control with these attributes, which tie it to label, hint and error. */
+  readonly children: (control: ControlProps) => ReactNode;
+}
+
+export interface ControlProps {
+  readonly id: string;
+  readonly 'aria-invalid': boolean;
+  readonly 'aria-describedby': string | undefined;
+}
+
+/** A labelled control of a form: `<Field label="Name">{(control) => <Input {...control} />}</Field>`. */
+export function Field({ label, hint, error, optional = false, children }: FieldProps) {
+  const id = useId();
+  const describedBy = [hint !== undefined && `${id}-hint`, error !== undefined && `${id}-error`].filter(
+    Boolean,
+  );
+  return (
+    <div className={styles.field}>
+      <label className={styles.label} htmlFor={id}>
+        {label}
+        {optional && <span className={styles.optional}>optional</span>}
+      </label>
+      {children({
+        id,
+        'aria-invalid': error !== undefined,
+        'aria-describedby': describedBy.length > 0 ? describedBy.join(' ') : undefined,
+      })}
+      {error !== undefined && (
+        <p id={`${id}-error`} className={styles.error}>
+          <CircleX aria-hidden="true" />
+          {error}
+        </p>
+      )}
+      {hint !== undefined && (
+        <p id={`${id}-hint`} className={styles.hint}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+}
+
+export function Input({ className, ...props }: ComponentProps<'input'>) {
+  return <input className={classes(styles.control, className)} {...props} />;
+}
+
+export function TextArea({ className, ...props }: ComponentProps<'textarea'>) {
+  return <textarea className={classes(styles.control, className)} {...props} />;
+}
+
+/** The browser's own list of choices: it works with every keyboard, screen reader and phone. */
+export function Select({ className, ...props }: ComponentProps<'select'>) {
+  return <select className={classes(styles.control, className)} {...props} />;
+}
+
+interface CheckboxProps extends ComponentProps<'input'> {
+  readonly label: ReactNode;
+  readonly hint?: ReactNode;
+}
+
+export function Checkbox({ label, hint, ...props }: CheckboxProps) {
+  const id = useId();
+  return (
+    <div className={styles.check}>
+      <input
+        type="checkbox"
+        id={id}
+        aria-describedby={hint === undefined ? undefined : `${id}-hint`}
+        {...props}
+      />
+      <div>
+        <label htmlFor={id}>{label}</label>
+        {hint !== undefined && (
+          <p id={`${id}-hint`} className={styles.hint}>
+            {hint}
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,70 @@
+import { CloudOff, Lock, SearchX } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { faultSentence } from '../api/fault-kind.ts';
+import type { Live } from '../api/live.ts';
+import { Button } from './button.tsx';
+import { EmptyState } from './empty-state.tsx';
+import { LiveNotice } from './live-notice.tsx';
+
+interface LiveStateProps<T> {
+  readonly live: Live<T>;
+  /** What is shown: "keys", "the usage". */
+  readonly what: string;
+  /** Of the size of what is on its way. */
+  readonly skeleton: ReactNode;
+  readonly children: (data: T) => ReactNode;
+}
+
+/** The states that all live data share: first load, no scope, store away, not found. Otherwise its children with the data. */
+export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<T>) {
+  if (live.status === 'no-scope') return <NoScope what={what} scope={live.requiredScope} />;
+  if (live.data !== undefined && live.status !== 'not-found')
+    return (
+      <>
+        <LiveNotice live={live} />
+        {children(live.data)}
+      </>
+    );
+  switch (live.status) {
+    case 'not-found':
+      return (
+        <EmptyState icon={SearchX} title="There is no such thing here">
+          {faultSentence(live.error)}
+        </EmptyState>
+      );
+    case 'away':
+    case 'failed':
+      return (
+        <EmptyState
+          icon={CloudOff}
+          title={`The gateway did not send ${what}`}
+          action={<Button onClick={live.refresh}>Try again</Button>}
+        >
+          {faultSentence(live.error)}
+        </EmptyState>
+      );
+    case 'loading':
+    case 'ready':
+    case 'refreshing':
+      return (
+        <div aria-busy="true">
+          <span className="visually-hidden">Loading {what}</span>
+          {skeleton}
+        </div>
+      );
+  }
+}
+
+export function NoScope({ what, scope }: { readonly what: string; readonly scope: string | undefined }) {
+  return (
+    <EmptyState icon={Lock} title={`This token may not see ${what}`}>
+      {scope === undefined ? (
+        'Sign in with a token that may.'
+      ) : (
+        <>
+          It lacks the scope <code>{scope}</code>.
+        </>
+      )}
+    </EmptyState>
+  );
+}

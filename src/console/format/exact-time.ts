@@ -1,0 +1,9 @@
+/** The IANA name of the browser's time zone, such as `Europe/Berlin`. */
+export const timeZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+const exact = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+
+/** The instant to the second, with the name of the time zone. */
+export function exactTime(at: number): string {
+  return `${exact.format(at)} (${timeZone})`;
+}

@@ -1,0 +1,15 @@
+import './styles/base.css';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { SessionStore } from './api/session.ts';
+import { App } from './app.tsx';
+import { applyTheme, storedTheme } from './shell/theme.ts';
+
+applyTheme(storedTheme());
+const root = document.getElementById('root');
+if (root === null) throw new Error('the page has no root element');
+createRoot(root).render(
+  <StrictMode>
+    <App session={new SessionStore(window.sessionStorage)} />
+  </StrictMode>,
+);

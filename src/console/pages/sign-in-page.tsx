@@ -1,0 +1,82 @@
+import { type FormEvent, useState } from 'react';
+import { bodyOf } from '../../client/management-client.ts';
+import { faultKind, faultSentence } from '../api/fault-kind.ts';
+import { createGatewayClient } from '../api/gateway-client.ts';
+import type { SessionStore, SignedOutReason } from '../api/session.ts';
+import { Button } from '../components/button.tsx';
+import { Checkbox, Field, Input } from '../components/field.tsx';
+import { Notice } from '../components/notice.tsx';
+import iconUrl from '../icon.svg';
+import styles from './sign-in-page.module.css';
+
+interface SignInPageProps {
+  readonly session: SessionStore;
+  readonly reason: SignedOutReason;
+}
+
+/** Asks for a token. The address stays what it was, so that one is back there afterwards. */
+export function SignInPage({ session, reason }: SignInPageProps) {
+  const [token, setToken] = useState('');
+  const [remember, setRemember] = useState(true);
+  const [error, setError] = useState<string>();
+  const [isPending, setPending] = useState(false);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const presented = token.trim();
+    if (presented === '') return setError('Enter a token.');
+    setPending(true);
+    setError(undefined);
+    try {
+      await bodyOf(createGatewayClient(presented, () => undefined).GET('/tollgate/whoami'));
+      session.signIn(presented, remember);
+    } catch (fault) {
+      setError(
+        faultKind(fault) === 'unauthorized'
+          ? 'The gateway does not know this token, or it has expired.'
+          : faultSentence(fault),
+      );
+      setPending(false);
+    }
+  };
+  return (
+    <main className={styles.page}>
+      <div className={styles.card}>
+        <div className={styles.brand}>
+          <img src={iconUrl} alt="" />
+          <h1>Sign in to Tollgate</h1>
+        </div>
+        {reason === 'expired' && (
+          <Notice tone="limited">The token is no longer valid. Sign in again to go on where you were.</Notice>
+        )}
+        <form onSubmit={submit} noValidate>
+          <Field label="Token" error={error} hint="An admin token (tga_…), or the root token.">
+            {(control) => (
+              <Input
+                {...control}
+                type="password"
+                name="token"
+                autoComplete="off"
+                spellCheck={false}
+                autoFocus
+                value={token}
+                onChange={(event) => setToken(event.target.value)}
+              />
+            )}
+          </Field>
+          <Checkbox
+            label="Keep me signed in until this tab is closed"
+            hint="Otherwise only until the page is reloaded."
+            checked={remember}
+            onChange={(event) => setRemember(event.target.checked)}
+          />
+          <Button look="primary" type="submit" className={styles.submit} disabled={isPending}>
+            {isPending ? 'Signing in…' : 'Sign in'}
+          </Button>
+        </form>
+        <p className={styles.help}>
+          The token stays in this tab. It is sent to this gateway only, and never put into an address.
+        </p>
+      </div>
+    </main>
+  );
+}

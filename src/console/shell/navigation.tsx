@@ -1,0 +1,67 @@
+import { LogOut, PanelLeftClose, PanelLeftOpen } from 'lucide-react';
+import { Link, useRoute } from 'wouter';
+import { useApi, useScopes } from '../api/api-context.tsx';
+import iconUrl from '../icon.svg';
+import { NAVIGATION, type NavigationEntry } from '../routes.tsx';
+import styles from './shell.module.css';
+import { ThemeButton } from './theme-button.tsx';
+
+interface NavigationProps {
+  readonly folded: boolean;
+  /** Missing where there is no room to unfold. */
+  readonly onFold: (() => void) | undefined;
+}
+
+/** The pages that this token can see anything on, and what concerns the session. */
+export function Navigation({ folded, onFold }: NavigationProps) {
+  const { whoami, session } = useApi();
+  const { can } = useScopes();
+  const FoldIcon = folded ? PanelLeftOpen : PanelLeftClose;
+  return (
+    <div className={styles.side}>
+      <Link className={styles.brand} href="/">
+        <img src={iconUrl} alt="" />
+        <span className={styles.word}>Tollgate</span>
+      </Link>
+      <nav aria-label="Pages">
+        <ul className={styles.links}>
+          {NAVIGATION.filter(({ scope }) => scope === undefined || can(scope)).map((entry) => (
+            <li key={entry.path}>
+              <NavigationLink {...entry} />
+            </li>
+          ))}
+        </ul>
+      </nav>
+      <div className={styles.spacer} />
+      <div className={styles.person}>
+        <bdi className={styles.name} title={whoami.name}>
+          {whoami.type === 'root' ? 'Root token' : whoami.name}
+        </bdi>
+        Tollgate {whoami.version}
+      </div>
+      <ThemeButton />
+      {onFold !== undefined && (
+        <button type="button" className={styles.link} onClick={onFold} title={folded ? 'Unfold' : 'Fold'}>
+          <FoldIcon aria-hidden="true" />
+          <span className={styles.word}>{folded ? 'Unfold the navigation' : 'Fold the navigation'}</span>
+        </button>
+      )}
+      <button type="button" className={styles.link} onClick={() => session.signOut()} title="Sign out">
+        <LogOut aria-hidden="true" />
+        <span className={styles.word}>Sign out</span>
+      </button>
+    </div>
+  );
+}
+
+function NavigationLink({ path, label, icon: Icon }: NavigationEntry & { readonly path: string }) {
+  const [isExact] = useRoute(path);
+  const [isBelow] = useRoute(`${path}/*`);
+  const isCurrent = isExact || (isBelow && path !== '/');
+  return (
+    <Link className={styles.link} href={path} title={label} aria-current={isCurrent ? 'page' : undefined}>
+      <Icon aria-hidden="true" />
+      <span className={styles.word}>{label}</span>
+    </Link>
+  );
+}

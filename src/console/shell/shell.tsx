@@ -1,0 +1,55 @@
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useApi } from '../api/api-context.tsx';
+import { classes } from '../components/classes.ts';
+import { Notice } from '../components/notice.tsx';
+import { Navigation } from './navigation.tsx';
+import styles from './shell.module.css';
+import { useNarrow } from './use-narrow.ts';
+
+const FOLDED_KEY = 'tollgate.navigation-folded';
+
+/** What is around every page: the navigation at the left, the warning of a root token above. */
+export function Shell({ children }: { readonly children: ReactNode }) {
+  const { whoami } = useApi();
+  const isNarrow = useNarrow();
+  const [isFolded, setFolded] = useState(() => localStorage.getItem(FOLDED_KEY) === 'true');
+  const folded = isNarrow || isFolded;
+  const fold = () => {
+    localStorage.setItem(FOLDED_KEY, String(!isFolded));
+    setFolded(!isFolded);
+  };
+  return (
+    <div className={classes(styles.shell, folded && styles.folded)}>
+      <a className={styles.skip} href="#main">
+        Skip to the content
+      </a>
+      <Navigation folded={folded} onFold={isNarrow ? undefined : fold} />
+      <main id="main" className={styles.main} tabIndex={-1} ref={useFocusOnNewPage()}>
+        <div>
+          {whoami.type === 'root' && (
+            <Notice tone="limited">
+              You are signed in with the root token. It may do everything and can't be limited: keep it for
+              emergencies, and use an admin token from day to day.
+            </Notice>
+          )}
+          {children}
+        </div>
+      </main>
+    </div>
+  );
+}
+
+/** After the way to another page the keyboard begins at its content, and a screen reader notices. */
+function useFocusOnNewPage() {
+  const main = useRef<HTMLElement>(null);
+  const [location] = useLocation();
+  const shown = useRef(location);
+  useEffect(() => {
+    if (shown.current === location) return;
+    shown.current = location;
+    main.current?.focus({ preventScroll: true });
+    window.scrollTo(0, 0);
+  }, [location]);
+  return main;
+}
