@@ -36,6 +36,8 @@ export interface AdminTokenRepository {
   insert(token: StoredAdminToken, change: ChangeContext): Promise<void>;
   /** Newest first. */
   list(page: AdminTokenPage): Promise<readonly AdminToken[]>;
+  /** How many there are that are limited to all of these tags; none given: all. */
+  count(onlyTags: readonly string[]): Promise<number>;
   find(tokenId: string): Promise<AdminToken | undefined>;
   /** The token whose secret has one of the look-up values, or whose previous one has and is valid at `nowMs`. */
   findByLookup(lookups: readonly Buffer[], nowMs: number): Promise<StoredAdminToken | undefined>;

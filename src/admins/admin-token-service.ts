@@ -1,6 +1,6 @@
 import type { ChangeContext } from '../audit/change-context.ts';
-import { AdminTokenNotFound, InvalidCursor, MissingScope, TollgateError } from '../errors.ts';
-import { createSecret } from '../keys/secrets/secret-format.ts';
+import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
+import { createSecret, secretHint } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idMaker } from '../platform/id-maker.ts';
@@ -32,14 +32,12 @@ export interface RevealedToken {
 /** A page of tokens, newest first. */
 export interface AdminTokenList {
   readonly tokens: readonly AdminToken[];
-  /** Asks for the next page; missing on the last one. */
-  readonly nextCursor?: string;
+  /** Where the next page begins: after this token. Undefined on the last page. */
+  readonly nextAfterId: string | undefined;
 }
 
 /** In front of the secrets of admin tokens. */
 const PREFIX = 'tga';
-const HINT_START = 'tga_1234'.length;
-const HINT_END = 4;
 
 /**
  * Makes, shows, changes and deletes admin tokens. Nobody can grant what they lack: a token with a scope that the principal has not, or
@@ -78,19 +76,21 @@ export class AdminTokenService {
     return { token, secret };
   }
 
-  /** Those that are limited to all of the tags. Throws `InvalidCursor`. */
+  /** The principal's tags limit what is listed. */
   async list(
-    { limit, cursor }: { readonly limit: number; readonly cursor?: string },
+    { limit, afterId }: { readonly limit: number; readonly afterId: string | undefined },
     { onlyTags }: Pick<Principal, 'onlyTags'>,
   ): Promise<AdminTokenList> {
-    const before = cursor === undefined ? {} : { beforeId: idOfCursor(cursor) };
+    const before = afterId === undefined ? {} : { beforeId: afterId };
     // One row more than requested shows whether there is a next page.
     const found = await this.#options.repository.list({ onlyTags, limit: limit + 1, ...before });
     const tokens = found.slice(0, limit);
-    const last = tokens.at(-1);
-    return found.length > limit && last !== undefined
-      ? { tokens, nextCursor: Buffer.from(last.id).toString('base64url') }
-      : { tokens };
+    return { tokens, nextAfterId: found.length > limit ? tokens.at(-1)?.id : undefined };
+  }
+
+  /** How many there are for the principal. */
+  count({ onlyTags }: Pick<Principal, 'onlyTags'>): Promise<number> {
+    return this.#options.repository.count(onlyTags);
   }
 
   /** Throws `AdminTokenNotFound`. */
@@ -165,8 +165,7 @@ export class AdminTokenService {
   #newSecret(): { readonly secret: string; readonly lookup: Buffer; readonly secretHint: string } {
     const { vault, random } = this.#options;
     const secret = createSecret(PREFIX, random);
-    const secretHint = `${secret.slice(0, HINT_START)}…${secret.slice(-HINT_END)}`;
-    return { secret, lookup: vault.lookup(secret), secretHint };
+    return { secret, lookup: vault.lookup(secret), secretHint: secretHint(secret, 'generated') };
   }
 }
 
@@ -177,10 +176,4 @@ function requireGrantable({ scopes }: Pick<AdminToken, 'scopes'>, principal: Pri
 
 function withTagsOf(tags: readonly string[], { onlyTags }: Principal): readonly string[] {
   return [...new Set([...onlyTags, ...tags])];
-}
-
-function idOfCursor(cursor: string): string {
-  const id = Buffer.from(cursor, 'base64url').toString();
-  if (!isAdminTokenId(id) || Buffer.from(id).toString('base64url') !== cursor) throw new InvalidCursor();
-  return id;
 }

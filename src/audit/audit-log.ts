@@ -46,6 +46,7 @@ export interface AuditLog {
    */
   accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void>;
   list(filter: AuditFilter, page: AuditPage): Promise<readonly AuditEntry[]>;
+  count(filter: AuditFilter): Promise<number>;
   /** Compares every entry with its hash, and its hash with the entry before. */
   verify(): Promise<ChainReport>;
   /** Removes the oldest entries that were made before the instant. What is left is still a chain. Resolves with how many went. */

@@ -1244,11 +1244,15 @@ export interface components {
             adminTokens: components["schemas"]["AdminToken"][];
             /** @description Present only when there are more tokens. */
             nextCursor?: string;
+            /** @description With count=true: the tokens on all pages. */
+            total?: number;
         };
         ListAuditLogResponse: {
             entries: components["schemas"]["AuditEntry"][];
             /** @description Present only when there are more entries. */
             nextCursor?: string;
+            /** @description With count=true: the entries on all pages. */
+            total?: number;
         };
         ListConsumerKeysResponse: {
             apiKeys: components["schemas"]["ListedConsumerKey"][];
@@ -2532,7 +2536,7 @@ export interface operations {
                 order?: "asc" | "desc";
                 /** @description must be one or more of usage, limits, separated by commas: what each key is shown with; "limit" is then at most 200 */
                 include?: string;
-                /** @description must be true or false: whether the response has the total of keys, on all pages */
+                /** @description must be true or false: whether the response has the total of all pages */
                 count?: "true" | "false";
                 /** @description must be an integer from 1 to 1000 */
                 limit?: number;
@@ -3153,7 +3157,7 @@ export interface operations {
                 q?: string;
                 /** @description must be keys: how many keys are bound to each plan */
                 include?: "keys";
-                /** @description must be true or false: whether the response has the total of plans, on all pages */
+                /** @description must be true or false: whether the response has the total of all pages */
                 count?: "true" | "false";
                 /** @description must be an integer from 1 to 1000; all plans when missing */
                 limit?: number;
@@ -3802,6 +3806,8 @@ export interface operations {
     listAdminTokens: {
         parameters: {
             query?: {
+                /** @description must be true or false: whether the response has the total of all pages */
+                count?: "true" | "false";
                 /** @description must be an integer from 1 to 1000 */
                 limit?: number;
                 /** @description must be the nextCursor of an earlier response */
@@ -4137,6 +4143,8 @@ export interface operations {
                 targetId?: string;
                 /** @description must be json or csv; decides before the Accept header does */
                 format?: "json" | "csv";
+                /** @description must be true or false: whether the response has the total of all pages */
+                count?: "true" | "false";
                 /** @description must be an integer from 1 to 1000 */
                 limit?: number;
                 /** @description must be the nextCursor of an earlier response */

@@ -16,7 +16,18 @@ export const PAGE_QUERY = {
   cursor: { description: 'must be the nextCursor of an earlier response', type: 'string' },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-const { invalid } = queryParameters(PAGE_QUERY);
+/** The query parameters of a list that can say how long it is. */
+export const COUNTED_PAGE_QUERY = {
+  count: {
+    description: 'must be true or false: whether the response has the total of all pages',
+    type: 'string',
+    enum: ['true', 'false'],
+    default: 'false',
+  },
+  ...PAGE_QUERY,
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+const { invalid, readWord } = queryParameters(COUNTED_PAGE_QUERY);
 
 /** The requested part of a list. */
 export interface Page {
@@ -31,6 +42,11 @@ export interface Page {
  */
 export function readPage({ limit, cursor }: ParsedUrlQuery): Page {
   return { limit: readLimit(limit), ...readCursor(cursor) };
+}
+
+/** Whether the total is asked for. Throws `invalid_parameter`. */
+export function isCounted(query: ParsedUrlQuery): boolean {
+  return readWord(query, 'count', COUNTED_PAGE_QUERY.count.enum) === 'true';
 }
 
 function readLimit(value: string | string[] | undefined): number {

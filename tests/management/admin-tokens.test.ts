@@ -74,9 +74,23 @@ describe('an admin token', () => {
     expect(second.body.adminTokens.map(at)).toEqual([at(older)]);
     const all = await management.send('get', '/tollgate/admin-token').expect(200);
     expect(all.body).not.toHaveProperty('nextCursor');
+    expect(all.body).not.toHaveProperty('total');
+    const counted = await management.send('get', `${path}&count=true`).expect(200);
+    expect(counted.body.total).toBe(all.body.adminTokens.length);
     expect(JSON.stringify(all.body)).not.toMatch(/tga_[0-9A-Za-z]{36}/);
     const { body } = await management.send('get', '/tollgate/admin-token?cursor=eHg').expect(400);
     expect(body.code).toBe('invalid_cursor');
+  });
+
+  it('counts only those that the principal sees', async () => {
+    const limited = { scopes: ['tokens:write'], onlyTags: ['counted'] };
+    const { secret } = await management.createToken(limited);
+    await management.createToken();
+    await management.createToken({ ...limited, onlyTags: ['counted', 'more'] });
+    const { body } = await management
+      .sendAs(secret, 'get', '/tollgate/admin-token?count=true&limit=1')
+      .expect(200);
+    expect(body).toMatchObject({ total: 2, adminTokens: [expect.anything()] });
   });
 
   it('that does not exist is 404', async () => {

@@ -84,6 +84,11 @@ describe('the audit log', () => {
     const second = await read(`?limit=1000&cursor=${first.nextCursor}`);
     expect([...first.entries, ...second.entries]).toEqual(all);
     expect(second).not.toHaveProperty('nextCursor');
+    expect(second).not.toHaveProperty('total');
+    const counted = await read(`?limit=1&count=true&cursor=${(await read('?limit=1')).nextCursor}`);
+    expect(counted.total).toBe(all.length);
+    const made = all.filter(({ action }: { action: string }) => action === 'key.create').length;
+    expect((await read('?action=key.create&limit=1&count=true')).total).toBe(made);
     for (const query of [`action=key.create&cursor=${first.nextCursor}`, 'cursor=eHg', 'cursor=']) {
       const { body } = await management.send('get', `/tollgate/audit-log?${query}`).expect(400);
       expect(body.code).toBe('invalid_cursor');

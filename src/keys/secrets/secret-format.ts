@@ -40,19 +40,24 @@ export function isWellFormedSecret(text: string): boolean {
   );
 }
 
-const HINT_START = 7;
+/** Random digits of a secret that its hint has after the prefix, and characters at its end. */
+const HINT_DIGITS = 4;
 const HINT_END = 4;
-/** Of a secret from outside, whose characters may be few or easy to guess, at most this part is shown. */
+/** Characters that the hint of a secret from outside has at most. */
+const GIVEN_HINT = 11;
+/** Its characters may be few or easy to guess: at most this part is shown. */
 const HINT_SHARE = 1 / 4;
 
 /**
- * By which people recognise a secret: its first 7 and its last 4 characters, `tg_Ab3d…9xYz`. Of a secret from outside as many of them as
- * are a quarter of it.
+ * By which people recognise a secret: its prefix with the first 4 digits, and its last 4, `tg_Ab3d…9xYz`. Of a secret from outside the first 7 and
+ * the last 4 characters, but no more of them than a quarter of it.
  */
 export function secretHint(secret: string, origin: 'generated' | 'given'): string {
-  const shown = HINT_START + HINT_END;
-  const most = origin === 'given' ? Math.min(shown, Math.floor(secret.length * HINT_SHARE)) : shown;
-  const atEnd = Math.floor((most * HINT_END) / shown);
+  if (origin === 'generated') {
+    return `${secret.slice(0, secret.indexOf('_') + 1 + HINT_DIGITS)}…${secret.slice(-HINT_END)}`;
+  }
+  const most = Math.min(GIVEN_HINT, Math.floor(secret.length * HINT_SHARE));
+  const atEnd = Math.floor((most * HINT_END) / GIVEN_HINT);
   return `${secret.slice(0, most - atEnd)}…${atEnd === 0 ? '' : secret.slice(-atEnd)}`;
 }
 

@@ -57,12 +57,13 @@ export const listAuditLog = endpoint({
     properties: {
       entries: listOf(ENTRY),
       nextCursor: { type: 'string', description: 'Present only when there are more entries.' },
+      total: { ...COUNT, description: 'With count=true: the entries on all pages.' },
     },
   },
   csv: true,
   errors: ['invalid_cursor'],
   async handle({ query, principal, prefers }, { audit }) {
-    const { filter: wanted, page, format, cursorAfter } = readAuditQuery(query);
+    const { filter: wanted, page, format, isCounted, cursorAfter } = readAuditQuery(query);
     const filter = { ...wanted, onlyTags: principal.onlyTags };
     if ((format ?? prefers(['json', 'csv'])) === 'csv') {
       rejectPages(query);
@@ -70,13 +71,17 @@ export const listAuditLog = endpoint({
       return new StreamedText('text/csv', auditFile(audit, filter, first));
     }
     // One entry more than requested shows whether there is a next page.
-    const found = await audit.list(filter, { ...page, limit: page.limit + 1 });
+    const [found, total] = await Promise.all([
+      audit.list(filter, { ...page, limit: page.limit + 1 }),
+      isCounted ? audit.count(filter) : undefined,
+    ]);
     const entries = found.slice(0, page.limit);
     const last = entries.at(-1);
     const hasMore = found.length > page.limit && last !== undefined;
     return {
       entries: entries.map(presentEntry),
       ...(hasMore && { nextCursor: cursorAfter(last.sequence) }),
+      ...(total !== undefined && { total }),
     };
   },
 });
@@ -193,7 +198,10 @@ function auditIdOf(sequence: number): string {
 }
 
 /** A part of a file would pass for the whole. */
-function rejectPages({ limit, cursor }: ParsedUrlQuery): void {
-  if (limit === undefined && cursor === undefined) return;
-  throw new TollgateError('invalid_parameter', 'A CSV file has all rows: leave "limit" and "cursor" out.');
+function rejectPages({ limit, cursor, count }: ParsedUrlQuery): void {
+  if (limit === undefined && cursor === undefined && count === undefined) return;
+  throw new TollgateError(
+    'invalid_parameter',
+    'A CSV file has all rows: leave "limit", "cursor" and "count" out.',
+  );
 }

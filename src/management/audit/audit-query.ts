@@ -1,11 +1,12 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { AUDIT_ACTIONS } from '../../audit/audit-entry.ts';
 import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
-import { InvalidCursor, TollgateError } from '../../errors.ts';
+import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
+import { queryParameters } from '../query-parameters.ts';
 
 const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
 /** What ids may consist of, those of plans and operations included. */
@@ -38,8 +39,10 @@ export const AUDIT_QUERY = {
     type: 'string',
     enum: ['json', 'csv'],
   },
-  ...PAGE_QUERY,
+  ...COUNTED_PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
+
+const { readText, readWord, invalid } = queryParameters(AUDIT_QUERY);
 
 /** A part of the log as its query asks for it. */
 export interface AuditQuery {
@@ -47,6 +50,7 @@ export interface AuditQuery {
   readonly page: AuditPage;
   /** Undefined: the Accept header decides. */
   readonly format: 'json' | 'csv' | undefined;
+  readonly isCounted: boolean;
   /** The cursor of the page after an entry. */
   cursorAfter(sequence: number): string;
 }
@@ -68,6 +72,7 @@ export function readAuditQuery(query: ParsedUrlQuery): AuditQuery {
     filter,
     page: { limit, ...(cursor !== undefined && { beforeSequence: sequenceOf(cursor, filter) }) },
     format: readWord(query, 'format', AUDIT_QUERY.format.enum),
+    isCounted: isCounted(query),
     cursorAfter: (sequence) => writeCursor([sequence], filter),
   };
 }
@@ -90,29 +95,4 @@ function readId(query: ParsedUrlQuery, name: 'actorId' | 'targetId'): string | u
   const text = readText(query, name);
   if (text === undefined || ID.test(text)) return text;
   throw invalid(name);
-}
-
-function readWord<const Word extends string>(
-  query: ParsedUrlQuery,
-  name: 'action' | 'format',
-  words: readonly Word[],
-): Word | undefined {
-  const text = readText(query, name);
-  const word = words.find((candidate) => candidate === text);
-  if (word === undefined && text !== undefined) throw invalid(name);
-  return word;
-}
-
-/** Undefined when the parameter is missing. Given twice, it breaks its rule. */
-function readText(query: ParsedUrlQuery, name: keyof typeof AUDIT_QUERY): string | undefined {
-  const value = query[name];
-  if (typeof value === 'string' || value === undefined) return value;
-  throw invalid(name);
-}
-
-function invalid(name: keyof typeof AUDIT_QUERY): TollgateError {
-  return new TollgateError(
-    'invalid_parameter',
-    `The query parameter "${name}" ${AUDIT_QUERY[name].description}.`,
-  );
 }

@@ -18,7 +18,7 @@ import { MAX_TAGS } from '../../keys/key-repository.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import { isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
 import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
 import { isTag, TAG, TAG_RULE } from './key-fields.ts';
 
@@ -100,13 +100,7 @@ export const KEY_LIST_QUERY = {
     type: 'string',
     examples: ['usage,limits'],
   },
-  count: {
-    description: 'must be true or false: whether the response has the total of keys, on all pages',
-    type: 'string',
-    enum: ['true', 'false'],
-    default: 'false',
-  },
-  ...PAGE_QUERY,
+  ...COUNTED_PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
 type ParameterName = keyof typeof KEY_LIST_QUERY;
@@ -140,7 +134,7 @@ export function readKeyListQuery(query: ParsedUrlQuery): KeyListQuery {
   return {
     selection: { ...identity, limit, ...after },
     includes,
-    isCounted: readWord(query, 'count', ['true', 'false']) === 'true',
+    isCounted: isCounted(query),
     cursorAfter: ({ value, id }) => writeCursor([value, id], identity),
   };
 }

@@ -5,7 +5,7 @@ import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { PlanFilter } from '../../plans/plan-repository.ts';
 import { isSearchText, SEARCH_RULE } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
+import { COUNTED_PAGE_QUERY, isCounted, PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
 
 const { default: _, ...LIMIT } = PAGE_QUERY.limit;
@@ -23,12 +23,7 @@ export const PLAN_LIST_QUERY = {
     type: 'string',
     enum: ['keys'],
   },
-  count: {
-    description: 'must be true or false: whether the response has the total of plans, on all pages',
-    type: 'string',
-    enum: ['true', 'false'],
-    default: 'false',
-  },
+  count: COUNTED_PAGE_QUERY.count,
   limit: { ...LIMIT, description: `${LIMIT.description}; all plans when missing` },
   cursor: PAGE_QUERY.cursor,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
@@ -66,7 +61,7 @@ export function readPlanListQuery(query: ParsedUrlQuery): PlanListQuery {
     filter,
     limit: query.limit === undefined ? undefined : limit,
     afterId: cursor === undefined ? undefined : readPlace(readCursor(cursor, filter)),
-    isCounted: readWord(query, 'count', ['true', 'false']) === 'true',
+    isCounted: isCounted(query),
     hasKeys: readWord(query, 'include', ['keys']) === 'keys',
     cursorAfter: (planId) => writeCursor([planId], filter),
   };

@@ -1,9 +1,12 @@
+import { isAdminTokenId } from '../../admins/admin-token.ts';
 import type { Preset, Scope } from '../../admins/scopes.ts';
+import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { endpoint, Reply } from '../endpoint.ts';
-import { PAGE_QUERY, readPage } from '../page-query.ts';
-import { INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { readCursor, writeCursor } from '../page-cursor.ts';
+import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
+import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {
   presentToken,
   readTokenFields,
@@ -60,7 +63,7 @@ export const listAdminTokens = endpoint({
   operationId: 'listAdminTokens',
   summary: 'List admin tokens, newest first',
   scope: 'tokens:write',
-  query: PAGE_QUERY,
+  query: COUNTED_PAGE_QUERY,
   status: 200,
   response: {
     type: 'object',
@@ -68,15 +71,32 @@ export const listAdminTokens = endpoint({
     properties: {
       adminTokens: listOf(TOKEN_ITEM),
       nextCursor: { type: 'string', description: 'Present only when there are more tokens.' },
+      total: { ...COUNT, description: 'With count=true: the tokens on all pages.' },
     },
   },
   errors: ['invalid_cursor'],
   async handle({ query, principal }, { tokens, clock }) {
-    const { tokens: found, nextCursor } = await tokens.list(readPage(query), principal);
-    const adminTokens = found.map((token) => presentToken(token, clock.nowMs()));
-    return { adminTokens, ...(nextCursor !== undefined && { nextCursor }) };
+    const { limit, cursor } = readPage(query);
+    const [{ tokens: found, nextAfterId }, total] = await Promise.all([
+      tokens.list({ limit, afterId: cursor === undefined ? undefined : tokenIdOf(cursor) }, principal),
+      isCounted(query) ? tokens.count(principal) : undefined,
+    ]);
+    return {
+      adminTokens: found.map((token) => presentToken(token, clock.nowMs())),
+      ...(nextAfterId !== undefined && { nextCursor: writeCursor([nextAfterId], NO_FILTER) }),
+      ...(total !== undefined && { total }),
+    };
   },
 });
+
+/** All pages of the list have the same query: it takes no filter. */
+const NO_FILTER = {};
+
+function tokenIdOf(cursor: string): string {
+  const [tokenId] = readCursor(cursor, NO_FILTER);
+  if (typeof tokenId === 'string' && isAdminTokenId(tokenId)) return tokenId;
+  throw new InvalidCursor();
+}
 
 /** Shows one admin token, without its secret. */
 export const showAdminToken = endpoint({

@@ -37,8 +37,17 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
   async list({ onlyTags, limit, beforeId }: AdminTokenPage): Promise<readonly AdminToken[]> {
     let page = this.#db.selectFrom('admin_tokens').selectAll().orderBy('id', 'desc').limit(limit);
     if (beforeId !== undefined) page = page.where('id', '<', beforeId);
-    if (onlyTags.length > 0) page = page.where(sql<boolean>`only_tags @> ${onlyTags}::text[]`);
+    page = page.where(isLimitedTo(onlyTags));
     return (await page.execute()).map((row) => tokenOfRow(row).token);
+  }
+
+  async count(onlyTags: readonly string[]): Promise<number> {
+    const { total } = await this.#db
+      .selectFrom('admin_tokens')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where(isLimitedTo(onlyTags))
+      .executeTakeFirstOrThrow();
+    return total;
   }
 
   async find(tokenId: string): Promise<AdminToken | undefined> {
@@ -104,6 +113,11 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
       .where('id', '=', tokenId)
       .execute();
   }
+}
+
+/** Of none, all tokens are. */
+function isLimitedTo(tags: readonly string[]) {
+  return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
 /** Until the transaction ends, nobody else changes or deletes it. Undefined where it does not exist for the change. */

@@ -1,4 +1,4 @@
-import { type Selectable, type SelectQueryBuilder, sql } from 'kysely';
+import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
 import { type ChainedEntry, entryHash } from '../../../audit/audit-chain.ts';
 import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../../audit/audit-entry.ts';
 import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../../audit/audit-log.ts';
@@ -41,13 +41,22 @@ export class PostgresAuditLog implements AuditLog {
   }
 
   async list(filter: AuditFilter, { limit, beforeSequence }: AuditPage): Promise<readonly AuditEntry[]> {
-    let page = matching(this.#db.selectFrom('audit_log').selectAll(), filter);
+    let page = this.#db.selectFrom('audit_log').selectAll().where(matching(filter));
     if (beforeSequence !== undefined) page = page.where('sequence', '<', beforeSequence);
     const rows = await page.orderBy('sequence', 'desc').limit(limit).execute();
     return rows.map((row) => {
       const { changesText, ...entry } = entryOfRow(row);
       return { ...entry, changes: JSON.parse(changesText) };
     });
+  }
+
+  async count(filter: AuditFilter): Promise<number> {
+    const { total } = await this.#db
+      .selectFrom('audit_log')
+      .select(({ fn }) => fn.countAll<number>().as('total'))
+      .where(matching(filter))
+      .executeTakeFirstOrThrow();
+    return total;
   }
 
   async verify(): Promise<ChainReport> {
@@ -131,21 +140,19 @@ async function pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<numbe
   return old.length;
 }
 
-type AuditSelection = SelectQueryBuilder<RecordsTables, 'audit_log', Selectable<AuditLogTable>>;
-
-function matching(
-  entries: AuditSelection,
-  { fromMs, toMs, action, actorId, targetId, onlyTags = [] }: AuditFilter,
-): AuditSelection {
-  let chosen = entries;
-  if (fromMs !== undefined) chosen = chosen.where('at', '>=', new Date(fromMs));
-  if (toMs !== undefined) chosen = chosen.where('at', '<', new Date(toMs));
-  if (action !== undefined) chosen = chosen.where('action', '=', action);
-  if (actorId === 'root' || actorId === 'config') chosen = chosen.where('actor_type', '=', actorId);
-  else if (actorId !== undefined) chosen = chosen.where('actor_id', '=', actorId);
-  if (targetId !== undefined) chosen = chosen.where('target_id', '=', targetId);
-  if (onlyTags.length > 0) chosen = chosen.where(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
-  return chosen;
+/** The condition for entries that the filter leaves. */
+function matching({ fromMs, toMs, action, actorId, targetId, onlyTags = [] }: AuditFilter) {
+  return ({ eb, and }: ExpressionBuilder<RecordsTables, 'audit_log'>) => {
+    const wanted = [];
+    if (fromMs !== undefined) wanted.push(eb('at', '>=', new Date(fromMs)));
+    if (toMs !== undefined) wanted.push(eb('at', '<', new Date(toMs)));
+    if (action !== undefined) wanted.push(eb('action', '=', action));
+    if (actorId === 'root' || actorId === 'config') wanted.push(eb('actor_type', '=', actorId));
+    else if (actorId !== undefined) wanted.push(eb('actor_id', '=', actorId));
+    if (targetId !== undefined) wanted.push(eb('target_id', '=', targetId));
+    if (onlyTags.length > 0) wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
+    return and(wanted);
+  };
 }
 
 function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
