@@ -1,4 +1,4 @@
-import { type RawBuilder, sql } from 'kysely';
+import { type QueryResult, type RawBuilder, sql } from 'kysely';
 import type {
   SeriesCounts,
   SeriesPosition,
@@ -33,11 +33,12 @@ export class PostgresSeriesStore implements SeriesStore {
       after === undefined
         ? sql``
         : sql`WHERE (start, group1, group2) > (${new Date(after.startMs)}::timestamptz, ${group1}, ${group2})`;
-    const { rows } = await sql<ResultRow>`
+    const query = sql<ResultRow>`
       ${series(selection)}
       SELECT start, group1, group2, requests, successful, forwarded, "forwardedUs",
         "rateLimited", "clientErrors", "serverErrors", "shadowLimited", (SELECT count(*) FROM series) AS total
-      FROM series ${rest} ORDER BY start, group1, group2 LIMIT ${limit}`.execute(this.#db);
+      FROM series ${rest} ORDER BY start, group1, group2 LIMIT ${limit}`;
+    const { rows } = await this.#execute(query, selection);
     return {
       rows: rows.map((row) => seriesRow(row, selection.groupBy.length)),
       total: rows[0]?.total ?? 0,
@@ -45,11 +46,24 @@ export class PostgresSeriesStore implements SeriesStore {
   }
 
   async startOfRow(selection: SeriesSelection, index: number): Promise<number | undefined> {
-    const { rows } = await sql<{ start: Date }>`
-      ${series(selection)} SELECT start FROM series ORDER BY start OFFSET ${index} LIMIT 1`.execute(this.#db);
+    const query = sql<{ start: Date }>`
+      ${series(selection)} SELECT start FROM series ORDER BY start OFFSET ${index} LIMIT 1`;
+    const { rows } = await this.#execute(query, selection);
     return rows[0]?.start.getTime();
   }
+
+  /** Gives a query that sums each of many keys the memory for it: with the server's default the sums go to temporary files, and are sorted. */
+  #execute<Row>(query: RawBuilder<Row>, { groupBy }: SeriesSelection): Promise<QueryResult<Row>> {
+    if (!groupBy.includes('key')) return query.execute(this.#db);
+    return this.#db.transaction().execute(async (transaction) => {
+      await sql`SELECT set_config('work_mem', ${SUMS_MEMORY}, true)`.execute(transaction);
+      return query.execute(transaction);
+    });
+  }
 }
+
+/** Enough for the sums of some 300 000 keys. A process of the server takes as much of it as it needs. */
+const SUMS_MEMORY = '64MB';
 
 function seriesRow({ start, group1, group2, total, ...counts }: ResultRow, groups: number): SeriesRow {
   return { startMs: start.getTime(), group: [group1, group2].slice(0, groups), counts };
