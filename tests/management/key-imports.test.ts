@@ -291,6 +291,22 @@ describe('POST /api-keys/import', () => {
     expect(response.body.errors).toMatchObject([{ field }]);
   });
 
+  it('names every key that breaks a rule which is no form', async () => {
+    const past = { secret: 'x'.repeat(24), expiresAt: '2020-01-01T00:00:00Z' };
+    const keys = [
+      { name: 'a', ...past },
+      { name: 'b', secret: newSecret() },
+      { name: 'c', ...past },
+      { name: 'd' },
+    ];
+    const { body } = await post(IMPORT, { keys }).expect(400);
+    expect(body.errors.map(({ field }: { field: string }) => field)).toEqual([
+      'keys[0].expiresAt',
+      'keys[2].expiresAt',
+      'keys[3].secret',
+    ]);
+  });
+
   it('takes 500 keys in one request', async () => {
     const keys = Array.from({ length: 500 }, (_, n) => ({
       name: `many ${n}`,

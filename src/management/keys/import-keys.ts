@@ -1,4 +1,4 @@
-import { ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
+import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
@@ -81,20 +81,22 @@ export const importConsumerKeys = endpoint<ImportKeysBody>({
   },
 });
 
-/** Throws `InvalidBody`, or `ImportRejected` for ids that no plan can have. */
+/** Throws `InvalidBody` with the faults of all keys, or `ImportRejected` for ids that no plan can have. */
 function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
+  const faults: FieldFault[] = [];
   const withoutPlan: number[] = [];
   const read = keys.flatMap((key, index): KeyToImport[] => {
     try {
       const fields = { name: key.name.trim(), ...readFields(key, clock) };
       return [{ fields, secret: readSecret(key) }];
     } catch (error) {
-      if (error instanceof InvalidBody) throw error.under(`keys[${index}]`);
-      if (!(error instanceof PlanNotFound)) throw error;
-      withoutPlan.push(index);
+      if (error instanceof InvalidBody) faults.push(...error.under(`keys[${index}]`).faults);
+      else if (error instanceof PlanNotFound) withoutPlan.push(index);
+      else throw error;
       return [];
     }
   });
+  if (faults.length > 0) throw new InvalidBody(faults);
   if (withoutPlan.length === 0) return read;
   throw new ImportRejected(
     'plan_not_found',
