@@ -86,6 +86,7 @@ const packageRooms: Readonly<Record<string, readonly string[]>> = {
   'lucide-react': ['console'],
   wouter: ['console'],
   commander: ['cli'],
+  'csv-parse': ['cli'],
   '@bomb.sh/tab': ['cli'],
   'fast-string-truncated-width': ['cli'],
   ioredis: ['storage'],

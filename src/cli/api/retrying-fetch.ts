@@ -25,7 +25,8 @@ export function retryingFetch({
   onWait,
 }: RetryOptions): (request: Request) => Promise<Response> {
   return async (request) => {
-    if (request.method === 'POST') request.headers.set('Idempotency-Key', random.bytes(16).toString('hex'));
+    if (request.method === 'POST' && !request.headers.has('Idempotency-Key'))
+      request.headers.set('Idempotency-Key', random.bytes(16).toString('hex'));
     for (let attempt = 0; ; attempt += 1) {
       const outcome = await send(request.clone());
       const reason = reasonToRetry(request.method, outcome);

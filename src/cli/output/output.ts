@@ -7,6 +7,9 @@ import { propertyLines, shownCell, type TableOptions, tableLines } from './table
 const FORMATS = ['table', 'json', 'ndjson', 'yaml', 'csv', 'id'] as const;
 type Format = (typeof FORMATS)[number];
 
+/** To the start of the line, which is made empty. */
+const CLEAR_LINE = '\r\u001b[K';
+
 export interface OutputOptions {
   readonly output?: Format;
   readonly headers: boolean;
@@ -29,6 +32,7 @@ export class Output {
   readonly format: Format;
   readonly #terminal: Terminal;
   readonly #table: TableOptions;
+  #hasProgress = false;
 
   constructor({ output, headers }: OutputOptions, terminal: Terminal) {
     this.format = output ?? (terminal.stdout.isTTY ? 'table' : 'json');
@@ -100,7 +104,20 @@ export class Output {
 
   /** A sentence for the person at the terminal. */
   note(sentence: string): void {
+    this.endProgress();
     this.#terminal.stderr.write(`${sentence}\n`);
+  }
+
+  /** How far a long work is, in the place of what was said of it last; only where a person looks on. */
+  progress(sentence: string): void {
+    if (!this.#terminal.stderr.isTTY) return;
+    this.#terminal.stderr.write(`${CLEAR_LINE}${sentence}`);
+    this.#hasProgress = true;
+  }
+
+  endProgress(): void {
+    if (this.#hasProgress) this.#terminal.stderr.write(CLEAR_LINE);
+    this.#hasProgress = false;
   }
 
   #csvHeader<T>({ columns }: Listing<T>): void {

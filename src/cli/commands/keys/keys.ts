@@ -1,6 +1,8 @@
 import type { Declare } from '../../declare.ts';
 import { declareKeyChanges } from './change-keys.ts';
 import { declareDelete } from './delete-key.ts';
+import { declareFind } from './find-key.ts';
+import { declareImport } from './import-keys.ts';
 import { declareKeyReads } from './read-keys.ts';
 import { declareRotation } from './rotate-key.ts';
 
@@ -12,4 +14,6 @@ export const declareKeys: Declare = (command, terminal) => {
   declareKeyChanges(command, terminal);
   declareRotation(command, terminal);
   declareDelete(command, terminal);
+  declareFind(command, terminal);
+  declareImport(command, terminal);
 };

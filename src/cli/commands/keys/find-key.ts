@@ -1,0 +1,40 @@
+import type { paths } from '../../../client/management-api.ts';
+import { bodyOf } from '../../../client/management-client.ts';
+import { systemClock } from '../../../platform/clock.ts';
+import { askSecret } from '../../api/ask-secret.ts';
+import { audited, managed } from '../../api/session.ts';
+import { CommandFault } from '../../command-fault.ts';
+import type { Declare } from '../../declare.ts';
+import type { Listing } from '../../output/columns.ts';
+import { keyListing } from './key-listing.ts';
+
+type FoundKey = paths['/api-keys/find']['post']['responses'][200]['content']['application/json'];
+
+export const declareFind: Declare = (keys, terminal) => {
+  const find = keys
+    .command('find')
+    .summary('Find the key that has a secret')
+    .description(
+      'Says which key has a secret, its present one or the previous one of a rotation. The secret is asked for, or comes from standard input: never from an argument, which other users of the machine could see. Exit code 4 where no key has it.',
+    )
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate keys find < leaked.txt
+  tollgate keys disable "$(tollgate keys find -o id < leaked.txt)" --yes --reason leaked`,
+    )
+    // The message that commander has for them would repeat the secret.
+    .allowExcessArguments();
+  managed(audited(find), terminal, async ({ client, output }) => {
+    if (find.args.length > 0)
+      throw new CommandFault('usage', 'The secret comes from standard input, never from an argument.');
+    const secret = await askSecret('Secret: ', terminal);
+    await output.item(foundKeyListing(), await bodyOf(client.POST('/api-keys/find', { body: { secret } })));
+  });
+};
+
+function foundKeyListing(): Listing<FoundKey> {
+  const { columns, idOf } = keyListing(systemClock.nowMs());
+  return { columns: [...columns, { name: 'secret', toCell: ({ matchedSecret }) => matchedSecret }], idOf };
+}

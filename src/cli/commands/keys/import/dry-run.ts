@@ -1,0 +1,35 @@
+import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
+import type { KeyRow } from './batches.ts';
+import { type ImportedBatch, NO_PLAN } from './import-batch.ts';
+import type { RowFault } from './row.ts';
+
+/** Checks what can be known before keys are made: that a row has a name and a secret or its digest, and that its plan exists. */
+export async function dryRun(client: ManagementClient): Promise<(rows: readonly KeyRow[]) => ImportedBatch> {
+  const plans = await planIds(client);
+  return (rows) => {
+    const faults = rows.flatMap((row) => {
+      const fault = faultOf(row, plans);
+      return fault === undefined ? [] : [[row, fault] as const];
+    });
+    return { made: rows.length - faults.length, isReplayed: false, faults: new Map(faults) };
+  };
+}
+
+function faultOf({ content: { key } }: KeyRow, plans: ReadonlySet<string>): RowFault | undefined {
+  if (!key.name) return { code: 'invalid_row', field: 'name', message: 'is required' };
+  if ((key.secret === undefined) === (key.secretHash === undefined))
+    return { code: 'invalid_row', field: 'secret', message: 'is required, or secretHash, but not both' };
+  return key.rateLimitId == null || plans.has(key.rateLimitId) ? undefined : NO_PLAN;
+}
+
+async function planIds(client: ManagementClient): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const query = cursor === undefined ? {} : { cursor };
+    const { rateLimits, nextCursor } = await bodyOf(client.GET('/rate-limit', { params: { query } }));
+    for (const { rateLimitId } of rateLimits) ids.add(rateLimitId);
+    cursor = nextCursor;
+  } while (cursor !== undefined);
+  return ids;
+}

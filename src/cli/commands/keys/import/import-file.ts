@@ -1,0 +1,129 @@
+import { createReadStream } from 'node:fs';
+import { systemRandom } from '../../../../platform/random.ts';
+import type { Session } from '../../../api/session.ts';
+import { CommandFault } from '../../../command-fault.ts';
+import type { Listing } from '../../../output/columns.ts';
+import { type Batch, batchesOf } from './batches.ts';
+import { dryRun } from './dry-run.ts';
+import { type ImportedBatch, importBatch } from './import-batch.ts';
+import { rowsOf, surveyOf } from './key-file.ts';
+import { RejectedFile } from './rejected-file.ts';
+import type { RejectedRow, Row, RowFault } from './row.ts';
+
+export interface ImportOptions {
+  readonly onConflict: 'fail' | 'skip';
+  readonly batchSize: number;
+  readonly rejected?: string;
+  readonly anew?: boolean;
+  readonly dryRun?: boolean;
+}
+
+/** What became of the rows so far. */
+interface Tally {
+  rows: number;
+  made: number;
+  skipped: number;
+  readonly rejected: RejectedRow[];
+  replayedBatches: number;
+}
+
+const STANDARD_INPUT = '-';
+const MAX_BATCH_SIZE = 500;
+
+/** Imports the keys of a file, and writes which rows were rejected. Throws where there are any. */
+export async function importFile(session: Session, path: string, options: ImportOptions): Promise<void> {
+  const { batchSize } = options;
+  if (batchSize < 1 || batchSize > MAX_BATCH_SIZE)
+    throw new CommandFault('usage', `--batch-size takes 1 to ${MAX_BATCH_SIZE}.`);
+  // Standard input can't be read twice: a fault of its form is found when it is reached.
+  const survey = path === STANDARD_INPUT ? undefined : await surveyOf(path);
+  const file = options.rejected === undefined ? undefined : new RejectedFile(options.rejected);
+  const tally: Tally = { rows: 0, made: 0, skipped: 0, rejected: [], replayedBatches: 0 };
+  try {
+    const importRows = await importer(session, survey?.digest, options);
+    const bytes = path === STANDARD_INPUT ? session.terminal.stdin : createReadStream(path);
+    const rows = rowsOf(bytes, (header) => file?.beginWith(header));
+    for await (const batch of batchesOf(rows, batchSize)) {
+      for (const [row, fault] of count(batch, await importRows(batch), options, tally)) {
+        tally.rejected.push({ row: row.number, ...fault });
+        file?.add(row);
+      }
+      session.output.progress(`${tally.rows}${survey === undefined ? '' : ` of ${survey.rows}`} rows`);
+    }
+  } catch (error) {
+    file?.discard();
+    const rerun = path === STANDARD_INPUT ? 'with --on-conflict skip ' : '';
+    session.output.note(`${summaryOf(tally, options)} Run the command again ${rerun}to import the rest.`);
+    throw error;
+  }
+  file?.finish();
+  await report(session, tally, options);
+}
+
+async function importer(
+  { client }: Session,
+  digest: string | undefined,
+  { anew, dryRun: isDry }: ImportOptions,
+): Promise<(batch: Batch) => Promise<ImportedBatch>> {
+  if (isDry) {
+    const check = await dryRun(client);
+    return async ({ rows }) => check(rows);
+  }
+  const identity = digest === undefined || anew ? systemRandom.bytes(16).toString('hex') : digest;
+  return ({ rows }) => importBatch(client, rows, identity);
+}
+
+/** Adds a batch to the tally. Returns the rows that were rejected, in their order. */
+function count(
+  { rows, faulty }: Batch,
+  { made, isReplayed, faults }: ImportedBatch,
+  { onConflict }: ImportOptions,
+  tally: Tally,
+): readonly (readonly [Row, RowFault])[] {
+  const found: (readonly [Row, RowFault])[] = [
+    ...faulty.map((row) => [row, row.content.fault] as const),
+    ...faults,
+  ];
+  const rejected = found.filter(([, { code }]) => onConflict === 'fail' || code !== 'secret_taken');
+  tally.rows += rows.length + faulty.length;
+  tally.made += made;
+  tally.skipped += found.length - rejected.length;
+  if (isReplayed) tally.replayedBatches += 1;
+  return rejected.toSorted(([one], [other]) => one.number - other.number);
+}
+
+async function report({ output }: Session, tally: Tally, options: ImportOptions): Promise<void> {
+  const { rows, made, skipped, rejected, replayedBatches } = tally;
+  output.endProgress();
+  if (rejected.length > 0 || output.format !== 'table')
+    await output.report(REJECTED, rejected, { rows, made, skipped, rejected });
+  output.note(summaryOf(tally, options));
+  if (replayedBatches > 0)
+    output.note(
+      `Of these, ${replayedBatches === 1 ? 'a batch was' : `${replayedBatches} batches were`} imported by an earlier run, whose result this is: --anew sends all again.`,
+    );
+  if (rejected.length === 0) return;
+  const isConflict = rejected.every(({ code }) => code === 'secret_taken');
+  throw new CommandFault(
+    isConflict ? 'conflict' : 'fault',
+    options.rejected === undefined
+      ? 'Rejected rows were not imported.'
+      : `Rejected rows were not imported. They are in ${options.rejected}.`,
+  );
+}
+
+function summaryOf({ rows, made, skipped, rejected }: Tally, { dryRun: isDry }: ImportOptions): string {
+  const kept = isDry ? 'Dry run, nothing was made: ' : '';
+  const outcome = `${made} ${isDry ? 'in order' : 'made'}, ${skipped} skipped, ${rejected.length} rejected`;
+  return `${kept}${rows} rows: ${outcome}.`;
+}
+
+const REJECTED: Listing<RejectedRow> = {
+  columns: [
+    { name: 'row', toCell: ({ row }) => row },
+    { name: 'code', toCell: ({ code }) => code },
+    { name: 'field', toCell: ({ field }) => field },
+    { name: 'message', toCell: ({ message }) => message },
+  ],
+  idOf: ({ row }) => String(row),
+};

@@ -1,0 +1,58 @@
+import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { CommandFault } from '../../../command-fault.ts';
+import { csvRows } from './csv-rows.ts';
+import { jsonLineRows } from './json-line-rows.ts';
+import type { Row } from './row.ts';
+
+/** What a look through a whole file finds, before anything of it is sent. */
+export interface Survey {
+  readonly rows: number;
+  /** SHA-256 of the content, in hexadecimal digits. */
+  readonly digest: string;
+}
+
+/** Reads a file once. Throws a `CommandFault` where it can't be read, or its rows can't be told apart. */
+export async function surveyOf(path: string): Promise<Survey> {
+  const hash = createHash('sha256');
+  const bytes = createReadStream(path).on('data', (chunk) => hash.update(chunk));
+  let rows = 0;
+  for await (const _row of rowsOf(bytes, () => {})) rows += 1;
+  return { rows, digest: hash.digest('hex') };
+}
+
+/** The rows of CSV, or of JSON lines where the first character is a brace. `onHeader` gets the first row of CSV as it is written to another file. */
+export async function* rowsOf(
+  bytes: AsyncIterable<Buffer>,
+  onHeader: (header: string) => void,
+): AsyncGenerator<Row> {
+  const texts = decoded(bytes);
+  let start = '';
+  while (start.trim() === '') {
+    const { value, done } = await texts.next();
+    if (done) throw new CommandFault('usage', 'The file is empty.');
+    start = value;
+  }
+  if (start.trimStart().startsWith('['))
+    throw new CommandFault('usage', "The file is a JSON list: jq -c '.[]' makes JSON lines of it.");
+  const chunks = startingWith(start, texts);
+  yield* start.trimStart().startsWith('{') ? jsonLineRows(chunks) : csvRows(chunks, onHeader);
+}
+
+/** UTF-8 without its byte order mark. Another encoding would give keys other names than the file has. */
+async function* decoded(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  const decoder = new TextDecoder('utf-8', { fatal: true });
+  try {
+    for await (const chunk of bytes) yield decoder.decode(chunk, { stream: true });
+    yield decoder.decode();
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const fault = code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `can not be read (${code})`;
+    throw new CommandFault('usage', `The file ${fault}.`, { cause: error });
+  }
+}
+
+async function* startingWith(start: string, rest: AsyncGenerator<string>): AsyncGenerator<string> {
+  yield start;
+  yield* rest;
+}
