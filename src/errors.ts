@@ -234,7 +234,6 @@ export class PlanIsDefault extends TollgateError {
   constructor() {
     super(
       'plan_is_default',
-      'rotation_in_progress',
       'The default rate limit plan can not be deleted: it applies to keys without a plan of their own. Change it with PATCH instead.',
     );
   }
