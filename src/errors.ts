@@ -34,6 +34,8 @@ export const ERROR_CODES = [
   'rotation_in_progress',
   'version_mismatch',
   'no_rotation',
+  'managed_elsewhere',
+  'digest_mismatch',
   'idempotency_key_reused',
   'idempotency_in_progress',
   'body_too_large',
@@ -246,6 +248,60 @@ export class VersionMismatch extends TollgateError {
       'version_mismatch',
       'What you want to change has changed since, or is not there. Read it again, and send its new ETag.',
     );
+  }
+}
+
+/** What keeps a configuration from being applied to one plan or key. */
+export interface ConfigurationConflict {
+  readonly type: 'plan' | 'key';
+  /** Its rateLimitId or its externalId. */
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** Conflicts listed at most. */
+const MAX_CONFLICTS = 50;
+
+/** A configuration about something that is not its owner's, or is not as its owner left it. Nothing was applied. */
+export class ManagedElsewhere extends TollgateError {
+  override readonly details: { readonly conflicts: readonly ConfigurationConflict[] };
+
+  constructor(conflicts: readonly ConfigurationConflict[]) {
+    super(
+      'managed_elsewhere',
+      `Nothing was applied: ${conflicts.length} of the plans and keys are managed elsewhere, or were changed there. They are listed under "conflicts"; "force" takes them over.`,
+    );
+    this.details = { conflicts: conflicts.slice(0, MAX_CONFLICTS) };
+  }
+}
+
+/** A configuration with secrets that belong to other keys. Nothing was applied. */
+export class SecretsTaken extends TollgateError {
+  override readonly details: { readonly conflicts: readonly ConfigurationConflict[] };
+
+  constructor(externalIds: readonly string[]) {
+    super(
+      'secret_taken',
+      `Nothing was applied: ${externalIds.length} of the new keys have a secretHash of a secret that is taken. They are listed under "conflicts".`,
+    );
+    this.details = {
+      conflicts: externalIds
+        .slice(0, MAX_CONFLICTS)
+        .map((id) => ({ type: 'key', id, reason: 'secret_taken' })),
+    };
+  }
+}
+
+/** What a configuration would change is not what its author has seen. Nothing was applied. */
+export class DigestMismatch extends TollgateError {
+  override readonly details: { readonly digest: string };
+
+  constructor(digest: string) {
+    super(
+      'digest_mismatch',
+      'Nothing was applied: the changes are not those that "expectDigest" stands for. Look at the differences again.',
+    );
+    this.details = { digest };
   }
 }
 

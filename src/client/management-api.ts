@@ -419,6 +419,57 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/tollgate/config": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Export plans and keys, without secrets, as a configuration */
+        get: operations["exportConfiguration"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/config/diff": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Show what applying a configuration would change */
+        post: operations["diffConfiguration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/tollgate/config/apply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Apply a configuration, all or nothing */
+        post: operations["applyConfiguration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/tollgate/openapi.json": {
         parameters: {
             query?: never;
@@ -544,6 +595,26 @@ export interface components {
              */
             previousValidUntil: string;
         };
+        AppliedConfiguration: {
+            changes: components["schemas"]["ConfigurationChange"][];
+            summary: components["schemas"]["ConfigurationSummary"];
+            /** @description Of the changes, for expectDigest. */
+            digest: string;
+            /** @description Of the new keys without a secretHash, shown this once. */
+            secrets: components["schemas"]["NewSecret"][];
+        };
+        ApplyConfigurationRequest: {
+            /** @description must be an object with "plans" and "keys" */
+            config: components["schemas"]["Configuration"];
+            /** @description must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is */
+            owner: string;
+            /** @description must be true or false: whether what the owner manages and the configuration does not have is deleted */
+            prune?: boolean;
+            /** @description must be true or false: whether what is managed elsewhere, or was changed there, is taken over */
+            force?: boolean;
+            /** @description must be the digest of the difference that is to be applied: 64 hexadecimal digits */
+            expectDigest?: string;
+        };
         ApplyRateLimitRequest: {
             /** @description must be the id of a consumer API key */
             consumerApiKeyId: string;
@@ -600,6 +671,115 @@ export interface components {
              */
             code: "bad_request" | "invalid_parameter";
         };
+        Configuration: {
+            /** @description must be a string; it is for editors */
+            $schema?: string;
+            /** @description must be a list of at most 1000 plans */
+            plans?: components["schemas"]["ConfiguredPlan"][];
+            /** @description must be a list of at most 10000 keys */
+            keys?: components["schemas"]["ConfiguredKey"][];
+        };
+        ConfigurationChange: {
+            /** @enum {string} */
+            action: "create" | "update" | "delete";
+            /** @enum {string} */
+            type: "plan" | "key";
+            /** @description The rateLimitId or the externalId. */
+            id: string;
+            /** @description Of a key that there is. */
+            consumerApiKeyId?: string;
+            /** @description What differs, as a configuration writes it; null: it is as in a new one. */
+            fields: {
+                [key: string]: components["schemas"]["FieldChange"];
+            };
+            /**
+             * @description Why it is not done without force; ambiguous: several keys have the externalId.
+             * @enum {string}
+             */
+            conflict?: "not_managed" | "other_owner" | "changed_elsewhere" | "ambiguous";
+        };
+        ConfigurationConflict: {
+            type: string;
+            id: string;
+            reason: string;
+        };
+        ConfigurationDifference: {
+            changes: components["schemas"]["ConfigurationChange"][];
+            summary: components["schemas"]["ConfigurationSummary"];
+            /** @description Of the changes, for expectDigest. */
+            digest: string;
+        };
+        ConfigurationSummary: {
+            create: number;
+            update: number;
+            delete: number;
+            unchanged: number;
+        };
+        ConfiguredKey: {
+            /**
+             * @description must be a string of 1 to 128 characters by which the key is found again, which no other key of the configuration has
+             * @example customer-42
+             */
+            externalId: string;
+            /**
+             * @description must be a string of 1 to 255 characters without control characters, not counting blanks around it
+             * @example Mobile app
+             */
+            name: string;
+            /** @description must be true or false */
+            enabled?: boolean;
+            /**
+             * @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires; one that has passed makes it expired
+             * @example 2030-12-31T00:00:00Z
+             */
+            expiresAt?: string | null;
+            /** @description must be the id of a rate limit plan, or null for the default plan */
+            rateLimitId?: string | null;
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
+            tags?: string[];
+            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            metadata?: Record<string, never> | null;
+            /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
+            overrides?: {
+                [key: string]: components["schemas"]["WrittenLimitOverride"];
+            } | null;
+            /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
+            allowedIps?: string[] | null;
+            /** @description must be a list of 1 to 20 origins of web pages, or null for any page */
+            allowedOrigins?: string[] | null;
+            /** @description must be a list of what the consumer may do with the key itself, of rotate; null for nothing */
+            selfService?: "rotate"[] | null;
+            /** @description must be an object with the algorithm "sha256" and the value, the digest of the secret; it counts only where the key is made, and without it the gateway makes a secret */
+            secretHash?: components["schemas"]["ConfiguredKeySecretHash"];
+        };
+        ConfiguredKeySecretHash: {
+            /**
+             * @description must be "sha256"
+             * @enum {string}
+             */
+            algorithm: "sha256";
+            /** @description must be a SHA-256 digest: 64 hexadecimal digits, or base64 or base64url of 32 bytes */
+            value: string;
+        };
+        ConfiguredPlan: {
+            /** @description must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create" */
+            rateLimitId: string;
+            /** @description must be a string of at most 1024 characters without NUL or unpaired surrogates */
+            description?: string;
+            /** @description must be an integer from 1 to 999999999999999 */
+            limit: number;
+            /**
+             * @description must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, in months from 1 to 12
+             * @example 15 minutes
+             * @example hour
+             * @example P1M
+             */
+            period: string;
+            /** @description must be a list of at most 7 limits beside the plan's own */
+            additionalLimits?: components["schemas"]["WrittenAdditionalLimit"][];
+            /** @description must be a list of at most 32 costs, of which the first that matches a request counts */
+            costs?: components["schemas"]["WrittenRequestCost"][];
+        };
         ConsumerForbiddenError: {
             /** @description A sentence for a person. */
             error: string;
@@ -639,6 +819,8 @@ export interface components {
             allowedOrigins: string[] | null;
             /** @description What the consumer may do with the key itself. */
             selfService: "rotate"[];
+            /** @description The owner of the configuration that manages the key; null: it was made through the API. */
+            managedBy: string | null;
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
             /** @description The first and last characters of the secret; null where they are not known. */
@@ -678,6 +860,8 @@ export interface components {
             allowedOrigins: string[] | null;
             /** @description What the consumer may do with the key itself. */
             selfService: "rotate"[];
+            /** @description The owner of the configuration that manages the key; null: it was made through the API. */
+            managedBy: string | null;
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
             /** @description The first and last characters of the secret; null where they are not known. */
@@ -841,6 +1025,25 @@ export interface components {
             /** @description With rebindTo: the keys that have the other plan now. */
             reboundKeys?: number;
         };
+        DiffConfigurationRequest: {
+            /** @description must be an object with "plans" and "keys" */
+            config: components["schemas"]["Configuration"];
+            /** @description must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is */
+            owner: string;
+            /** @description must be true or false: whether what the owner manages and the configuration does not have is deleted */
+            prune?: boolean;
+        };
+        DigestMismatchError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "digest_mismatch";
+            /** @description Of the changes as they are now; only with the code digest_mismatch. */
+            digest?: string;
+        };
         EndConsumerKeyRotationRequest: {
             /**
              * @description must be "new" or "previous"
@@ -863,6 +1066,40 @@ export interface components {
              * @enum {string}
              */
             code: "expectation_failed";
+        };
+        ExportedConfiguration: {
+            plans: components["schemas"]["ExportedPlan"][];
+            keys: components["schemas"]["ExportedKey"][];
+        };
+        ExportedKey: {
+            externalId: string;
+            name: string;
+            /** @description Null: the default plan applies. */
+            rateLimitId?: string | null;
+            enabled?: boolean;
+            expiresAt?: string | null;
+            tags?: string[];
+            metadata?: Record<string, never> | null;
+            /** @description Limits of this key that differ from those of its plan, by limitId. */
+            overrides?: {
+                [key: string]: components["schemas"]["LimitOverride"];
+            };
+            /** @description Null: the key may be used from any address. */
+            allowedIps?: string[] | null;
+            /** @description Null: the key may be used by any web page. */
+            allowedOrigins?: string[] | null;
+            /** @description What the consumer may do with the key itself. */
+            selfService?: "rotate"[];
+        };
+        ExportedPlan: {
+            rateLimitId: string;
+            description: string;
+            limit: number;
+            period: string;
+            /** @description Present only where the plan has limits beside its own. */
+            additionalLimits?: components["schemas"]["AdditionalLimit"][];
+            /** @description Present only where some requests of the plan do not cost 1. */
+            costs?: components["schemas"]["RequestCost"][];
         };
         FieldChange: {
             from: unknown;
@@ -917,6 +1154,8 @@ export interface components {
             allowedOrigins: string[] | null;
             /** @description What the consumer may do with the key itself. */
             selfService: "rotate"[];
+            /** @description The owner of the configuration that manages the key; null: it was made through the API. */
+            managedBy: string | null;
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
             /** @description The first and last characters of the secret; null where they are not known. */
@@ -968,6 +1207,19 @@ export interface components {
              */
             code: "idempotency_in_progress";
         };
+        IdempotencyInProgressOrManagedElsewhereOrPlanInUseOrPlanIsDefaultOrSecretTakenError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "managed_elsewhere" | "plan_in_use" | "plan_is_default" | "secret_taken";
+            /** @description What keeps a configuration from being applied; at most 50. */
+            conflicts?: components["schemas"]["ConfigurationConflict"][];
+            /** @description Only with the code plan_in_use. */
+            boundKeys?: number;
+        };
         IdempotencyInProgressOrNoRotationError: {
             /** @description A sentence for a person. */
             error: string;
@@ -986,6 +1238,15 @@ export interface components {
              */
             code: "idempotency_in_progress" | "plan_exists";
         };
+        IdempotencyInProgressOrPlanIsDefaultError: {
+            /** @description A sentence for a person. */
+            error: string;
+            /**
+             * @description Stable, for programs.
+             * @enum {string}
+             */
+            code: "idempotency_in_progress" | "plan_is_default";
+        };
         IdempotencyInProgressOrRotationInProgressError: {
             /** @description A sentence for a person. */
             error: string;
@@ -1003,6 +1264,8 @@ export interface components {
              * @enum {string}
              */
             code: "idempotency_in_progress" | "rotation_in_progress" | "secret_taken";
+            /** @description What keeps a configuration from being applied; at most 50. */
+            conflicts?: components["schemas"]["ConfigurationConflict"][];
         };
         IdempotencyInProgressOrSecretTakenError: {
             /** @description A sentence for a person. */
@@ -1012,6 +1275,8 @@ export interface components {
              * @enum {string}
              */
             code: "idempotency_in_progress" | "secret_taken";
+            /** @description What keeps a configuration from being applied; at most 50. */
+            conflicts?: components["schemas"]["ConfigurationConflict"][];
         };
         IdempotencyKeyReusedError: {
             /** @description A sentence for a person. */
@@ -1298,6 +1563,8 @@ export interface components {
             allowedOrigins: string[] | null;
             /** @description What the consumer may do with the key itself. */
             selfService: "rotate"[];
+            /** @description The owner of the configuration that manages the key; null: it was made through the API. */
+            managedBy: string | null;
             /** @description Null: the key has one secret. previousLastUsedAt is null until the previous one is used. */
             rotation: components["schemas"]["KeyRotation"] | null;
             /** @description The first and last characters of the secret; null where they are not known. */
@@ -1327,8 +1594,15 @@ export interface components {
             additionalLimits?: components["schemas"]["AdditionalLimit"][];
             /** @description Present only where some requests of the plan do not cost 1. */
             costs?: components["schemas"]["RequestCost"][];
+            /** @description The owner of the configuration that manages the plan; missing: it was made through the API. */
+            managedBy?: string;
             /** @description With include=keys: the keys that are bound to it. */
             boundKeys?: number;
+        };
+        NewSecret: {
+            externalId: string;
+            consumerApiKeyId: string;
+            secret: string;
         };
         NotFoundError: {
             /** @description A sentence for a person. */
@@ -1408,13 +1682,17 @@ export interface components {
              * @description Stable, for programs.
              * @enum {string}
              */
-            code: "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_cursor" | "unsupported_grouping" | "range_too_large" | "bad_request" | "missing_scope" | "missing_root_token" | "invalid_root_token" | "missing_api_key" | "invalid_api_key" | "key_disabled" | "key_expired" | "address_not_allowed" | "origin_not_allowed" | "key_not_found" | "plan_not_found" | "limit_not_found" | "admin_token_not_found" | "not_found" | "method_not_allowed" | "request_timeout" | "plan_exists" | "plan_in_use" | "plan_is_default" | "secret_taken" | "rotation_in_progress" | "version_mismatch" | "no_rotation" | "idempotency_key_reused" | "idempotency_in_progress" | "body_too_large" | "target_too_long" | "unsupported_media_type" | "expectation_failed" | "too_many_requests" | "head_too_large" | "not_implemented" | "http_version_not_supported" | "loop_detected" | "bad_gateway" | "overloaded" | "store_unavailable" | "gateway_timeout" | "internal_error";
+            code: "malformed_json" | "invalid_body" | "invalid_parameter" | "invalid_cursor" | "unsupported_grouping" | "range_too_large" | "bad_request" | "missing_scope" | "missing_root_token" | "invalid_root_token" | "missing_api_key" | "invalid_api_key" | "key_disabled" | "key_expired" | "address_not_allowed" | "origin_not_allowed" | "key_not_found" | "plan_not_found" | "limit_not_found" | "admin_token_not_found" | "not_found" | "method_not_allowed" | "request_timeout" | "plan_exists" | "plan_in_use" | "plan_is_default" | "secret_taken" | "rotation_in_progress" | "version_mismatch" | "no_rotation" | "managed_elsewhere" | "digest_mismatch" | "idempotency_key_reused" | "idempotency_in_progress" | "body_too_large" | "target_too_long" | "unsupported_media_type" | "expectation_failed" | "too_many_requests" | "head_too_large" | "not_implemented" | "http_version_not_supported" | "loop_detected" | "bad_gateway" | "overloaded" | "store_unavailable" | "gateway_timeout" | "internal_error";
             /** @description Each field that breaks its rule; only with the code invalid_body. */
             errors?: components["schemas"]["FieldFault"][];
             /** @description Only with the code plan_in_use. */
             boundKeys?: number;
             /** @description Only with the code missing_scope. */
             requiredScope?: string;
+            /** @description What keeps a configuration from being applied; at most 50. */
+            conflicts?: components["schemas"]["ConfigurationConflict"][];
+            /** @description Of the changes as they are now; only with the code digest_mismatch. */
+            digest?: string;
             /** @description Only with the code range_too_large, where a range fits. */
             largestRange?: components["schemas"]["TimeRange"];
         };
@@ -1456,6 +1734,8 @@ export interface components {
             additionalLimits?: components["schemas"]["AdditionalLimit"][];
             /** @description Present only where some requests of the plan do not cost 1. */
             costs?: components["schemas"]["RequestCost"][];
+            /** @description The owner of the configuration that manages the plan; missing: it was made through the API. */
+            managedBy?: string;
         };
         RequestCost: {
             methods?: string[];
@@ -1982,6 +2262,18 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description digest_mismatch */
+        DigestMismatch: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["DigestMismatchError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description expectation_failed */
         ExpectationFailed: {
             headers: {
@@ -2031,6 +2323,19 @@ export interface components {
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
+        /** @description idempotency_in_progress, managed_elsewhere, plan_in_use, plan_is_default, secret_taken */
+        IdempotencyInProgressOrManagedElsewhereOrPlanInUseOrPlanIsDefaultOrSecretTaken: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrManagedElsewhereOrPlanInUseOrPlanIsDefaultOrSecretTakenError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
         /** @description idempotency_in_progress, no_rotation */
         IdempotencyInProgressOrNoRotation: {
             headers: {
@@ -2054,6 +2359,19 @@ export interface components {
             };
             content: {
                 "application/json": components["schemas"]["IdempotencyInProgressOrPlanExistsError"];
+                "application/problem+json": components["schemas"]["Problem"];
+            };
+        };
+        /** @description idempotency_in_progress, plan_is_default */
+        IdempotencyInProgressOrPlanIsDefault: {
+            headers: {
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                "Retry-After": components["headers"]["Retry-After"];
+                Vary: components["headers"]["Vary"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["IdempotencyInProgressOrPlanIsDefaultError"];
                 "application/problem+json": components["schemas"]["Problem"];
             };
         };
@@ -2425,6 +2743,8 @@ export interface components {
         ETag: string;
         /** @description The response is that of the first time. */
         "Idempotency-Replayed": "true";
+        /** @description How many keys have no externalId, or one that another key has, and so are not exported. */
+        "Tollgate-Keys-Left-Out": number;
         "WWW-Authenticate": string;
         /** @description Seconds until the request may be sent again. */
         "Retry-After": number;
@@ -4207,6 +4527,204 @@ export interface operations {
             408: components["responses"]["RequestTimeout"];
             414: components["responses"]["URITooLong"];
             417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    exportConfiguration: {
+        parameters: {
+            query?: {
+                /** @description must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is */
+                owner?: string;
+                /** @description must be "json" or "yaml" */
+                format?: "json" | "yaml";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    Vary: components["headers"]["Vary"];
+                    "Tollgate-Keys-Left-Out": components["headers"]["Tollgate-Keys-Left-Out"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExportedConfiguration"];
+                    "application/yaml": string;
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            414: components["responses"]["URITooLong"];
+            417: components["responses"]["ExpectationFailed"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    diffConfiguration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "config": {
+                 *         "plans": [
+                 *           {
+                 *             "rateLimitId": "silver",
+                 *             "limit": 1000,
+                 *             "period": "hour"
+                 *           }
+                 *         ],
+                 *         "keys": [
+                 *           {
+                 *             "externalId": "customer-42",
+                 *             "name": "Mobile app",
+                 *             "rateLimitId": "silver",
+                 *             "tags": [
+                 *               "eu"
+                 *             ]
+                 *           }
+                 *         ]
+                 *       },
+                 *       "owner": "gateway-repository",
+                 *       "prune": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["DiffConfigurationRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ConfigurationDifference"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrPlanIsDefault"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
+            429: components["responses"]["TooManyRequests"];
+            431: components["responses"]["RequestHeaderFieldsTooLarge"];
+            500: components["responses"]["InternalServerError"];
+            501: components["responses"]["NotImplemented"];
+            503: components["responses"]["ServiceUnavailable"];
+            505: components["responses"]["HTTPVersionNotSupported"];
+        };
+    };
+    applyConfiguration: {
+        parameters: {
+            query?: never;
+            header?: {
+                /**
+                 * @description Sent again with the same key within 24 hours, the request is performed once.
+                 * @example 8e03978e-40d5-43dd-bc93-6894a57f9324
+                 */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+                /**
+                 * @description Kept in the audit log.
+                 * @example asked for by phone
+                 */
+                "X-Audit-Reason"?: components["parameters"]["AuditReason"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "config": {
+                 *         "plans": [
+                 *           {
+                 *             "rateLimitId": "silver",
+                 *             "limit": 1000,
+                 *             "period": "hour"
+                 *           }
+                 *         ],
+                 *         "keys": [
+                 *           {
+                 *             "externalId": "customer-42",
+                 *             "name": "Mobile app",
+                 *             "rateLimitId": "silver",
+                 *             "tags": [
+                 *               "eu"
+                 *             ]
+                 *           }
+                 *         ]
+                 *       },
+                 *       "owner": "gateway-repository",
+                 *       "prune": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ApplyConfigurationRequest"];
+            };
+        };
+        responses: {
+            /** @description Done. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AppliedConfiguration"];
+                };
+            };
+            400: components["responses"]["InvalidBody"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            408: components["responses"]["RequestTimeout"];
+            409: components["responses"]["IdempotencyInProgressOrManagedElsewhereOrPlanInUseOrPlanIsDefaultOrSecretTaken"];
+            412: components["responses"]["DigestMismatch"];
+            413: components["responses"]["PayloadTooLarge"];
+            414: components["responses"]["URITooLong"];
+            415: components["responses"]["UnsupportedMediaType"];
+            417: components["responses"]["ExpectationFailed"];
+            422: components["responses"]["IdempotencyKeyReused"];
             429: components["responses"]["TooManyRequests"];
             431: components["responses"]["RequestHeaderFieldsTooLarge"];
             500: components["responses"]["InternalServerError"];

@@ -18,10 +18,10 @@ export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> 
   } = key;
   return {
     ...fields,
-    expiresAt: instantOf(expiresAtMs),
+    expiresAt: auditedInstant(expiresAtMs),
     rateLimitId: planId,
     overrides: auditedOverrides(overrides),
-    previousSecretValidUntil: rotation && instantOf(rotation.previousValidUntilMs),
+    previousSecretValidUntil: rotation && auditedInstant(rotation.previousValidUntilMs),
   };
 }
 
@@ -29,15 +29,19 @@ export function keyTarget({ id, name, tags }: ConsumerKey): AuditTarget {
   return { type: 'key', id, name, tags };
 }
 
-function auditedOverrides(overrides: LimitOverrides): Readonly<Record<string, unknown>> {
+/** Its overrides, by their names in the API. */
+export function auditedOverrides(
+  overrides: LimitOverrides,
+): Readonly<Record<string, { readonly limit: number; readonly until: string | null }>> {
   return Object.fromEntries(
     Object.entries(overrides).map(([limitId, { limit, untilMs }]) => [
       limitId,
-      { limit, until: instantOf(untilMs) },
+      { limit, until: auditedInstant(untilMs) },
     ]),
   );
 }
 
-function instantOf(ms: number | null): string | null {
+/** `YYYY-MM-DDThh:mm:ssZ`, with fractions where it has some. */
+export function auditedInstant(ms: number | null): string | null {
   return ms === null ? null : new Date(ms).toISOString().replace('.000Z', 'Z');
 }

@@ -37,6 +37,8 @@ export interface ConsumerKey {
   readonly allowedOrigins: readonly string[] | null;
   /** What its consumer may do with the key itself, each once. */
   readonly selfService: readonly SelfServiceAction[];
+  /** The owner of the configuration that manages it; null = it was made through the API. */
+  readonly managedBy: string | null;
   /** Its secret's first and last characters, by which people recognise it; null = not noted, or unknown. */
   readonly secretHint: string | null;
   /** Null = the key has one secret. */

@@ -25,6 +25,7 @@ const NO_FIELDS = {
   allowedIps: null,
   allowedOrigins: null,
   selfService: [],
+  managedBy: null,
   rotation: null,
   lastUsedAtMs: null,
 } as const satisfies Partial<ConsumerKey>;

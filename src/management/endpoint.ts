@@ -3,6 +3,7 @@ import type { AdminTokenService } from '../admins/admin-token-service.ts';
 import type { Principal, RequiredScope } from '../admins/principal.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
+import type { DesiredStateService } from '../desired-state/desired-state-service.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import type { KeyImports } from '../keys/key-imports.ts';
@@ -16,6 +17,7 @@ import type { RecordState } from '../platform/precondition.ts';
 import type { UsageSeries } from '../usage/series/usage-series.ts';
 import type { UsageReader } from '../usage/usage.ts';
 import { entityTag } from './entity-tag.ts';
+import type { HeaderName } from './openapi/headers.ts';
 import type { SystemStatus } from './system/system-report.ts';
 
 /** What the handlers work with. */
@@ -24,6 +26,7 @@ export interface ManagementServices {
   readonly rotations: KeyRotations;
   readonly imports: KeyImports;
   readonly plans: PlanService;
+  readonly configurations: DesiredStateService;
   readonly counters: WindowCounters;
   readonly usage: UsageReader;
   readonly series: Pick<UsageSeries, 'read' | 'readKey'>;
@@ -64,14 +67,16 @@ export interface Call<Body> {
   readonly change: ChangeContext;
 }
 
-/** A response that is streamed text instead of JSON. */
+/** A response that is streamed as text. */
 export class StreamedText {
   readonly contentType: string;
   readonly chunks: Iterable<string> | AsyncIterable<string>;
+  readonly headers: Readonly<Record<string, string>>;
 
-  constructor(contentType: string, chunks: StreamedText['chunks']) {
+  constructor(contentType: string, chunks: StreamedText['chunks'], headers: StreamedText['headers'] = {}) {
     this.contentType = contentType;
     this.chunks = chunks;
+    this.headers = headers;
   }
 }
 
@@ -130,6 +135,10 @@ export interface EndpointDefinition<Body> {
   readonly response: ResponseSchema;
   /** Whether the response may also be a CSV file. */
   readonly csv?: true;
+  /** Whether it may also be a YAML document. */
+  readonly yaml?: true;
+  /** Headers that only this endpoint's response has. */
+  readonly headers?: readonly HeaderName[];
   /** The codes that this endpoint may respond besides those that all may. */
   readonly errors: readonly ErrorCode[];
   /** Resolves with what `response` describes, as it is or in a `Reply`, or with a `StreamedText`; rejects with an error of the catalogue. */

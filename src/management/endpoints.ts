@@ -1,4 +1,5 @@
 import { listAuditLog, verifyAuditLog } from './audit/audit-log.ts';
+import { applyConfiguration, diffConfiguration, exportConfiguration } from './config/config.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';
@@ -63,6 +64,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   showSystem,
   listAuditLog,
   verifyAuditLog,
+  exportConfiguration,
+  diffConfiguration,
+  applyConfiguration,
   openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
 

@@ -186,7 +186,7 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
       return respondOnce(req, res, { requests: idempotency, principal, key, perform });
     }
     const result = await handle();
-    if (endpoint.csv) res.vary('Accept');
+    if (endpoint.csv || endpoint.yaml) res.vary('Accept');
     if (result instanceof StreamedText) return stream(result, res.status(endpoint.status));
     const { status, headers, body } = completed(endpoint, result);
     res.status(status).set(headers).json(body);
@@ -204,8 +204,8 @@ function queryOf(req: Request): ParsedUrlQuery {
   return req.query as ParsedUrlQuery;
 }
 
-async function stream({ contentType, chunks }: StreamedText, res: Response): Promise<void> {
-  res.type(contentType);
+async function stream({ contentType, chunks, headers }: StreamedText, res: Response): Promise<void> {
+  res.type(contentType).set(headers);
   try {
     await pipeline(Readable.from(chunks), res);
   } catch (error) {

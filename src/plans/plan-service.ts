@@ -66,7 +66,13 @@ export class PlanService {
   /** Undefined when the id is taken. */
   async #insert(made: NewPlan, change: ChangeContext): Promise<Plan | undefined> {
     const { id } = made;
-    const plan = { ...made, createdAtMs: change.atMs, updatedAtMs: change.atMs, version: 1 };
+    const plan = {
+      ...made,
+      createdAtMs: change.atMs,
+      updatedAtMs: change.atMs,
+      version: 1,
+      managedBy: null,
+    };
     if (!(await this.#options.repository.insert(plan, change))) return undefined;
     if (id === this.#options.defaultPlanId) {
       // Keys without a plan were rejected until now; some have a version from then.

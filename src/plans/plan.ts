@@ -11,6 +11,8 @@ export interface Plan extends PlanTerms {
   readonly updatedAtMs: number;
   /** Grows by one with every change. */
   readonly version: number;
+  /** The owner of the configuration that manages it; null = it was made through the API. */
+  readonly managedBy: string | null;
 }
 
 /** What a plan's author decides. */

@@ -5,6 +5,8 @@ export interface UnitOfWork {
    * work does after the commit and the effects that wait for it; rejects, with nothing written, when the work does.
    */
   run<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Runs work as a part of the unit under way, or else in one of its own. */
+  join<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Within a unit: runs work whose writes alone are undone, and whose effects are dropped, when it rejects. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Runs an effect that nobody may see before the writes of the unit: after its commit, outside of a unit at once. */

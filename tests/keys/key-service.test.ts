@@ -72,6 +72,7 @@ describe('the service of keys', () => {
       allowedIps: null,
       allowedOrigins: null,
       selfService: [],
+      managedBy: null,
       secretHint: `${secret.slice(0, 7)}…${secret.slice(-4)}`,
       rotation: null,
     });

@@ -39,6 +39,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
       allowedIps: null,
       allowedOrigins: null,
       selfService: [],
+      managedBy: null,
       rotation: null,
       usage: {
         totalRequests: 0,

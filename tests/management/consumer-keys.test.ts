@@ -144,6 +144,7 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       allowedIps: null,
       allowedOrigins: null,
       selfService: [],
+      managedBy: null,
       rotation: null,
     });
     const changes = { enabled: false, expiresAt: '2030-01-01T00:00:00Z' };

@@ -41,6 +41,7 @@ describe('GET /consumer-api-key', () => {
       allowedIps: null,
       allowedOrigins: null,
       selfService: [],
+      managedBy: null,
       rotation: null,
       secretHint: `${secret.slice(0, 7)}…${secret.slice(-4)}`,
       lastUsedAt: null,

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
 import { AdminTokenService } from '../../src/admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
+import { DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
 import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import { RequestIds } from '../../src/http/request-id.ts';
 import { withRequestId } from '../../src/http/with-request-id.ts';
@@ -152,6 +153,18 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       random: systemRandom,
       keyPrefix: 'tg',
       reveal,
+    }),
+    configurations: new DesiredStateService({
+      store: records.desiredState,
+      plans: records.plans,
+      keys: records.keys,
+      unitOfWork: records.unitOfWork,
+      versions: new InProcessRecordVersions(table, clock),
+      sealer,
+      clock,
+      random: systemRandom,
+      keyPrefix: 'tg',
+      defaultPlanId,
     }),
     plans: new PlanService({ repository: records.plans, versions, defaultPlanId }),
     counters: replacements.counters ?? new InProcessWindowCounters(table, clock),

@@ -27,6 +27,7 @@ export function sampleKey(fields: Partial<NewConsumerKey> = {}): NewConsumerKey 
     allowedIps: null,
     allowedOrigins: null,
     selfService: [],
+    managedBy: null,
     secretHint: 'tg_abcd…wxyz',
     rotation: null,
     secretOrigin: 'generated',
@@ -50,6 +51,7 @@ export function samplePlan(fields: Partial<Plan> = {}): Plan {
     createdAtMs: AT_MS,
     updatedAtMs: AT_MS,
     version: 1,
+    managedBy: null,
     ...fields,
   };
 }

@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { AdminTokenService } from '../../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
 import type { Settings } from '../../config/settings.ts';
+import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
@@ -90,8 +91,21 @@ export function wireManagement(
     versions,
     defaultPlanId: settings.defaultPlanId,
   });
+  const configurations = new DesiredStateService({
+    store: records.desiredState,
+    plans: records.plans,
+    keys: records.keys,
+    unitOfWork: records.unitOfWork,
+    versions: counting.versions,
+    sealer,
+    clock,
+    random,
+    keyPrefix: settings.keyPrefix,
+    defaultPlanId: settings.defaultPlanId,
+  });
   const services = {
     keys,
+    configurations,
     rotations,
     imports,
     plans,

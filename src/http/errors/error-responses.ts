@@ -62,6 +62,8 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   rotation_in_progress: { status: 409 },
   version_mismatch: { status: 412 },
   no_rotation: { status: 409 },
+  managed_elsewhere: { status: 409 },
+  digest_mismatch: { status: 412 },
   idempotency_key_reused: { status: 422 },
   idempotency_in_progress: { status: 409, headers: { 'Retry-After': '1' } },
   body_too_large: { status: 413 },

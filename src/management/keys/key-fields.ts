@@ -135,6 +135,10 @@ export const SHOWN_KEY_FIELDS = {
     ...listOf({ type: 'string', enum: SELF_SERVICE_ACTIONS }),
     description: 'What the consumer may do with the key itself.',
   },
+  managedBy: {
+    ...orNull(TEXT),
+    description: 'The owner of the configuration that manages the key; null: it was made through the API.',
+  },
   rotation: {
     ...orNull(
       named(
@@ -163,6 +167,7 @@ export function presentKeyFields(key: ConsumerKey): object {
     allowedIps: key.allowedIps,
     allowedOrigins: key.allowedOrigins,
     selfService: key.selfService,
+    managedBy: key.managedBy,
     rotation: key.rotation && presentRotation(key.rotation),
     secretHint: key.secretHint,
     lastUsedAt: key.lastUsedAtMs === null ? null : isoSeconds(key.lastUsedAtMs),
@@ -229,6 +234,12 @@ function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields[
 
 /** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
 export function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
+  const expiresAtMs = readExpiry(body.expiresAt, clock);
+  return { ...readTimelessFields(body), ...(expiresAtMs !== undefined && { expiresAtMs }) };
+}
+
+/** The same without the expiry, which must be in the future. */
+export function readTimelessFields(body: WrittenKeyFields): Omit<KeyChanges, 'name' | 'expiresAtMs'> {
   const {
     enabled,
     rateLimitId: planId,
@@ -239,13 +250,11 @@ export function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChange
     allowedOrigins,
     selfService,
   } = body;
-  const expiresAtMs = readExpiry(body.expiresAt, clock);
   const metadata = readMetadata(body.metadata);
   // What has another form is the id of nothing, and may hold what a database rejects.
   if (typeof planId === 'string' && !isPlanId(planId)) throw new PlanNotFound();
   return {
     ...(enabled !== undefined && { enabled }),
-    ...(expiresAtMs !== undefined && { expiresAtMs }),
     ...(planId !== undefined && { planId }),
     ...(externalId !== undefined && { externalId }),
     ...(tags !== undefined && { tags: [...new Set(tags)] }),

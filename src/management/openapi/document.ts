@@ -98,15 +98,20 @@ function operationOf(endpoint: Endpoint, { schemas, errors }: Components): objec
 }
 
 function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
-  const { operationId, method, status, mayCreate, tagged, csv, response } = endpoint;
+  const { operationId, method, status, mayCreate, tagged, csv, yaml, response } = endpoint;
   const schema = schemas.place(response, `${capitalized(operationId)}Response`);
   const example = RESPONSE_EXAMPLES[operationId];
-  const content = { 'application/json': { schema, ...(example && { example }) }, ...(csv && CSV) };
+  const content = {
+    'application/json': { schema, ...(example && { example }) },
+    ...(csv && CSV),
+    ...(yaml && YAML),
+  };
   const headers: readonly HeaderName[] = [
     'X-Request-Id',
     ...(tagged ? (['ETag'] as const) : []),
     ...(method === 'post' ? (['Idempotency-Replayed'] as const) : []),
-    ...(csv ? (['Vary'] as const) : []),
+    ...(csv || yaml ? (['Vary'] as const) : []),
+    ...(endpoint.headers ?? []),
   ];
   const done = { description: 'Done.', headers: headersOf(headers), content };
   const made = { description: 'Made.', headers: headersOf(['Location', ...headers]), content };
@@ -116,3 +121,5 @@ function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
 
 /** Its columns are the fields of a row. */
 const CSV = { 'text/csv': { schema: { type: 'string' } } };
+/** The same as the JSON. */
+const YAML = { 'application/yaml': { schema: { type: 'string' } } };

@@ -49,6 +49,11 @@ const BODY_ERRORS: readonly ErrorCode[] = [
   'unsupported_media_type',
 ];
 
+const CONFLICTS = {
+  ...listOf({ ...objectOf({ type: TEXT, id: TEXT, reason: TEXT }), title: 'ConfigurationConflict' }),
+  description: 'What keeps a configuration from being applied; at most 50.',
+};
+
 /** What an error says besides its sentence and its code. */
 const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object>>>>> = {
   invalid_body: {
@@ -59,6 +64,11 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object
   },
   plan_in_use: { boundKeys: { ...COUNT, description: 'Only with the code plan_in_use.' } },
   missing_scope: { requiredScope: { ...TEXT, description: 'Only with the code missing_scope.' } },
+  managed_elsewhere: { conflicts: CONFLICTS },
+  secret_taken: { conflicts: CONFLICTS },
+  digest_mismatch: {
+    digest: { ...TEXT, description: 'Of the changes as they are now; only with the code digest_mismatch.' },
+  },
   range_too_large: {
     largestRange: {
       ...objectOf({ from: INSTANT, to: INSTANT }),

@@ -1,5 +1,10 @@
 const KEY_ID = 'key_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
 
+const CONFIGURATION = {
+  plans: [{ rateLimitId: 'silver', limit: 1000, period: 'hour' }],
+  keys: [{ externalId: 'customer-42', name: 'Mobile app', rateLimitId: 'silver', tags: ['eu'] }],
+};
+
 /** A body for each operation that takes one, by the operation's id. */
 export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   createConsumerKey: {
@@ -39,6 +44,8 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   updateAdminToken: { scopes: ['read-only'] },
   rotateAdminToken: { graceSeconds: 3600 },
   rotateOwnKey: { graceSeconds: 86_400 },
+  diffConfiguration: { config: CONFIGURATION, owner: 'gateway-repository', prune: true },
+  applyConfiguration: { config: CONFIGURATION, owner: 'gateway-repository', prune: true },
 };
 
 const PLAN = { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' };

@@ -19,6 +19,11 @@ const HEADERS = {
     description: 'The response is that of the first time.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'Tollgate-Keys-Left-Out': {
+    description: 'How many keys have no externalId, or one that another key has, and so are not exported.',
+    required: true,
+    schema: { type: 'integer', minimum: 0 },
+  },
   'WWW-Authenticate': {
     required: true,
     schema: { type: 'string', pattern: '^Bearer realm="tollgate"' },

@@ -53,14 +53,23 @@ const COSTS = {
   ),
   description: 'Present only where some requests of the plan do not cost 1.',
 };
-const TERMS = {
+/** What every plan shows. */
+export const TERMS = {
   rateLimitId: TEXT,
   description: TEXT,
   limit: { type: 'integer', minimum: 1 },
   period: TEXT,
   createdAt: INSTANT,
 };
-const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
+/** What a plan shows only where it has it. */
+export const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
+const MANAGED_BY = {
+  managedBy: {
+    ...TEXT,
+    description:
+      'The owner of the configuration that manages the plan; missing: it was made through the API.',
+  },
+};
 const CREATED_PLAN = named('CreatedRateLimit', {
   type: 'object',
   required: Object.keys(TERMS),
@@ -70,7 +79,7 @@ const PLAN_FIELDS = { ...TERMS, lastUpdated: INSTANT };
 const PLAN = named('RateLimit', {
   type: 'object',
   required: Object.keys(PLAN_FIELDS),
-  properties: { ...PLAN_FIELDS, ...OPTIONAL_TERMS },
+  properties: { ...PLAN_FIELDS, ...OPTIONAL_TERMS, ...MANAGED_BY },
 });
 
 /** With what was asked for by `include`. */
@@ -80,6 +89,7 @@ const LISTED_PLAN = named('ListedRateLimit', {
   properties: {
     ...PLAN_FIELDS,
     ...OPTIONAL_TERMS,
+    ...MANAGED_BY,
     boundKeys: { ...COUNT, description: 'With include=keys: the keys that are bound to it.' },
   },
 });
@@ -251,9 +261,10 @@ function presentCreated(plan: Plan): object {
 }
 
 function presentPlan(plan: Plan): object {
-  const { id, description, limit, period, createdAtMs, updatedAtMs } = plan;
+  const { id, description, limit, period, createdAtMs, updatedAtMs, managedBy } = plan;
   const instants = { createdAt: isoSeconds(createdAtMs), lastUpdated: isoSeconds(updatedAtMs) };
-  return { rateLimitId: id, description, limit, period, ...instants, ...presentLists(plan) };
+  const terms = { rateLimitId: id, description, limit, period, ...instants, ...presentLists(plan) };
+  return managedBy === null ? terms : { ...terms, managedBy };
 }
 
 /** A plan of the spec's four fields has no others. */
@@ -273,7 +284,8 @@ function costInOrder({ methods, path, cost, reserve }: PlanCost): object {
   return { methods, path, cost, reserve };
 }
 
-function readTerms(
+/** The terms of a new plan. */
+export function readTerms(
   body: Omit<CreatePlanBody, 'rateLimitId' | 'description'> & { description?: string },
 ): PlanTerms {
   const { description = '', limit, period, additionalLimits = [], costs = [] } = body;

@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
+import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
@@ -10,6 +11,7 @@ import type { PlanRepository } from '../../plans/plan-repository.ts';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
+import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
 import { PostgresKeyRepository } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
@@ -31,6 +33,7 @@ export interface Records {
   readonly keys: KeyRepository;
   readonly keyList: KeyListStore;
   readonly plans: PlanRepository;
+  readonly desiredState: DesiredStateStore;
   readonly secrets: SecretRepository;
   readonly adminTokens: AdminTokenRepository;
   readonly audit: AuditLog;
@@ -86,6 +89,7 @@ export function recordsIn(
     keys: new PostgresKeyRepository(db, options),
     keyList: new PostgresKeyList(db),
     plans: new PostgresPlanRepository(db, options),
+    desiredState: new PostgresDesiredState(db, options),
     secrets: new PostgresSecretRepository(db, options),
     adminTokens: new PostgresAdminTokenRepository(db),
     audit: new PostgresAuditLog(db),

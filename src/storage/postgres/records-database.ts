@@ -17,6 +17,13 @@ interface IdempotentResponsesTable {
   readonly sealed: Uint8Array;
 }
 
+/** The table `applied_configurations`. */
+interface AppliedConfigurationsTable {
+  readonly owner: string;
+  readonly digest: Uint8Array;
+  readonly applied_at: Date;
+}
+
 /** The tables of the record store; `sql/` makes them. */
 export interface RecordsTables {
   readonly plans: PlansTable;
@@ -26,6 +33,7 @@ export interface RecordsTables {
   readonly audit_log_ends: AuditLogEndsTable;
   readonly previous_secrets: PreviousSecretsTable;
   readonly secret_imports: SecretImportsTable;
+  readonly applied_configurations: AppliedConfigurationsTable;
   readonly idempotent_responses: IdempotentResponsesTable;
   readonly usage_hours: UsageHoursTable;
   readonly usage_endpoint_days: UsageDaysTable;

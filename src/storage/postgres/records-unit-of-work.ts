@@ -43,6 +43,10 @@ export class RecordsUnitOfWork implements UnitOfWork {
     return result;
   }
 
+  join<Result>(work: () => Promise<Result>): Promise<Result> {
+    return this.#openUnit() === undefined ? this.run(work) : work();
+  }
+
   attempt<Result>(work: () => Promise<Result>): Promise<Result> {
     return this.db.transaction().execute(work);
   }

@@ -39,6 +39,8 @@ export interface ConsumerKeysTable {
     readonly SelfServiceAction[] | undefined,
     readonly SelfServiceAction[]
   >;
+  readonly managed_by: string | null;
+  readonly managed_digest: Uint8Array | null;
 }
 
 /** The table `previous_secrets`. */
@@ -99,6 +101,7 @@ export const OWN_KEY_COLUMNS = [
   'consumer_keys.allowed_ips',
   'consumer_keys.allowed_origins',
   'consumer_keys.self_service',
+  'consumer_keys.managed_by',
   'consumer_keys.secret_hint',
   LAST_USED_AT,
 ] as const;
@@ -108,7 +111,7 @@ export const KEY_COLUMNS = [...OWN_KEY_COLUMNS, ...ROTATION_COLUMNS] as const;
 
 /** The key that a row holds. */
 export function keyOfRow(
-  row: Omit<Selectable<ConsumerKeysTable>, SecretColumn> &
+  row: Omit<Selectable<ConsumerKeysTable>, UnreadColumn> &
     RotationColumns & { readonly last_used_at: Date | null },
 ): ConsumerKey {
   return {
@@ -127,6 +130,7 @@ export function keyOfRow(
     allowedIps: row.allowed_ips,
     allowedOrigins: row.allowed_origins,
     selfService: row.self_service,
+    managedBy: row.managed_by,
     secretHint: row.secret_hint,
     rotation: rotationOf(row),
     lastUsedAtMs: row.last_used_at?.getTime() ?? null,
@@ -134,13 +138,14 @@ export function keyOfRow(
 }
 
 /** What a key's record has no use for. */
-type SecretColumn =
+type UnreadColumn =
   | 'lookup'
   | 'sealed_secret'
   | 'secret_version'
   | 'secret_origin'
   | 'digest_lookup'
-  | 'sealed_digest';
+  | 'sealed_digest'
+  | 'managed_digest';
 
 /** The rotation that a row holds; null = none. */
 export function rotationOf(row: RotationColumns): KeyRotation | null {

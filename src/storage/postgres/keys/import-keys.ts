@@ -20,11 +20,11 @@ export async function importKeys(
   );
   if (withoutPlan.includes('plan_not_found')) return withoutPlan;
   await beginImport(trx);
-  const taken = await takenValues(
+  const taken = await takenOf(
     trx,
     keys.map(({ match }) => match),
   );
-  const failures = keys.map(({ match }) => (claim(match, taken) ? undefined : 'secret_taken'));
+  const failures = taken.map((isSecretTaken) => (isSecretTaken ? 'secret_taken' : undefined));
   const stored = keys.filter((_key, index) => failures[index] === undefined);
   if (stored.length === 0 || (onConflict === 'fail' && stored.length < keys.length)) return failures;
   await trx
@@ -45,6 +45,20 @@ export async function beginImport(trx: RecordsDatabase): Promise<void> {
     .updateTable('secret_imports')
     .set((set) => ({ version: set('version', '+', 1) }))
     .execute();
+}
+
+/** For a transaction that locks keys before it brings in secrets: these locks come first, as in all others. */
+export async function lockImports(trx: RecordsDatabase): Promise<void> {
+  await sql`SELECT FROM secret_imports FOR UPDATE`.execute(trx);
+}
+
+/** Of each of several new secrets, whether it is taken, or equal to one before it. After `beginImport` that stays true. */
+export async function takenOf(
+  trx: RecordsDatabase,
+  matches: readonly SecretMatch[],
+): Promise<readonly boolean[]> {
+  const taken = await takenValues(trx, matches);
+  return matches.map((match) => !claim(match, taken));
 }
 
 interface TakenRow {

@@ -33,6 +33,7 @@ export function rowOfKey(key: NewConsumerKey): Insertable<ConsumerKeysTable> {
     allowed_ips: key.allowedIps,
     allowed_origins: key.allowedOrigins,
     self_service: key.selfService,
+    managed_by: key.managedBy,
   };
 }
 

@@ -13,6 +13,8 @@ export interface PlansTable {
   /** `jsonb`: read as what it holds, written as JSON. */
   readonly additional_limits: ColumnType<readonly AdditionalLimit[], string | undefined, string>;
   readonly costs: ColumnType<readonly PlanCost[], string | undefined, string>;
+  readonly managed_by: string | null;
+  readonly managed_digest: Uint8Array | null;
 }
 
 /** The plan that a row holds. */
@@ -27,5 +29,6 @@ export function planOfRow(row: Selectable<PlansTable>): Plan {
     createdAtMs: row.created_at.getTime(),
     updatedAtMs: row.updated_at.getTime(),
     version: row.version,
+    managedBy: row.managed_by,
   };
 }

@@ -1,0 +1,249 @@
+import { changedFields, type FieldChanges } from '../audit/audit-entry.ts';
+import { type ConfigurationConflict, type FieldFault, InvalidBody, PlanIsDefault } from '../errors.ts';
+import { SHIPPED_PLAN_ID } from '../plans/plan.ts';
+import type { NewPlan } from '../plans/plan-service.ts';
+import type { DesiredKey, DesiredState } from './desired-state.ts';
+import type { PresentKey, PresentPlan, PresentState, StateChanges } from './desired-state-store.ts';
+import { digestOf, type Written, writtenKey, writtenPlan } from './written-state.ts';
+
+/** Faults listed at most. */
+const MAX_FAULTS = 50;
+
+/** Why something is not changed without `force`. */
+export const CONFLICT_REASONS = [
+  'not_managed',
+  'other_owner',
+  'changed_elsewhere',
+  /** Several keys have the externalId: `force` does not help. */
+  'ambiguous',
+] as const;
+type ConflictReason = (typeof CONFLICT_REASONS)[number];
+
+/** One plan or key that is to be made, changed or deleted. */
+interface Step<Present, Wanted> {
+  readonly action: 'create' | 'update' | 'delete';
+  /** The rateLimitId or the externalId. */
+  readonly id: string;
+  /** Undefined: there is none. */
+  readonly before: Present | undefined;
+  /** Undefined: it is to be deleted. */
+  readonly wanted: Wanted | undefined;
+  /** As a configuration writes them, with `managedBy`. */
+  readonly fields: FieldChanges;
+  readonly conflict: ConflictReason | undefined;
+}
+
+export type PlanStep = Step<PresentPlan, NewPlan>;
+export type KeyStep = Step<PresentKey, DesiredKey>;
+
+/** What is between a configuration and what there is. */
+export interface Difference {
+  readonly plans: readonly PlanStep[];
+  readonly keys: readonly KeyStep[];
+  /** How many plans and keys are as they are wanted. */
+  readonly unchanged: number;
+  /** Those of them that someone else has brought there. */
+  readonly notedPlans: StateChanges['notedPlans'];
+  readonly notedKeys: StateChanges['notedKeys'];
+  /** SHA-256 of all that would be done, hexadecimal. */
+  readonly digest: string;
+}
+
+/** How a configuration is compared. */
+export interface DifferenceOptions {
+  readonly owner: string;
+  /** What the owner manages and the configuration does not have is to be deleted. */
+  readonly prune: boolean;
+  /** Null: keys without a plan are unlimited. */
+  readonly defaultPlanId: string | null;
+}
+
+/**
+ * Compares a configuration with what there is. Throws `InvalidBody` for keys whose plan does not exist, or would not any more, and
+ * `PlanIsDefault` where the default plan would be deleted.
+ */
+export function differenceBetween(
+  desired: DesiredState,
+  present: PresentState,
+  options: DifferenceOptions,
+): Difference {
+  const plans = planComparisons(desired, present, options);
+  const keys = keyComparisons(desired, present, options);
+  requirePlans(desired, present, plans);
+  const planSteps = plans.flatMap(({ step }) => step ?? []);
+  const keySteps = keys.flatMap(({ step }) => step ?? []);
+  return {
+    plans: planSteps,
+    keys: keySteps,
+    unchanged: plans.length + keys.length - planSteps.length - keySteps.length,
+    notedPlans: plans.flatMap(({ noted }) => noted ?? []),
+    notedKeys: keys.flatMap(({ noted }) => noted ?? []),
+    digest: digestOf([planSteps.map(contentOf), keySteps.map(contentOf)]).toString('hex'),
+  };
+}
+
+/** What keeps a difference from being applied. `force` leaves only what nothing helps with. */
+export function conflictsOf({ plans, keys }: Difference, force: boolean): readonly ConfigurationConflict[] {
+  const of = (type: 'plan' | 'key', steps: readonly (PlanStep | KeyStep)[]) =>
+    steps.flatMap(({ id, conflict }): readonly ConfigurationConflict[] =>
+      conflict === undefined || (force && conflict !== 'ambiguous') ? [] : [{ type, id, reason: conflict }],
+    );
+  return [...of('plan', plans), ...of('key', keys)];
+}
+
+/** What was compared: a step where there is something to do. */
+interface Comparison<S> {
+  readonly step: S | undefined;
+  readonly noted: Difference['notedKeys'][number] | undefined;
+}
+
+function planComparisons(
+  desired: DesiredState,
+  present: PresentState,
+  { owner, prune, defaultPlanId }: DifferenceOptions,
+): readonly Comparison<PlanStep>[] {
+  const byId = new Map(present.plans.map((one) => [one.plan.id, one]));
+  const wanted = desired.plans.map((plan) => {
+    const before = byId.get(plan.id);
+    byId.delete(plan.id);
+    return compare<PresentPlan, NewPlan>(before && stateOfPlan(before), {
+      id: plan.id,
+      wanted: plan,
+      written: writtenPlan(plan),
+      owner,
+    });
+  });
+  const gone = prune ? [...byId.values()].filter(({ plan }) => plan.managedBy === owner) : [];
+  for (const { plan } of gone) {
+    if (plan.id === defaultPlanId || plan.id === SHIPPED_PLAN_ID) throw new PlanIsDefault();
+  }
+  return [...wanted, ...gone.map((one) => deletion<PresentPlan, NewPlan>(one.plan.id, stateOfPlan(one)))];
+}
+
+function keyComparisons(
+  desired: DesiredState,
+  present: PresentState,
+  { owner, prune }: DifferenceOptions,
+): readonly Comparison<KeyStep>[] {
+  const byExternalId = Map.groupBy(present.keys, ({ key }) => key.externalId);
+  const found = new Set<PresentKey>();
+  const wanted = desired.keys.map((key) => {
+    const candidates = byExternalId.get(key.externalId) ?? [];
+    const own = candidates.filter((candidate) => candidate.key.managedBy === owner);
+    const matches = own.length > 0 ? own : candidates;
+    for (const match of matches) found.add(match);
+    const [before] = matches;
+    return compare<PresentKey, DesiredKey>(before && stateOfKey(before), {
+      id: key.externalId,
+      wanted: key,
+      written: writtenKey(key),
+      owner,
+      isAmbiguous: matches.length > 1,
+    });
+  });
+  const gone = prune ? present.keys.filter((one) => one.key.managedBy === owner && !found.has(one)) : [];
+  return [
+    ...wanted,
+    ...gone.map((one) => deletion<PresentKey, DesiredKey>(one.key.externalId ?? one.key.id, stateOfKey(one))),
+  ];
+}
+
+/** Something that there is, as it is compared. */
+interface State<Present> {
+  readonly present: Present;
+  readonly recordId: string;
+  readonly written: Written;
+  readonly managedBy: string | null;
+  readonly managedDigest: Buffer | null;
+  /** It came with the gateway, and nobody has changed it: whoever is first may manage it. */
+  readonly isUntouched: boolean;
+}
+
+function stateOfPlan(present: PresentPlan): State<PresentPlan> {
+  const { plan, managedDigest } = present;
+  const { id, managedBy } = plan;
+  const isUntouched = id === SHIPPED_PLAN_ID && plan.version === 1;
+  return { present, recordId: id, written: writtenPlan(plan), managedBy, managedDigest, isUntouched };
+}
+
+function stateOfKey(present: PresentKey): State<PresentKey> {
+  const { key, managedDigest } = present;
+  const { id, managedBy } = key;
+  return { present, recordId: id, written: writtenKey(key), managedBy, managedDigest, isUntouched: false };
+}
+
+/** Something that is wanted. */
+interface Wish<Wanted> {
+  readonly id: string;
+  readonly wanted: Wanted;
+  readonly written: Written;
+  readonly owner: string;
+  readonly isAmbiguous?: boolean;
+}
+
+function compare<Present, Wanted>(
+  before: State<Present> | undefined,
+  { id, wanted, written, owner, isAmbiguous = false }: Wish<Wanted>,
+): Comparison<Step<Present, Wanted>> {
+  const after = { ...written, managedBy: owner };
+  if (before === undefined) {
+    const step = { action: 'create', id, before: undefined, wanted, conflict: undefined } as const;
+    return { step: { ...step, fields: changedFields(null, after) }, noted: undefined };
+  }
+  const fields = changedFields({ ...before.written, managedBy: before.managedBy }, after);
+  if (Object.keys(fields).length > 0 || isAmbiguous) {
+    const conflict = isAmbiguous ? 'ambiguous' : conflictWith(before, owner);
+    return {
+      step: { action: 'update', id, before: before.present, wanted, fields, conflict },
+      noted: undefined,
+    };
+  }
+  const managedDigest = digestOf(written);
+  const isNoted = before.managedDigest?.equals(managedDigest) ?? false;
+  return { step: undefined, noted: isNoted ? undefined : { id: before.recordId, managedDigest } };
+}
+
+function deletion<Present, Wanted>(id: string, before: State<Present>): Comparison<Step<Present, Wanted>> {
+  const { present, written, managedBy } = before;
+  const fields = changedFields({ ...written, managedBy }, null);
+  const conflict = isChanged(before) ? 'changed_elsewhere' : undefined;
+  return {
+    step: { action: 'delete', id, before: present, wanted: undefined, fields, conflict },
+    noted: undefined,
+  };
+}
+
+function conflictWith<Present>(before: State<Present>, owner: string): ConflictReason | undefined {
+  const { managedBy, isUntouched } = before;
+  if (managedBy === null) return isUntouched ? undefined : 'not_managed';
+  if (managedBy !== owner) return 'other_owner';
+  return isChanged(before) ? 'changed_elsewhere' : undefined;
+}
+
+/** Whether it is not as a configuration left it. */
+function isChanged<Present>({ written, managedDigest }: State<Present>): boolean {
+  return managedDigest === null || !managedDigest.equals(digestOf(written));
+}
+
+/** Throws `InvalidBody` for keys that are to be bound to a plan that there is not afterwards. */
+function requirePlans(
+  desired: DesiredState,
+  present: PresentState,
+  plans: readonly Comparison<PlanStep>[],
+): void {
+  const after = new Set([...present.plans.map(({ plan }) => plan.id), ...desired.plans.map(({ id }) => id)]);
+  for (const { step } of plans) if (step?.action === 'delete') after.delete(step.id);
+  const faults = desired.keys.flatMap(({ planId }, index): readonly FieldFault[] => {
+    if (planId === null || after.has(planId)) return [];
+    const message = 'must be the id of a plan of this configuration, or of one that there is and stays';
+    return [{ field: `keys[${index}].rateLimitId`, message }];
+  });
+  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+}
+
+/** What a step does, without the state that surrounds it. */
+function contentOf({ action, id, fields, wanted }: PlanStep | KeyStep): unknown {
+  const secret =
+    action === 'create' && wanted !== undefined && 'secretDigest' in wanted && wanted.secretDigest;
+  return [action, id, fields, secret ? secret.toString('hex') : null];
+}

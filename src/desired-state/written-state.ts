@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { auditedInstant, auditedOverrides } from '../keys/audited-key.ts';
+import type { AdditionalLimit, PlanCost, PlanTerms } from '../plans/plan.ts';
+import type { ConfiguredKeyFields } from './desired-state.ts';
+
+/**
+ * A plan or a key as a configuration writes it: by the names of the API, without what is as in a new one. A field that a later version
+ * adds is missing in what was written before, so that nothing counts as changed because of it.
+ */
+export type Written = Readonly<Record<string, unknown>>;
+
+export function writtenPlan({
+  id,
+  description,
+  limit,
+  period,
+  additionalLimits,
+  costs,
+}: PlanTerms & { readonly id: string }): Written {
+  return withoutMissing({
+    rateLimitId: id,
+    description,
+    limit,
+    period,
+    additionalLimits: additionalLimits.length === 0 ? undefined : additionalLimits.map(writtenLimit),
+    costs: costs.length === 0 ? undefined : costs.map(writtenCost),
+  });
+}
+
+export function writtenKey(key: ConfiguredKeyFields & { readonly externalId: string | null }): Written {
+  const { externalId, name, enabled, expiresAtMs, planId, metadata, overrides } = key;
+  const { tags, allowedIps, allowedOrigins, selfService } = key;
+  return withoutMissing({
+    externalId,
+    name,
+    rateLimitId: planId,
+    enabled: enabled ? undefined : false,
+    expiresAt: auditedInstant(expiresAtMs),
+    tags: tags.length === 0 ? undefined : tags,
+    metadata,
+    overrides: Object.keys(overrides).length === 0 ? undefined : writtenOverrides(overrides),
+    allowedIps,
+    allowedOrigins,
+    selfService: selfService.length === 0 ? undefined : selfService,
+  });
+}
+
+/** SHA-256 of what is written, whatever the order of the fields. */
+export function digestOf(written: unknown): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify(inOrder(written)))
+    .digest();
+}
+
+/** Postgres keeps what is in a field, not the order of the fields. */
+function writtenLimit({ limitId, limit, period, per, mode, match }: AdditionalLimit): Written {
+  return withoutMissing({ limitId, limit, period, per, mode, match });
+}
+
+function writtenCost({ methods, path, cost, reserve }: PlanCost): Written {
+  return withoutMissing({ methods, path, cost, reserve });
+}
+
+function writtenOverrides(overrides: ConfiguredKeyFields['overrides']): Written {
+  return Object.fromEntries(
+    Object.entries(auditedOverrides(overrides))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([limitId, { limit, until }]) => [limitId, until === null ? { limit } : { limit, until }]),
+  );
+}
+
+function withoutMissing(fields: Readonly<Record<string, unknown>>): Written {
+  return Object.fromEntries(
+    Object.entries(fields).filter(([, value]) => value !== undefined && value !== null),
+  );
+}
+
+function inOrder(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(inOrder);
+  if (typeof value !== 'object' || value === null) return value;
+  const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  // As pairs: an object would put names that look like numbers first, and drop one that is named __proto__.
+  return fields.map(([name, inner]) => [name, inOrder(inner)]);
+}

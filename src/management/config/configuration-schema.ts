@@ -1,0 +1,132 @@
+import { MAX_CONFIGURED_KEYS, MAX_CONFIGURED_PLANS } from '../../desired-state/desired-state.ts';
+import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
+import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
+import { SECRET_HASH } from '../keys/secret-fields.ts';
+import { CREATE_PLAN_BODY, type CreatePlanBody } from '../plans/plan-schema.ts';
+
+/** A configuration, as a file or a body has it. */
+export interface WrittenConfiguration {
+  readonly plans?: readonly WrittenPlan[];
+  readonly keys?: readonly WrittenKey[];
+}
+
+export type WrittenPlan = Omit<CreatePlanBody, 'description'> & { readonly description?: string };
+
+export interface WrittenKey extends WrittenKeyFields {
+  readonly externalId: string;
+  readonly name: string;
+  readonly secretHash?: { readonly value: string };
+}
+
+const PLAN: FieldSchema = {
+  title: 'ConfiguredPlan',
+  description: 'must be a plan: an object with "rateLimitId", "limit", "period" and what else a plan has',
+  type: 'object',
+  additionalProperties: false,
+  required: ['rateLimitId', 'limit', 'period'],
+  properties: CREATE_PLAN_BODY.properties,
+};
+
+const { externalId, ...KEY_FIELDS_BESIDES } = KEY_FIELDS;
+
+const KEY: FieldSchema = {
+  title: 'ConfiguredKey',
+  description: 'must be a key: an object with "externalId", "name" and what else a key has',
+  type: 'object',
+  additionalProperties: false,
+  required: ['externalId', 'name'],
+  properties: {
+    externalId: {
+      ...externalId,
+      description:
+        'must be a string of 1 to 128 characters by which the key is found again, which no other key of the configuration has',
+      type: 'string',
+    },
+    ...KEY_FIELDS_BESIDES,
+    expiresAt: {
+      ...KEY_FIELDS.expiresAt,
+      description:
+        'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires; one that has passed makes it expired',
+    },
+    secretHash: {
+      ...SECRET_HASH,
+      description: `${SECRET_HASH.description}; it counts only where the key is made, and without it the gateway makes a secret`,
+    },
+  },
+};
+
+/** A configuration: all that is said of a plan or a key, so that what is missing is as in a new one. */
+const CONFIGURATION = {
+  title: 'Configuration',
+  description: 'must be an object with "plans" and "keys"',
+  type: 'object',
+  additionalProperties: false,
+  required: [],
+  properties: {
+    $schema: { description: 'must be a string; it is for editors', type: 'string' },
+    plans: {
+      description: `must be a list of at most ${MAX_CONFIGURED_PLANS} plans`,
+      type: 'array',
+      maxItems: MAX_CONFIGURED_PLANS,
+      items: PLAN,
+    },
+    keys: {
+      description: `must be a list of at most ${MAX_CONFIGURED_KEYS} keys`,
+      type: 'array',
+      maxItems: MAX_CONFIGURED_KEYS,
+      items: KEY,
+    },
+  },
+} as const satisfies BodySchema & FieldSchema;
+
+/** Longest body with a configuration, in bytes. */
+export const CONFIGURATION_LIMIT_BYTES = 8 * 1024 * 1024;
+
+/** The form of an owner. */
+export const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
+/** The rule of an owner. */
+export const OWNER_RULE =
+  'must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is';
+
+const TERMS = {
+  config: CONFIGURATION,
+  owner: { description: OWNER_RULE, type: 'string', pattern: OWNER.source },
+  prune: {
+    description:
+      'must be true or false: whether what the owner manages and the configuration does not have is deleted',
+    type: 'boolean',
+  },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+
+export interface DiffBody {
+  readonly config: WrittenConfiguration;
+  readonly owner: string;
+  readonly prune?: boolean;
+}
+export const DIFF_BODY: BodySchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['config', 'owner'],
+  properties: TERMS,
+};
+
+export interface ApplyBody extends DiffBody {
+  readonly force?: boolean;
+  readonly expectDigest?: string;
+}
+export const APPLY_BODY: BodySchema = {
+  ...DIFF_BODY,
+  properties: {
+    ...TERMS,
+    force: {
+      description:
+        'must be true or false: whether what is managed elsewhere, or was changed there, is taken over',
+      type: 'boolean',
+    },
+    expectDigest: {
+      description: 'must be the digest of the difference that is to be applied: 64 hexadecimal digits',
+      type: 'string',
+      pattern: '^[0-9a-f]{64}$',
+    },
+  },
+};

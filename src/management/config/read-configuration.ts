@@ -1,0 +1,90 @@
+import type { DesiredKey, DesiredState } from '../../desired-state/desired-state.ts';
+import { type FieldFault, InvalidBody, PlanNotFound } from '../../errors.ts';
+import { parseIsoUtc } from '../../http/timestamps.ts';
+import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
+import { checkPlan } from '../../plans/check-plan.ts';
+import type { NewPlan } from '../../plans/plan-service.ts';
+import { KEY_FIELDS, readTimelessFields } from '../keys/key-fields.ts';
+import { digestOfText } from '../keys/secret-fields.ts';
+import { readTerms } from '../plans/rate-limits.ts';
+import type { WrittenConfiguration, WrittenKey, WrittenPlan } from './configuration-schema.ts';
+
+/** Faults listed at most. */
+const MAX_FAULTS = 50;
+
+/** Reads what a schema can't check by itself. Throws `InvalidBody` with all faults, up to a bound, by their paths. */
+export function readConfiguration({ plans = [], keys = [] }: WrittenConfiguration): DesiredState {
+  const faults: FieldFault[] = [];
+  const desired = {
+    plans: plans.flatMap((plan, index) => withFaults(() => readPlan(plan), `plans[${index}]`, faults)),
+    keys: keys.flatMap((key, index) => withFaults(() => readKey(key), `keys[${index}]`, faults)),
+  };
+  const planIds = plans.map(({ rateLimitId }) => rateLimitId);
+  const externalIds = keys.map(({ externalId }) => externalId);
+  const digests = keys.map(({ secretHash }) => secretHash && digestOfText(secretHash.value).toString('hex'));
+  faults.push(
+    ...repeated(planIds, 'plans', 'rateLimitId'),
+    ...repeated(externalIds, 'keys', 'externalId'),
+    ...repeated(digests, 'keys', 'secretHash'),
+  );
+  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+  return desired;
+}
+
+function readPlan({ rateLimitId, ...terms }: WrittenPlan): NewPlan {
+  const plan = { id: rateLimitId, ...readTerms(terms) };
+  checkPlan(plan);
+  return plan;
+}
+
+function readKey(key: WrittenKey): DesiredKey {
+  const { name, externalId, expiresAt, secretHash } = key;
+  const fields = readTimelessFields(key);
+  return {
+    externalId,
+    name: name.trim(),
+    enabled: fields.enabled ?? true,
+    expiresAtMs: typeof expiresAt === 'string' ? (parseIsoUtc(expiresAt) ?? null) : null,
+    planId: fields.planId ?? null,
+    tags: fields.tags ?? [],
+    metadata: fields.metadata ?? null,
+    overrides: fields.overrides ?? NO_OVERRIDES,
+    allowedIps: fields.allowedIps ?? null,
+    allowedOrigins: fields.allowedOrigins ?? null,
+    selfService: fields.selfService ?? [],
+    secretDigest: secretHash === undefined ? null : digestOfText(secretHash.value),
+  };
+}
+
+/** What was read, in a list; none, and more faults, for what can't be. */
+function withFaults<Value>(read: () => Value, path: string, faults: FieldFault[]): readonly Value[] {
+  try {
+    return [read()];
+  } catch (error) {
+    if (error instanceof InvalidBody) faults.push(...error.under(path).faults);
+    else if (error instanceof PlanNotFound)
+      faults.push({ field: `${path}.rateLimitId`, message: KEY_FIELDS.rateLimitId.description });
+    else throw error;
+    return [];
+  }
+}
+
+/** One fault for each value that an earlier one of the list has. */
+function repeated(
+  values: readonly (string | undefined)[],
+  list: 'plans' | 'keys',
+  field: string,
+): readonly FieldFault[] {
+  const firsts = new Map<string, number>();
+  return values.flatMap((value, index) => {
+    if (value === undefined) return [];
+    const first = firsts.get(value);
+    if (first === undefined) {
+      firsts.set(value, index);
+      return [];
+    }
+    return [
+      { field: `${list}[${index}].${field}`, message: `must not be the same as that of ${list}[${first}]` },
+    ];
+  });
+}

@@ -1,0 +1,163 @@
+import { sql } from 'kysely';
+import type { ChangeContext } from '../../../audit/change-context.ts';
+import type {
+  DesiredStateStore,
+  ExportSelection,
+  PresentKey,
+  PresentPlan,
+  PresentState,
+  StateSelection,
+  StateTransaction,
+} from '../../../desired-state/desired-state-store.ts';
+import type { ConsumerKey } from '../../../keys/consumer-key.ts';
+import type { Plan } from '../../../plans/plan.ts';
+import { auditedChange } from '../audit/audited-change.ts';
+import { keyOfRow } from '../keys/consumer-keys-table.ts';
+import { lockImports } from '../keys/import-keys.ts';
+import { hasTags, selectKeys } from '../keys/key-rows.ts';
+import { planOfRow } from '../plans/plans-table.ts';
+import type { RecordsDatabase } from '../records-database.ts';
+import { appliedDigestOf, writeStateChanges } from './write-state-changes.ts';
+
+/** Of the advisory lock under which configurations are applied, one after the other. */
+const LOCK_ID = 7_404_265_352;
+/** Keys that are exported with one query. */
+const BATCH = 1000;
+
+/** What configurations are about, in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
+export class PostgresDesiredState implements DesiredStateStore {
+  readonly #db: RecordsDatabase;
+  readonly #defaultPlanId: string | null;
+
+  constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
+    this.#db = db;
+    this.#defaultPlanId = defaultPlanId;
+  }
+
+  async read(selection: StateSelection): Promise<PresentState> {
+    const plans = await plansOf(this.#db, selection).execute();
+    const keys = await keysOf(this.#db, selection).execute();
+    return { plans: plans.map(presentPlan), keys: keys.map(presentKey) };
+  }
+
+  change<Result>(
+    selection: StateSelection,
+    change: ChangeContext,
+    work: (transaction: StateTransaction) => Promise<Result>,
+  ): Promise<Result> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      await sql`SELECT pg_advisory_xact_lock(${LOCK_ID})`.execute(trx);
+      // Plans, imports, keys, and each by id, as every other change locks them: then they wait for each other, but never in a circle.
+      const plans = await plansOf(trx, selection).forNoKeyUpdate().execute();
+      if (await bringsNewSecrets(trx, selection)) await lockImports(trx);
+      const keys = await keysOf(trx, selection).forUpdate('consumer_keys').execute();
+      return work({
+        present: { plans: plans.map(presentPlan), keys: keys.map(presentKey) },
+        appliedDigest: await appliedDigestOf(trx, selection.owner),
+        write: (changes) =>
+          writeStateChanges(trx, changes, {
+            note,
+            owner: selection.owner,
+            atMs: change.atMs,
+            defaultPlanId: this.#defaultPlanId,
+          }),
+      });
+    });
+  }
+
+  async exportPlans(owner: string | undefined): Promise<readonly Plan[]> {
+    const plans = this.#db.selectFrom('plans').selectAll().orderBy('id');
+    const rows = await (owner === undefined ? plans : plans.where('managed_by', '=', owner)).execute();
+    return rows.map(planOfRow);
+  }
+
+  async *exportKeys(selection: ExportSelection): AsyncIterable<readonly ConsumerKey[]> {
+    let after = '';
+    for (;;) {
+      const rows = await selectKeys(this.#db)
+        .where(
+          'id',
+          'in',
+          sql<string>`(
+          SELECT min(id) FROM consumer_keys
+          WHERE external_id > ${after} AND ${isSelected(selection)}
+          GROUP BY external_id HAVING count(*) = 1 ORDER BY external_id LIMIT ${BATCH}
+        )`,
+        )
+        .orderBy('external_id')
+        .execute();
+      const keys = rows.map(keyOfRow);
+      const last = keys.at(-1)?.externalId ?? undefined;
+      if (last === undefined) return;
+      yield keys;
+      after = last;
+    }
+  }
+
+  async countLeftOut(selection: ExportSelection): Promise<number> {
+    const { rows } = await sql<{ left_out: number }>`
+      SELECT coalesce(sum(keys) FILTER (WHERE external_id IS NULL OR keys > 1), 0)::bigint AS left_out FROM (
+        SELECT external_id, count(*) AS keys FROM consumer_keys WHERE ${isSelected(selection)} GROUP BY external_id
+      ) AS owners`.execute(this.#db);
+    return rows[0]?.left_out ?? 0;
+  }
+}
+
+async function bringsNewSecrets(
+  trx: RecordsDatabase,
+  { hashedExternalIds }: StateSelection,
+): Promise<boolean> {
+  if (hashedExternalIds.length === 0) return false;
+  const { rows } = await sql`
+    SELECT FROM unnest(${hashedExternalIds}::text[]) AS wanted (external_id)
+    WHERE NOT EXISTS (SELECT FROM consumer_keys WHERE consumer_keys.external_id = wanted.external_id) LIMIT 1`.execute(
+    trx,
+  );
+  return rows.length > 0;
+}
+
+function isSelected({ owner, onlyTags }: ExportSelection) {
+  return owner === undefined
+    ? hasTags(onlyTags)
+    : sql<boolean>`managed_by = ${owner} AND ${hasTags(onlyTags)}`;
+}
+
+function plansOf(db: RecordsDatabase, { owner, planIds }: StateSelection) {
+  return db
+    .selectFrom('plans')
+    .selectAll()
+    .where((where) =>
+      where.or([where('managed_by', '=', owner), sql<boolean>`id = ANY (${planIds}::text[])`]),
+    )
+    .orderBy('id');
+}
+
+function keysOf(db: RecordsDatabase, { owner, externalIds, onlyTags }: StateSelection) {
+  // Ids first: each of the two conditions has its index, an OR of them has none.
+  return selectKeys(db)
+    .select('consumer_keys.managed_digest')
+    .where(
+      'consumer_keys.id',
+      'in',
+      sql<string>`(
+      SELECT id FROM consumer_keys WHERE managed_by = ${owner}
+      UNION SELECT id FROM consumer_keys WHERE external_id = ANY (${externalIds}::text[])
+    )`,
+    )
+    .where(hasTags(onlyTags))
+    .orderBy('consumer_keys.id');
+}
+
+function presentPlan(row: Parameters<typeof planOfRow>[0]): PresentPlan {
+  return { plan: planOfRow(row), managedDigest: digestOf(row.managed_digest) };
+}
+
+function presentKey(
+  row: Parameters<typeof keyOfRow>[0] & { readonly managed_digest: Uint8Array | null },
+): PresentKey {
+  return { key: keyOfRow(row), managedDigest: digestOf(row.managed_digest) };
+}
+
+function digestOf(bytes: Uint8Array | null): Buffer | null {
+  return bytes && Buffer.from(bytes);
+}
