@@ -1,6 +1,6 @@
 import { QueryClientProvider, useQuery } from '@tanstack/react-query';
 import { Suspense, useMemo, useSyncExternalStore } from 'react';
-import { Route, Router, Switch } from 'wouter';
+import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
 import { ApiContext } from './api/api-context.tsx';
 import { faultSentence } from './api/fault-kind.ts';
@@ -14,6 +14,7 @@ import { Skeleton } from './components/skeleton.tsx';
 import { ToastRegion } from './components/toast.tsx';
 import { SignInPage } from './pages/sign-in-page.tsx';
 import { ROUTES } from './routes.tsx';
+import { PageErrorBoundary } from './shell/page-error-boundary.tsx';
 import { Shell } from './shell/shell.tsx';
 
 const BASE = '/tollgate/console';
@@ -73,22 +74,31 @@ function WithWhoami({ session, client }: WithWhoamiProps) {
   return (
     <ApiContext value={api}>
       <Shell>
-        <Suspense fallback={<Skeleton />}>
-          <Switch>
-            {ROUTES.map(({ path, page: Page }) => (
-              <Route key={path} path={path}>
-                {(params) => <Page params={params} />}
-              </Route>
-            ))}
-            <Route>
-              <EmptyState
-                title="There is no such page"
-                action={<ButtonLink href="/">To the overview</ButtonLink>}
-              />
-            </Route>
-          </Switch>
-        </Suspense>
+        <Pages />
       </Shell>
     </ApiContext>
+  );
+}
+
+function Pages() {
+  const [location] = useLocation();
+  return (
+    <PageErrorBoundary key={location}>
+      <Suspense fallback={<Skeleton />}>
+        <Switch>
+          {ROUTES.map(({ path, page: Page }) => (
+            <Route key={path} path={path}>
+              {(params) => <Page params={params} />}
+            </Route>
+          ))}
+          <Route>
+            <EmptyState
+              title="There is no such page"
+              action={<ButtonLink href="/">To the overview</ButtonLink>}
+            />
+          </Route>
+        </Switch>
+      </Suspense>
+    </PageErrorBoundary>
   );
 }

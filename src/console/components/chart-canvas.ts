@@ -1,5 +1,5 @@
 import { BarChart, LineChart } from 'echarts/charts';
-import { GridComponent, MarkAreaComponent, TooltipComponent } from 'echarts/components';
+import { GridComponent, TooltipComponent } from 'echarts/components';
 import { type EChartsCoreOption, init, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
 import { formatNumber, formatShort } from '../format/numbers.ts';
@@ -8,7 +8,7 @@ import styles from './chart.module.css';
 import type { ChartData, ChartSeries, SeriesTone } from './chart-data.ts';
 import { classes } from './classes.ts';
 
-use([BarChart, LineChart, GridComponent, TooltipComponent, MarkAreaComponent, CanvasRenderer]);
+use([BarChart, LineChart, GridComponent, TooltipComponent, CanvasRenderer]);
 
 export interface ChartCanvas {
   readonly draw: (data: ChartData) => void;
@@ -92,19 +92,14 @@ function optionsOf(data: ChartData, element: HTMLElement): EChartsCoreOption {
       formatter: (points: readonly { readonly dataIndex: number }[]) =>
         tooltipOf(data, points[0]?.dataIndex ?? 0),
     },
-    series: data.series.map((series, index) => seriesOption(series, index === 0 ? data : undefined, colour)),
+    series: data.series.map((series) => seriesOption(series, data, colour)),
   };
 }
 
 type ColourReader = (property: string) => string;
 
-function seriesOption(
-  { name, tone, values }: ChartSeries,
-  shaded: ChartData | undefined,
-  colour: ColourReader,
-) {
+function seriesOption({ name, tone, values }: ChartSeries, data: ChartData, colour: ColourReader) {
   const color = colour(COLOURS[tone]);
-  const shade = shaded === undefined ? {} : incompleteShade(shaded, colour);
   if (tone === 'before')
     return {
       type: 'line',
@@ -113,35 +108,27 @@ function seriesOption(
       symbol: 'none',
       silent: true,
       lineStyle: { color, width: 1.5, type: 'dashed' },
-      ...shade,
     };
   return {
     type: 'bar',
     name,
     stack: 'outcomes',
-    data: values,
+    data: values.map((value, index) =>
+      isComplete(data, index) ? value : { value, itemStyle: { opacity: INCOMPLETE_OPACITY } },
+    ),
     barMaxWidth: 28,
     barCategoryGap: '25%',
     itemStyle: { color },
     emphasis: { disabled: true },
-    ...shade,
   };
 }
 
-/** Shades the buckets that may still grow. */
-function incompleteShade({ starts, completeUntil }: ChartData, colour: ColourReader) {
-  if (completeUntil === undefined) return {};
-  const first = starts.findIndex(
-    (_, index) => (starts[index + 1] ?? Number.POSITIVE_INFINITY) > completeUntil,
-  );
-  if (first === -1) return {};
-  return {
-    markArea: {
-      silent: true,
-      itemStyle: { color: colour('--text-faint'), opacity: 0.1 },
-      data: [[{ xAxis: first }, { xAxis: starts.length - 1 }]],
-    },
-  };
+const INCOMPLETE_OPACITY = 0.45;
+
+/** Whether a bucket changes no more. */
+function isComplete({ starts, completeUntil }: ChartData, index: number): boolean {
+  if (completeUntil === undefined) return true;
+  return (starts[index + 1] ?? Number.POSITIVE_INFINITY) <= completeUntil;
 }
 
 function tooltipOf({ starts, series, labels }: ChartData, index: number): HTMLElement {
@@ -170,7 +157,7 @@ function textElement(tag: string, text: string, className = ''): HTMLElement {
 }
 
 const axisFormats = {
-  time: new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' }),
+  time: new Intl.DateTimeFormat(undefined, { hour: 'numeric' }),
   date: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' }),
 } as const;
 

@@ -12,7 +12,7 @@ export interface ChartData {
   /** The first instant of each bucket, in milliseconds, ascending. */
   readonly starts: readonly number[];
   readonly series: readonly ChartSeries[];
-  /** Buckets that begin at or after this instant may still grow; they are shaded. */
+  /** Buckets that end after this instant may still grow; they are drawn lighter. */
   readonly completeUntil?: number | undefined;
   /** `time`: labels are hours; `date`: days. */
   readonly labels: 'time' | 'date';

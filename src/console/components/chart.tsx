@@ -63,8 +63,10 @@ function Canvas({ data }: { readonly data: ChartData }) {
   }, []);
   useEffect(() => canvas?.draw(data), [canvas, data]);
   return (
-    <div ref={element} className={styles.canvas} aria-hidden="true">
+    <div className={styles.canvas} aria-hidden="true">
       {canvas === undefined && <Skeleton />}
+      {/* ECharts alone decides what is in this one. */}
+      <div ref={element} className={styles.drawing} />
     </div>
   );
 }

@@ -1,5 +1,38 @@
+import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/page-header.tsx';
+import { timeZone } from '../format/exact-time.ts';
+import { BusiestKeys } from './overview/busiest-keys.tsx';
+import { DegradedNotice } from './overview/degraded-notice.tsx';
+import { FirstSteps } from './overview/first-steps.tsx';
+import { KeysNearLimit } from './overview/keys-near-limit.tsx';
+import { ExpiringKeys, UnusedKeys } from './overview/keys-to-look-after.tsx';
+import { OutcomesOfTheDay } from './overview/outcomes-of-the-day.tsx';
+import styles from './overview/overview.module.css';
 
+/** How the gateway is doing: what was asked of it in a day, and which keys need attention. */
 export function OverviewPage() {
-  return <PageHeader title="Overview" />;
+  const anyKey = useLive(
+    ['any-key'],
+    (client, signal) => client.GET('/consumer-api-key', { params: { query: { limit: 1 } }, signal }),
+    { scope: 'keys:read' },
+  );
+  const isEmpty = anyKey.data?.apiKeys.length === 0;
+  return (
+    <>
+      <PageHeader title="Overview" about={`The last 24 hours against the 24 hours before, in ${timeZone}`} />
+      <div className={styles.page}>
+        <DegradedNotice />
+        {isEmpty && <FirstSteps />}
+        <OutcomesOfTheDay />
+        {!isEmpty && (
+          <div className={styles.panels}>
+            <BusiestKeys />
+            <KeysNearLimit />
+            <ExpiringKeys />
+            <UnusedKeys />
+          </div>
+        )}
+      </div>
+    </>
+  );
 }

@@ -1,5 +1,59 @@
+import { useLive } from '../api/live.ts';
+import { LiveState } from '../components/live-state.tsx';
+import { Notice } from '../components/notice.tsx';
 import { PageHeader } from '../components/page-header.tsx';
+import { StatusBadge } from '../components/status-badge.tsx';
+import { counted } from '../format/numbers.ts';
+import { degradedSentence, type System } from './system/degraded.ts';
+import { ReplicaTable } from './system/replicas.tsx';
+import { BackendPanel, PostgresPanel, RedisPanel, UsagePanel } from './system/stores.tsx';
+import styles from './system/system.module.css';
 
+/** The replicas, the stores and the backend, and what of them does not work. */
 export function SystemPage() {
-  return <PageHeader title="System" />;
+  const live = useLive(['system'], (client, signal) => client.GET('/tollgate/system', { signal }), {
+    scope: 'plans:read',
+  });
+  const replicas = { ...live, data: live.data?.replicas };
+  return (
+    <>
+      <PageHeader
+        title="System"
+        badge={live.data !== undefined && <Health degraded={live.data.degraded} />}
+        about={
+          live.data !== undefined && `Tollgate ${live.data.version}, seen from the replica that responded`
+        }
+      />
+      <LiveState live={live} what="the system" skeleton={<div className={styles.skeleton} />}>
+        {({ degraded, stores, usage, backend, liveReplicas }) => (
+          <div className={styles.page}>
+            {degraded.map((part) => (
+              <Notice key={part} tone="failed">
+                {degradedSentence(part)}
+              </Notice>
+            ))}
+            <div className={styles.panels}>
+              <PostgresPanel postgres={stores.postgres} />
+              <RedisPanel redis={stores.redis} />
+              <BackendPanel backend={backend} />
+              <UsagePanel usage={usage} />
+            </div>
+            <section aria-labelledby="replicas">
+              <h2 id="replicas" className={styles.section}>
+                {liveReplicas === null
+                  ? 'Replicas: only this one is known while Redis does not respond'
+                  : counted(liveReplicas, 'replica')}
+              </h2>
+              <ReplicaTable live={{ ...replicas, status: 'ready' }} />
+            </section>
+          </div>
+        )}
+      </LiveState>
+    </>
+  );
+}
+
+function Health({ degraded }: Pick<System, 'degraded'>) {
+  if (degraded.length === 0) return <StatusBadge tone="allowed">All works</StatusBadge>;
+  return <StatusBadge tone="failed">Degraded</StatusBadge>;
 }

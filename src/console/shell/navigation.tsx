@@ -18,38 +18,40 @@ export function Navigation({ folded, onFold }: NavigationProps) {
   const { can } = useScopes();
   const FoldIcon = folded ? PanelLeftOpen : PanelLeftClose;
   return (
-    <div className={styles.side}>
-      <Link className={styles.brand} href="/">
-        <img src={iconUrl} alt="" />
-        <span className={styles.word}>Tollgate</span>
-      </Link>
-      <nav aria-label="Pages">
-        <ul className={styles.links}>
-          {NAVIGATION.filter(({ scope }) => scope === undefined || can(scope)).map((entry) => (
-            <li key={entry.path}>
-              <NavigationLink {...entry} />
-            </li>
-          ))}
-        </ul>
-      </nav>
-      <div className={styles.spacer} />
-      <div className={styles.person}>
-        <bdi className={styles.name} title={whoami.name}>
-          {whoami.type === 'root' ? 'Root token' : whoami.name}
-        </bdi>
-        Tollgate {whoami.version}
-      </div>
-      <ThemeButton />
-      {onFold !== undefined && (
-        <button type="button" className={styles.link} onClick={onFold} title={folded ? 'Unfold' : 'Fold'}>
-          <FoldIcon aria-hidden="true" />
-          <span className={styles.word}>{folded ? 'Unfold the navigation' : 'Fold the navigation'}</span>
+    <div className={styles.column}>
+      <div className={styles.side}>
+        <Link className={styles.brand} href="/">
+          <img src={iconUrl} alt="" />
+          <span className={styles.word}>Tollgate</span>
+        </Link>
+        <nav aria-label="Pages">
+          <ul className={styles.links}>
+            {NAVIGATION.filter(({ scope }) => scope === undefined || can(scope)).map((entry) => (
+              <li key={entry.path}>
+                <NavigationLink {...entry} />
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div className={styles.spacer} />
+        <div className={styles.person}>
+          <bdi className={styles.name} title={whoami.name}>
+            {whoami.type === 'root' ? 'Root token' : whoami.name}
+          </bdi>
+          Tollgate {whoami.version}
+        </div>
+        <ThemeButton />
+        {onFold !== undefined && (
+          <button type="button" className={styles.link} onClick={onFold} title={folded ? 'Unfold' : 'Fold'}>
+            <FoldIcon aria-hidden="true" />
+            <span className={styles.word}>{folded ? 'Unfold the navigation' : 'Fold the navigation'}</span>
+          </button>
+        )}
+        <button type="button" className={styles.link} onClick={() => session.signOut()} title="Sign out">
+          <LogOut aria-hidden="true" />
+          <span className={styles.word}>Sign out</span>
         </button>
-      )}
-      <button type="button" className={styles.link} onClick={() => session.signOut()} title="Sign out">
-        <LogOut aria-hidden="true" />
-        <span className={styles.word}>Sign out</span>
-      </button>
+      </div>
     </div>
   );
 }

@@ -1,0 +1,43 @@
+import { useScopes } from '../../api/api-context.tsx';
+import { ButtonLink } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Panel } from '../../components/panel.tsx';
+import firstSteps from './first-steps.module.css';
+import styles from './overview.module.css';
+
+/** Shown while there is no key: what to do to see the first request here. */
+export function FirstSteps() {
+  const { can } = useScopes();
+  const line = `curl -i -H 'Authorization: Bearer <secret>' ${window.location.origin}/`;
+  return (
+    <Panel title="First steps" about="No key exists yet. This is all it takes to see a first request here.">
+      <ol className={styles.steps}>
+        <li>
+          <h3>Decide on a limit</h3>
+          <p>Keys without a plan have the default plan. A plan of your own can have several limits.</p>
+          <div>{can('plans:write') && <ButtonLink href="/plans/new">New plan</ButtonLink>}</div>
+        </li>
+        <li>
+          <h3>Create a key</h3>
+          <p>For one consumer. Its secret is shown once: copy it.</p>
+          <div>
+            {can('keys:write') && (
+              <ButtonLink look="primary" href="/keys?new=1">
+                New key
+              </ButtonLink>
+            )}
+          </div>
+        </li>
+        <li>
+          <h3>Send a request</h3>
+          <p>It is forwarded to the backend, counted, and appears above within a few seconds.</p>
+          <div className={firstSteps.line}>
+            {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls has to be reached by the keyboard */}
+            <pre tabIndex={0}>{line}</pre>
+            <CopyButton text={line} what="curl line" />
+          </div>
+        </li>
+      </ol>
+    </Panel>
+  );
+}

@@ -1,0 +1,82 @@
+import { Link } from 'wouter';
+import type { components } from '../../../client/management-api.ts';
+import { useLive } from '../../api/live.ts';
+import { LiveState } from '../../components/live-state.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { WindowBar } from '../../components/window-bar.tsx';
+import { KeyName } from './key-name.tsx';
+import { ListSkeleton } from './list-skeleton.tsx';
+import styles from './overview.module.css';
+
+type ListedKey = components['schemas']['ListedConsumerKey'];
+type LimitCounter = components['schemas']['LimitCounter'];
+
+/** As many as the interface shows with their limits on a page. */
+const LOOKED_AT = 200;
+const MOST = 6;
+/** From this share of a window on a key is near its limit. */
+const NEAR = 0.8;
+
+/** Of the keys that were used last, those that have used up most of a window. */
+export function KeysNearLimit() {
+  const live = useLive(
+    ['keys-near-limit'],
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
+        params: {
+          query: { status: 'active', sort: 'lastUsedAt', order: 'desc', include: 'limits', limit: LOOKED_AT },
+        },
+        signal,
+      }),
+    { scope: 'keys:read' },
+  );
+  return (
+    <Panel
+      title="Near a limit"
+      about={`At least 80 % of a window used, of the ${LOOKED_AT} keys used last`}
+      action={<Link href="/keys?sort=lastUsedAt&order=desc">Keys by last use</Link>}
+      flush
+    >
+      <LiveState live={live} what="keys" skeleton={<ListSkeleton />}>
+        {({ apiKeys }) => {
+          const near = apiKeys
+            .flatMap(withTightest)
+            .filter(({ share }) => share >= NEAR)
+            .toSorted((a, b) => b.share - a.share)
+            .slice(0, MOST);
+          if (near.length === 0) return <p className={styles.quiet}>No key is near a limit now.</p>;
+          return (
+            <ul className={styles.list}>
+              {near.map(({ key, limit, used }) => (
+                <li key={key.consumerApiKeyId}>
+                  <KeyName id={key.consumerApiKeyId} name={key.name} />
+                  <span className={styles.figures}>
+                    per {limit.period}
+                    <WindowBar used={used} limit={limit.limit + (limit.granted ?? 0)} />
+                  </span>
+                </li>
+              ))}
+            </ul>
+          );
+        }}
+      </LiveState>
+    </Panel>
+  );
+}
+
+interface Tightest {
+  readonly key: ListedKey;
+  readonly limit: LimitCounter;
+  readonly used: number;
+  readonly share: number;
+}
+
+/** The window of a key of which most is used; none where no window is known to be open. */
+function withTightest(key: ListedKey): readonly Tightest[] {
+  const shares = (key.limits ?? []).flatMap((limit) => {
+    if (limit.mode === 'shadow' || limit.used === null || limit.open !== true) return [];
+    const room = limit.limit + (limit.granted ?? 0);
+    return [{ key, limit, used: limit.used, share: room === 0 ? 1 : limit.used / room }];
+  });
+  return shares.toSorted((a, b) => b.share - a.share).slice(0, 1);
+}

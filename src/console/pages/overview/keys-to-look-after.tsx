@@ -1,0 +1,135 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { useLive } from '../../api/live.ts';
+import { LiveState } from '../../components/live-state.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { RelativeTime } from '../../components/relative-time.tsx';
+import { now } from '../../format/clock.ts';
+import { counted } from '../../format/numbers.ts';
+import { KeyName } from './key-name.tsx';
+import { ListSkeleton } from './list-skeleton.tsx';
+import styles from './overview.module.css';
+
+const UNUSED_DAYS = 30;
+const MOST = 5;
+
+/** Keys that end soon: their consumers need to know. */
+export function ExpiringKeys() {
+  const live = useLive(
+    ['expiring-keys'],
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
+        params: {
+          query: { status: 'expiring', sort: 'expiresAt', order: 'asc', limit: MOST, count: 'true' },
+        },
+        signal,
+      }),
+    { scope: 'keys:read' },
+  );
+  return (
+    <Panel
+      title="Expiring soon"
+      about="The next to end first"
+      action={
+        (live.data?.total ?? 0) > 0 && (
+          <Link href="/keys?status=expiring">{counted(live.data?.total ?? 0, 'key')}</Link>
+        )
+      }
+      flush
+    >
+      <LiveState live={live} what="keys" skeleton={<ListSkeleton />}>
+        {({ apiKeys }) => (
+          <KeyLines
+            keys={apiKeys}
+            none="No key expires soon."
+            figure={({ expiresAt }) => (
+              <>
+                expires <RelativeTime at={expiresAt} />
+              </>
+            )}
+          />
+        )}
+      </LiveState>
+    </Panel>
+  );
+}
+
+/** Keys that nobody seems to need. */
+export function UnusedKeys() {
+  const live = useLive(
+    ['unused-keys'],
+    (client, signal) => {
+      const unusedSince = `${new Date(now() - UNUSED_DAYS * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`;
+      return client.GET('/consumer-api-key', {
+        params: {
+          query: {
+            status: 'active',
+            unusedSince,
+            createdBefore: unusedSince,
+            sort: 'lastUsedAt',
+            order: 'asc',
+            limit: MOST,
+            count: 'true',
+          },
+        },
+        signal,
+      });
+    },
+    { scope: 'keys:read' },
+  );
+  return (
+    <Panel
+      title="Unused"
+      about={`Active, older than ${UNUSED_DAYS} days, and not used for as long`}
+      action={
+        (live.data?.total ?? 0) > 0 && (
+          <Link href={`/keys?unusedDays=${UNUSED_DAYS}`}>{counted(live.data?.total ?? 0, 'key')}</Link>
+        )
+      }
+      flush
+    >
+      <LiveState live={live} what="keys" skeleton={<ListSkeleton />}>
+        {({ apiKeys }) => (
+          <KeyLines
+            keys={apiKeys}
+            none={`Every key older than ${UNUSED_DAYS} days was used in the last ${UNUSED_DAYS} days.`}
+            figure={({ lastUsedAt }) => (
+              <>
+                last used <RelativeTime at={lastUsedAt} />
+              </>
+            )}
+          />
+        )}
+      </LiveState>
+    </Panel>
+  );
+}
+
+interface KeyLine {
+  readonly consumerApiKeyId: string;
+  readonly name: string;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+}
+
+interface KeyLinesProps {
+  readonly keys: readonly KeyLine[];
+  readonly none: string;
+  readonly figure: (key: KeyLine) => ReactNode;
+}
+
+function KeyLines({ keys, none, figure }: KeyLinesProps) {
+  if (keys.length === 0) return <p className={styles.quiet}>{none}</p>;
+  return (
+    <ul className={styles.list}>
+      {keys.map((key) => (
+        <li key={key.consumerApiKeyId}>
+          <KeyName id={key.consumerApiKeyId} name={key.name} />
+          <span className={styles.figures}>
+            <span>{figure(key)}</span>
+          </span>
+        </li>
+      ))}
+    </ul>
+  );
+}

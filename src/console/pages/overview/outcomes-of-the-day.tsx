@@ -1,0 +1,133 @@
+import { ChartColumn, CircleX, OctagonPause, Timer } from 'lucide-react';
+import { useMemo } from 'react';
+import { useLive } from '../../api/live.ts';
+import { readUsage, type UsageSeries } from '../../api/usage-series.ts';
+import { Chart } from '../../components/chart.tsx';
+import type { ChartData } from '../../components/chart-data.ts';
+import { LiveState } from '../../components/live-state.tsx';
+import { NumberText } from '../../components/number-text.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { now } from '../../format/clock.ts';
+import { counted, formatNumber } from '../../format/numbers.ts';
+import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './outcomes.ts';
+import styles from './overview.module.css';
+import { StatTile } from './stat-tile.tsx';
+
+/** The requests of 24 hours against the 24 hours before: as figures, and hour by hour. */
+export function OutcomesOfTheDay() {
+  const live = useLive(
+    ['outcomes-of-the-day'],
+    (client, signal) => {
+      const { from, to } = twoDays(now());
+      return readUsage(client, { from: instant(from), to: instant(to), interval: 'hour' }, signal);
+    },
+    { scope: 'usage:read' },
+  );
+  return (
+    <LiveState live={live} what="the usage" skeleton={<DaySkeleton />}>
+      {(series) => <Day series={series} />}
+    </LiveState>
+  );
+}
+
+function Day({ series }: { readonly series: UsageSeries }) {
+  const day = useMemo(() => dayOfOutcomes(series.rows, Date.parse(series.to)), [series]);
+  const data = useMemo(() => chartData(day, Date.parse(series.completeUntil)), [day, series.completeUntil]);
+  const { total, totalBefore } = day;
+  return (
+    <>
+      <div className={styles.tiles}>
+        <StatTile
+          name="Requests"
+          icon={ChartColumn}
+          value={total.requests}
+          before={totalBefore.requests}
+          href="/usage"
+        >
+          <NumberText value={total.requests} short />
+        </StatTile>
+        <StatTile
+          name="Limited (429)"
+          icon={OctagonPause}
+          tone="limited"
+          value={total.limited}
+          before={totalBefore.limited}
+          href="/usage?groupBy=key"
+        >
+          <NumberText value={total.limited} short />
+        </StatTile>
+        <StatTile
+          name="Errors"
+          icon={CircleX}
+          tone="failed"
+          value={total.failed}
+          before={totalBefore.failed}
+          href="/usage?groupBy=key"
+        >
+          <NumberText value={total.failed} short />
+        </StatTile>
+        <StatTile
+          name="Response time"
+          icon={Timer}
+          value={total.averageResponseTimeMs}
+          before={totalBefore.averageResponseTimeMs}
+          href="/usage"
+        >
+          {formatNumber(Math.round(total.averageResponseTimeMs * 10) / 10)}
+          <small>ms</small>
+        </StatTile>
+      </div>
+      <Panel title="Requests by outcome" about="Hour by hour">
+        <Chart data={data} sentence={sentence(day)} foot="The hour that runs is drawn lighter." />
+      </Panel>
+    </>
+  );
+}
+
+function chartData(
+  { starts, hours, hoursBefore, totalBefore }: DayOfOutcomes,
+  completeUntil: number,
+): ChartData {
+  return {
+    starts,
+    completeUntil,
+    labels: 'time',
+    series: [
+      { name: 'Allowed', tone: 'allowed', values: hours.map(({ allowed }) => allowed) },
+      { name: 'Limited', tone: 'limited', values: hours.map(({ limited }) => limited) },
+      { name: 'Failed', tone: 'failed', values: hours.map(({ failed }) => failed) },
+      ...(totalBefore.requests > 0
+        ? [
+            {
+              name: 'All, the day before',
+              tone: 'before' as const,
+              values: hoursBefore.map(({ requests }) => requests),
+            },
+          ]
+        : []),
+    ],
+  };
+}
+
+function sentence({ total }: DayOfOutcomes): string {
+  const { requests, limited, failed } = total;
+  if (requests === 0) return 'No requests in the last 24 hours.';
+  return `${counted(requests, 'request')} in 24 hours: ${formatNumber(limited)} limited, ${formatNumber(failed)} failed.`;
+}
+
+function instant(at: number): string {
+  return `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+function DaySkeleton() {
+  return (
+    <div className={styles.page}>
+      <div className={styles.tiles}>
+        {[1, 2, 3, 4].map((tile) => (
+          <div key={tile} className={styles.tileSkeleton} />
+        ))}
+      </div>
+      <div className={styles.chartSkeleton} />
+    </div>
+  );
+}

@@ -1,0 +1,41 @@
+import type { LucideIcon } from 'lucide-react';
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { classes } from '../../components/classes.ts';
+import { formatShare } from '../../format/numbers.ts';
+import styles from './stat-tile.module.css';
+
+interface StatTileProps {
+  readonly name: string;
+  readonly icon: LucideIcon;
+  readonly tone?: 'allowed' | 'limited' | 'failed';
+  readonly value: number;
+  /** Of the period before. */
+  readonly before: number;
+  readonly children: ReactNode;
+  readonly href: string;
+}
+
+/** A figure with how it has changed; leads to what it counts. */
+export function StatTile({ name, icon: Icon, tone, value, before, children, href }: StatTileProps) {
+  return (
+    <Link className={styles.tile} href={href}>
+      <span className={classes(styles.name, tone !== undefined && styles[tone])}>
+        <Icon aria-hidden="true" />
+        {name}
+      </span>
+      <span className={styles.figure}>{children}</span>
+      <span className={styles.change}>{changeSentence(value, before)}</span>
+    </Link>
+  );
+}
+
+/** "12% more than the day before". */
+function changeSentence(value: number, before: number): string {
+  if (before === 0) return value === 0 ? 'none the day before either' : 'none the day before';
+  const change = (value - before) / before;
+  if (Math.abs(change) < 0.005) return 'the same as the day before';
+  // Beyond a tenfold a percentage says less than the factor.
+  if (change >= 9) return `${Math.round(value / before)} times the day before`;
+  return `${formatShare(Math.abs(change))} ${change > 0 ? 'more' : 'less'} than the day before`;
+}

@@ -1,0 +1,61 @@
+import type { Live } from '../../api/live.ts';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { RelativeTime } from '../../components/relative-time.tsx';
+import { StatusBadge } from '../../components/status-badge.tsx';
+import type { System } from './degraded.ts';
+
+type Replica = System['replicas'][number];
+
+const COLUMNS: readonly Column<Replica>[] = [
+  {
+    id: 'host',
+    header: 'Host',
+    cell: ({ host, replicaId, current }) => (
+      <>
+        <span title={replicaId}>{host ?? replicaId}</span>{' '}
+        {current && <StatusBadge tone="accent">this one</StatusBadge>}
+      </>
+    ),
+    sortBy: ({ host, replicaId }) => host ?? replicaId,
+  },
+  { id: 'state', header: 'State', cell: ({ degraded }) => <ReplicaState degraded={degraded} /> },
+  {
+    id: 'version',
+    header: 'Version',
+    cell: ({ version }) => version ?? 'older',
+    sortBy: ({ version }) => version,
+  },
+  {
+    id: 'started',
+    header: 'Started',
+    cell: ({ startedAt }) => <RelativeTime at={startedAt} missing="not known" />,
+    sortBy: ({ startedAt }) => startedAt,
+  },
+  {
+    id: 'seen',
+    header: 'Last heartbeat',
+    cell: ({ lastSeenAt }) => <RelativeTime at={lastSeenAt} />,
+    sortBy: ({ lastSeenAt }) => lastSeenAt,
+  },
+  { id: 'pid', header: 'Process', cell: ({ pid }) => pid ?? '–', align: 'end' },
+  { id: 'workers', header: 'Workers', cell: ({ workers }) => workers ?? '–', align: 'end' },
+];
+
+export function ReplicaTable({ live }: { readonly live: Live<readonly Replica[]> }) {
+  return (
+    <DataTable
+      label="replicas"
+      live={live}
+      columns={COLUMNS}
+      rowId={({ replicaId }) => replicaId}
+      empty={<EmptyState title="No replica is known" />}
+    />
+  );
+}
+
+function ReplicaState({ degraded }: Pick<Replica, 'degraded'>) {
+  if (degraded === null) return <StatusBadge tone="neutral">Not known</StatusBadge>;
+  if (degraded.length === 0) return <StatusBadge tone="allowed">OK</StatusBadge>;
+  return <StatusBadge tone="failed">Degraded: {degraded.join(', ')}</StatusBadge>;
+}

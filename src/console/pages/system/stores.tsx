@@ -1,0 +1,120 @@
+import { Facts } from '../../components/facts.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { RelativeTime } from '../../components/relative-time.tsx';
+import { StatusBadge } from '../../components/status-badge.tsx';
+import { counted, formatNumber } from '../../format/numbers.ts';
+import type { System } from './degraded.ts';
+
+interface Reachable {
+  readonly reachable: boolean;
+  readonly latencyMs: number | null;
+  readonly fault: string | null;
+}
+
+/** "OK · 1.2 ms", or what is wrong. */
+export function ReachableBadge({ reachable, latencyMs, fault }: Reachable) {
+  if (!reachable) return <StatusBadge tone="failed">Does not respond</StatusBadge>;
+  if (fault !== null) return <StatusBadge tone="limited">Not fit for use</StatusBadge>;
+  return (
+    <StatusBadge tone="allowed">
+      OK{latencyMs !== null && ` · ${formatNumber(Math.round(latencyMs * 10) / 10)} ms`}
+    </StatusBadge>
+  );
+}
+
+export function PostgresPanel({ postgres }: { readonly postgres: System['stores']['postgres'] }) {
+  const { fault, embedded, version, migrations } = postgres;
+  return (
+    <Panel title="Postgres" about="Keys, plans, usage, audit log" action={<ReachableBadge {...postgres} />}>
+      <Facts
+        facts={[
+          ...(fault === null ? [] : [['Fault', fault] as const]),
+          ['Version', version ?? 'not known now'],
+          ['Runs', embedded ? 'in the gateway’s own process, for one machine' : 'as a server'],
+          ['Migrations', <Migrations key="migrations" migrations={migrations} />],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+function Migrations({ migrations }: Pick<System['stores']['postgres'], 'migrations'>) {
+  if (migrations === null) return 'not known now';
+  const { applied, pending } = migrations;
+  const last = applied.at(-1);
+  if (pending.length > 0)
+    return <StatusBadge tone="limited">{counted(pending.length, 'migration')} pending</StatusBadge>;
+  return `${formatNumber(applied.length)} applied${last === undefined ? '' : `, the last is ${last}`}`;
+}
+
+export function RedisPanel({ redis }: { readonly redis: System['stores']['redis'] }) {
+  if (redis === null)
+    return (
+      <Panel
+        title="Redis"
+        about="Limits and live usage"
+        action={<StatusBadge tone="neutral">Not used</StatusBadge>}
+      >
+        <p>This one process counts limits and usage by itself. Several replicas need Redis.</p>
+      </Panel>
+    );
+  const { fault, mode, servers } = redis;
+  return (
+    <Panel title="Redis" about="Limits and live usage" action={<ReachableBadge {...redis} />}>
+      <Facts
+        facts={[
+          ...(fault === null ? [] : [['Fault', fault] as const]),
+          ['Mode', mode],
+          ...servers.map(
+            ({ address, version, role, evictionPolicy, appendOnly }) =>
+              [
+                address,
+                `${version}, ${role}, ${evictionPolicy}, append-only file ${appendOnly ? 'on' : 'off'}`,
+              ] as const,
+          ),
+        ]}
+      />
+    </Panel>
+  );
+}
+
+export function BackendPanel({ backend }: { readonly backend: System['backend'] }) {
+  return (
+    <Panel title="Backend" about="Where requests are forwarded to" action={<ReachableBadge {...backend} />}>
+      <Facts
+        facts={[
+          ...(backend.fault === null ? [] : [['Fault', backend.fault] as const]),
+          ['Address', <code key="address">{backend.address}</code>],
+        ]}
+      />
+    </Panel>
+  );
+}
+
+export function UsagePanel({ usage }: { readonly usage: System['usage'] }) {
+  const { flushIntervalSeconds, pendingSeconds, oldestPendingAt, lastFlushAt } = usage;
+  // Counts wait for an interval by design; beyond two of them something holds them up.
+  const isLate = pendingSeconds !== null && pendingSeconds > 2 * flushIntervalSeconds + 5;
+  return (
+    <Panel
+      title="Usage"
+      about="From memory to Postgres"
+      action={<StatusBadge tone={isLate ? 'limited' : 'allowed'}>{isLate ? 'Late' : 'On time'}</StatusBadge>}
+    >
+      <Facts
+        facts={[
+          ['Written every', `${formatNumber(flushIntervalSeconds)} s`],
+          [
+            'Waiting since',
+            <RelativeTime
+              key="oldest"
+              at={oldestPendingAt}
+              missing={pendingSeconds === null ? 'not known now' : 'nothing waits'}
+            />,
+          ],
+          ['Last written', <RelativeTime key="last" at={lastFlushAt} missing="not yet by this replica" />],
+        ]}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,31 @@
+import { TriangleAlert } from 'lucide-react';
+import { Component, type ReactNode } from 'react';
+import { Button } from '../components/button.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+
+interface State {
+  readonly error: unknown;
+}
+
+/** Keeps the rest of the console alive when a page can't be shown: its code has a fault, or a new version has replaced its files. */
+export class PageErrorBoundary extends Component<{ readonly children: ReactNode }, State> {
+  override state: State = { error: undefined };
+
+  static getDerivedStateFromError(error: unknown): State {
+    return { error };
+  }
+
+  override render(): ReactNode {
+    if (this.state.error === undefined) return this.props.children;
+    return (
+      <EmptyState
+        icon={TriangleAlert}
+        title="This page can’t be shown"
+        action={<Button onClick={() => window.location.reload()}>Load again</Button>}
+      >
+        The gateway may have a newer version of the console. If it happens again after loading, it is a fault
+        of the console.
+      </EmptyState>
+    );
+  }
+}
