@@ -1,4 +1,4 @@
-import { LogOut, PanelLeftClose, PanelLeftOpen } from 'lucide-react';
+import { Keyboard, LogOut, PanelLeftClose, PanelLeftOpen, Search } from 'lucide-react';
 import { Link, useRoute } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
 import iconUrl from '../icon.svg';
@@ -10,10 +10,12 @@ interface NavigationProps {
   readonly folded: boolean;
   /** Missing where there is no room to unfold. */
   readonly onFold: (() => void) | undefined;
+  readonly onFind: () => void;
+  readonly onHelp: () => void;
 }
 
 /** The pages that this token can see anything on, and what concerns the session. */
-export function Navigation({ folded, onFold }: NavigationProps) {
+export function Navigation({ folded, onFold, onFind, onHelp }: NavigationProps) {
   const { whoami, session } = useApi();
   const { can } = useScopes();
   const FoldIcon = folded ? PanelLeftOpen : PanelLeftClose;
@@ -24,6 +26,11 @@ export function Navigation({ folded, onFold }: NavigationProps) {
           <img src={iconUrl} alt="" />
           <span className={styles.word}>Tollgate</span>
         </Link>
+        <button type="button" className={styles.search} onClick={onFind} title="Find (Ctrl K)">
+          <Search aria-hidden="true" />
+          <span className={styles.word}>Find…</span>
+          <kbd className={styles.word}>Ctrl K</kbd>
+        </button>
         <nav aria-label="Pages">
           <ul className={styles.links}>
             {NAVIGATION.filter(({ scope }) => scope === undefined || can(scope)).map((entry) => (
@@ -40,6 +47,10 @@ export function Navigation({ folded, onFold }: NavigationProps) {
           </bdi>
           Tollgate {whoami.version}
         </div>
+        <button type="button" className={styles.link} onClick={onHelp} title="Keyboard shortcuts">
+          <Keyboard aria-hidden="true" />
+          <span className={styles.word}>Keyboard shortcuts</span>
+        </button>
         <ThemeButton />
         {onFold !== undefined && (
           <button type="button" className={styles.link} onClick={onFold} title={folded ? 'Unfold' : 'Fold'}>

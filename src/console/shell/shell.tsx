@@ -1,11 +1,17 @@
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../api/api-context.tsx';
 import { classes } from '../components/classes.ts';
 import { Notice } from '../components/notice.tsx';
 import { Navigation } from './navigation.tsx';
 import styles from './shell.module.css';
+import { ShortcutHelp } from './shortcut-help.tsx';
 import { useNarrow } from './use-narrow.ts';
+import { useShortcuts } from './use-shortcuts.ts';
+
+const CommandPalette = lazy(() =>
+  import('./command-palette.tsx').then((file) => ({ default: file.CommandPalette })),
+);
 
 const FOLDED_KEY = 'tollgate.navigation-folded';
 
@@ -19,12 +25,22 @@ export function Shell({ children }: { readonly children: ReactNode }) {
     localStorage.setItem(FOLDED_KEY, String(!isFolded));
     setFolded(!isFolded);
   };
+  const [opened, setOpened] = useState<'palette' | 'help'>();
+  const openPalette = useCallback(() => setOpened('palette'), []);
+  const openHelp = useCallback(() => setOpened('help'), []);
+  const close = useCallback(() => setOpened(undefined), []);
+  useShortcuts({ openPalette, openHelp });
   return (
     <div className={classes(styles.shell, folded && styles.folded)}>
       <a className={styles.skip} href="#main">
         Skip to the content
       </a>
-      <Navigation folded={folded} onFold={isNarrow ? undefined : fold} />
+      <Navigation
+        folded={folded}
+        onFold={isNarrow ? undefined : fold}
+        onFind={openPalette}
+        onHelp={openHelp}
+      />
       <main id="main" className={styles.main} tabIndex={-1} ref={useFocusOnNewPage()}>
         <div>
           {whoami.type === 'root' && (
@@ -36,6 +52,12 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           {children}
         </div>
       </main>
+      {opened === 'palette' && (
+        <Suspense>
+          <CommandPalette onClose={close} />
+        </Suspense>
+      )}
+      {opened === 'help' && <ShortcutHelp onClose={close} />}
     </div>
   );
 }

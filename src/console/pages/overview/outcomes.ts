@@ -1,7 +1,7 @@
 import type { UsageRow } from '../../api/usage-series.ts';
 
 /** What became of requests: each is one of `allowed`, `limited` and `failed`. */
-export interface Outcomes {
+interface Outcomes {
   readonly requests: number;
   readonly allowed: number;
   /** Rejected with 429. */
@@ -11,7 +11,7 @@ export interface Outcomes {
   readonly averageResponseTimeMs: number;
 }
 
-export const HOUR_MS = 3_600_000;
+const HOUR_MS = 3_600_000;
 /** How many hours the overview looks back, and compares with as many before. */
 const HOURS = 24;
 
@@ -45,7 +45,7 @@ export function dayOfOutcomes(rows: readonly UsageRow[], to: number): DayOfOutco
   };
 }
 
-export function outcomesOf(row: UsageRow): Outcomes {
+function outcomesOf(row: UsageRow): Outcomes {
   return {
     requests: row.requests,
     allowed: row.successful,

@@ -12,7 +12,7 @@ interface Reachable {
 }
 
 /** "OK · 1.2 ms", or what is wrong. */
-export function ReachableBadge({ reachable, latencyMs, fault }: Reachable) {
+function ReachableBadge({ reachable, latencyMs, fault }: Reachable) {
   if (!reachable) return <StatusBadge tone="failed">Does not respond</StatusBadge>;
   if (fault !== null) return <StatusBadge tone="limited">Not fit for use</StatusBadge>;
   return (

@@ -1,0 +1,76 @@
+import { Gauge, KeyRound, type LucideIcon } from 'lucide-react';
+import { useDeferredValue } from 'react';
+import { useScopes } from '../api/api-context.tsx';
+import { useLive } from '../api/live.ts';
+import { NAVIGATION } from '../routes.tsx';
+
+/** An entry of the command palette: something to go to. */
+export interface Command {
+  readonly label: string;
+  readonly detail?: string | undefined;
+  readonly icon: LucideIcon;
+  readonly href: string;
+}
+
+interface CommandGroup {
+  readonly value: string;
+  readonly items: readonly Command[];
+}
+
+const MOST = 8;
+
+/** The pages, keys and plans that match a text; the keys that were used last where there is none. */
+export function useCommands(text: string): {
+  readonly groups: readonly CommandGroup[];
+  readonly isSearching: boolean;
+} {
+  const { can } = useScopes();
+  // A name typed quickly is asked for once, not letter by letter.
+  const q = useDeferredValue(text.trim());
+  const search = q === '' ? {} : { q };
+  const keys = useLive(
+    ['find-keys', q],
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
+        params: { query: { ...search, sort: 'lastUsedAt', order: 'desc', limit: MOST } },
+        signal,
+      }),
+    { scope: 'keys:read', pollMs: false },
+  );
+  const plans = useLive(
+    ['find-plans', q],
+    (client, signal) => client.GET('/rate-limit', { params: { query: { ...search, limit: MOST } }, signal }),
+    { scope: 'plans:read', pollMs: false },
+  );
+  const wanted = q.toLowerCase();
+  const groups: readonly CommandGroup[] = [
+    {
+      value: 'Pages',
+      items: NAVIGATION.filter(
+        ({ label, scope }) => (scope === undefined || can(scope)) && label.toLowerCase().includes(wanted),
+      ).map(({ label, icon, path, shortcut }) => ({ label, icon, href: path, detail: `g ${shortcut}` })),
+    },
+    {
+      value: 'Keys',
+      items: (keys.data?.apiKeys ?? []).map(({ name, consumerApiKeyId, secretHint }) => ({
+        label: name,
+        detail: secretHint ?? undefined,
+        icon: KeyRound,
+        href: `/keys/${encodeURIComponent(consumerApiKeyId)}`,
+      })),
+    },
+    {
+      value: 'Plans',
+      items: (plans.data?.rateLimits ?? []).map(({ rateLimitId, description }) => ({
+        label: rateLimitId,
+        detail: description === '' ? undefined : description,
+        icon: Gauge,
+        href: `/plans/${encodeURIComponent(rateLimitId)}`,
+      })),
+    },
+  ];
+  return {
+    groups: groups.filter(({ items }) => items.length > 0),
+    isSearching: [keys, plans].some(({ status }) => status === 'loading' || status === 'refreshing'),
+  };
+}

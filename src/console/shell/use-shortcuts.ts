@@ -1,0 +1,60 @@
+import { useEffect, useRef } from 'react';
+import { useLocation } from 'wouter';
+import { NAVIGATION } from '../routes.tsx';
+
+const SEQUENCE_MS = 1000;
+
+interface ShortcutActions {
+  readonly openPalette: () => void;
+  readonly openHelp: () => void;
+}
+
+/**
+ * `Ctrl K`: the palette; `/`: the search field of the page, else the palette; `?`: help; `g` and a letter: a page.
+ * Single letters do nothing while something is typed or a dialog is open.
+ */
+export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
+  const [, navigate] = useLocation();
+  const lastG = useRef(Number.NEGATIVE_INFINITY);
+  useEffect(() => {
+    const goTo = (letter: string) => {
+      const page = NAVIGATION.find(({ shortcut }) => shortcut === letter);
+      if (page !== undefined) navigate(page.path);
+    };
+    const onKey = (event: KeyboardEvent) => {
+      if (isPaletteKey(event)) {
+        event.preventDefault();
+        return openPalette();
+      }
+      if (event.ctrlKey || event.metaKey || event.altKey || isBusy(event.target)) return;
+      const isSecond = event.timeStamp - lastG.current < SEQUENCE_MS;
+      lastG.current = event.key === 'g' && !isSecond ? event.timeStamp : Number.NEGATIVE_INFINITY;
+      if (isSecond) return goTo(event.key);
+      if (event.key === '?') return openHelp();
+      if (event.key === '/') {
+        event.preventDefault();
+        focusSearch(openPalette);
+      }
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  }, [navigate, openPalette, openHelp]);
+}
+
+function isPaletteKey({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean {
+  return (ctrlKey || metaKey) && !altKey && key.toLowerCase() === 'k';
+}
+
+function focusSearch(otherwise: () => void): void {
+  const field = document.querySelector<HTMLInputElement>('main input[type=search]');
+  if (field === null) otherwise();
+  else field.select();
+}
+
+/** Whether the key belongs to a field that is typed into, or to a dialog. */
+function isBusy(target: EventTarget | null): boolean {
+  return (
+    target instanceof Element &&
+    target.closest('input, textarea, select, [contenteditable], [role=dialog], [role=menu]') !== null
+  );
+}
