@@ -1,0 +1,211 @@
+import { execFile } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { expect } from '@jest/globals';
+import { type Browser, chromium, type Page } from 'playwright-core';
+import { requireProgram } from '../support/debian-package.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
+import { testRedisUrl } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+
+const run = promisify(execFile);
+const ROOT = resolve(import.meta.dirname, '../..');
+const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
+
+/** A gateway with Redis and Postgres, and a browser that shows its console. */
+export interface ConsoleStage {
+  readonly fleet: Fleet;
+  /** Of the gateway. */
+  readonly url: string;
+  /** Between the gateway and Redis, to take Redis away. */
+  readonly redis: TcpRelay;
+  /** Opens a page of the console in a browser session of its own, signed in unless `token` is null. */
+  open(path?: string, options?: OpenOptions): Promise<ConsoleTab>;
+  /** Sends requests with a key through the gateway, one after the other, and resolves with their statuses. */
+  use(
+    secret: string,
+    requests: number,
+    path?: string,
+    headers?: Readonly<Record<string, string>>,
+  ): Promise<number[]>;
+  /** What must not be in a log, an address or the browser's storage from now on. */
+  keepSecret(secret: string): void;
+  /** Also holds that no page had an error or broke its security policy, and that no secret was where it must not be. */
+  stop(): Promise<void>;
+}
+
+interface OpenOptions {
+  /** The root token where it is missing. */
+  readonly token?: string | null;
+  readonly theme?: 'light' | 'dark';
+  readonly width?: number;
+}
+
+/** A tab of the browser. Everything that is wrong with it is noted, and fails `stop` of the stage. */
+interface ConsoleTab {
+  readonly page: Page;
+  /** Requests that the page has made so far: method and path with query. */
+  readonly requests: readonly string[];
+  /** Enters the token at the sign in, and waits for the page behind it. */
+  signIn(token: string): Promise<void>;
+  /** Rules of WCAG 2.2 A and AA that the page breaks now, each with the elements that do. */
+  accessibilityFaults(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
+
+/** Starts a gateway of its own for a test file, and a Chromium. Builds the console where its source is newer than what is built. */
+export async function startConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleStage> {
+  const [executablePath] = await Promise.all([requireProgram('chromium', 'chromium'), buildWhereOutdated()]);
+  const redisUrl = testRedisUrl();
+  const redis = await TcpRelay.start(Number(new URL(redisUrl).port));
+  const fleet = await startFleet(1, {
+    REDIS_URL: redis.urlOf(redisUrl),
+    USAGE_FLUSH_MS: '200',
+    ...settings,
+  });
+  const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage'] });
+  const [gateway] = fleet.replicas;
+  if (gateway === undefined) throw new Error('the fleet has no replica');
+  const { url } = gateway;
+  const faults: string[] = [];
+  const secrets: string[] = [ROOT_TOKEN];
+  const watch = { url, faults, secrets };
+  return {
+    fleet,
+    url,
+    redis,
+    open: (path = '/', options = {}) => openTab(browser, path, options, watch),
+    use: async (secret, requests, path = '/orders', headers = {}) => {
+      const statuses: number[] = [];
+      for (let sent = 0; sent < requests; sent += 1) {
+        const response = await fetch(`${url}${path}`, {
+          headers: { authorization: `Bearer ${secret}`, ...headers },
+        });
+        await response.text();
+        statuses.push(response.status);
+      }
+      return statuses;
+    },
+    keepSecret: (secret) => void secrets.push(secret),
+    stop: async () => {
+      await browser.close();
+      await fleet.stop();
+      await redis.stop();
+      const logged = secrets
+        .filter((secret) => gateway.output().includes(secret))
+        .map(() => 'a secret is in the log');
+      expect([...faults, ...logged]).toEqual([]);
+    },
+  };
+}
+
+interface Watch {
+  readonly url: string;
+  readonly faults: string[];
+  readonly secrets: readonly string[];
+}
+
+async function openTab(
+  browser: Browser,
+  path: string,
+  { token = ROOT_TOKEN, theme = 'light', width = 1280 }: OpenOptions,
+  watch: Watch,
+): Promise<ConsoleTab> {
+  const context = await browser.newContext({
+    colorScheme: theme,
+    reducedMotion: 'reduce',
+    viewport: { width, height: 900 },
+    locale: 'en-GB',
+    timezoneId: 'Europe/Berlin',
+  });
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: watch.url });
+  const page = await context.newPage();
+  const requests = noteFaults(page, watch);
+  await page.goto(`${watch.url}/tollgate/console${path === '/' ? '' : path}`);
+  const tab: ConsoleTab = {
+    page,
+    requests,
+    signIn: async (presented) => {
+      await page.getByLabel('Token', { exact: true }).fill(presented);
+      await page.getByRole('button', { name: 'Sign in' }).click();
+      await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    },
+    accessibilityFaults: () => brokenRules(page),
+    close: async () => {
+      await checkStorage(page, watch);
+      await context.close();
+    },
+  };
+  if (token !== null) await tab.signIn(token);
+  return tab;
+}
+
+/** Notes what must never happen in a page, and returns the list of its requests. */
+function noteFaults(page: Page, { url, faults, secrets }: Watch): readonly string[] {
+  const requests: string[] = [];
+  page.on('console', (message) => {
+    // The browser's own line for a response like 404 or 503; tests see the response itself.
+    const isResponse = message.text().startsWith('Failed to load resource: the server responded with');
+    if (['error', 'warning'].includes(message.type()) && !isResponse)
+      faults.push(`console: ${message.text()}`);
+  });
+  page.on('pageerror', (error) => faults.push(`uncaught: ${error.message}`));
+  page.on('dialog', (dialog) => {
+    faults.push(`a script opened a dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on('request', (request) => {
+    const asked = request.url();
+    if (asked.startsWith(url)) requests.push(`${request.method()} ${asked.slice(url.length)}`);
+    else if (!asked.startsWith('blob:')) faults.push(`a request to elsewhere: ${asked}`);
+    if (secrets.some((secret) => decodeURIComponent(asked).includes(secret)))
+      faults.push('a secret is in an address');
+  });
+  page.on('framenavigated', (frame) => {
+    if (secrets.some((secret) => frame.url().includes(secret))) faults.push('a secret is in the address bar');
+  });
+  return requests;
+}
+
+/** What outlasts the tab: cookies and `localStorage`. */
+async function checkStorage(page: Page, { faults, secrets }: Watch): Promise<void> {
+  const kept = JSON.stringify(await page.context().storageState());
+  if (secrets.some((secret) => kept.includes(secret))) faults.push('a secret is in localStorage or a cookie');
+}
+
+/** Evaluated by the debugger, which the page's security policy does not stop. */
+async function brokenRules(page: Page): Promise<readonly string[]> {
+  await page.evaluate(await readFile(AXE, 'utf8'));
+  return page.evaluate(async () => {
+    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+    const { axe } = globalThis as unknown as { readonly axe: AxeCore };
+    const { violations } = await axe.run({ runOnly: tags });
+    return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
+  });
+}
+
+/** What is used of axe-core in the page. */
+interface AxeCore {
+  run(options: { readonly runOnly: readonly string[] }): Promise<{
+    readonly violations: readonly {
+      readonly id: string;
+      readonly nodes: readonly { readonly html: string }[];
+    }[];
+  }>;
+}
+
+/** Builds unless nothing in the source is newer. Test files run at the same time: one of them builds, the others wait for it. */
+const BUILD = `
+if [ -e dist/console/index.html ] && [ -z "$(find src/console src/client vite.config.ts -newer dist/console/index.html)" ]
+then exit 0
+fi
+exec npm run -s build:console -- --logLevel warn`;
+
+async function buildWhereOutdated(): Promise<void> {
+  const lock = join(tmpdir(), 'tollgate-console-build.lock');
+  await run('flock', [lock, 'sh', '-c', BUILD], { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 });
+}
