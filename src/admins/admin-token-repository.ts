@@ -2,13 +2,20 @@ import type { AuditAction } from '../audit/audit-entry.ts';
 import type { ChangeContext } from '../audit/change-context.ts';
 import type { AdminToken } from './admin-token.ts';
 
-/** A token with what its secrets are found by. */
+/** What is stored of a token's secret. */
+export interface StoredTokenSecret {
+  /** HMAC of the secret's digest, or of the secret itself where the digest is not kept: what the token is found by. */
+  readonly lookup: Buffer;
+  /** Its SHA-256 digest, encrypted, so that the look-up can be made anew under another encryption key; null: not kept. */
+  readonly sealedDigest: Buffer | null;
+}
+
+/** A token with its secrets. */
 export interface StoredAdminToken {
   readonly token: AdminToken;
-  /** HMAC of the secret. */
-  readonly lookup: Buffer;
-  /** Of the secret before; null = there is none. */
-  readonly previousLookup: Buffer | null;
+  readonly present: StoredTokenSecret;
+  /** The secret before; null = there is none. */
+  readonly previous: StoredTokenSecret | null;
 }
 
 /** A change to a token that exists. */

@@ -2,17 +2,18 @@ import type { ChangeContext } from '../audit/change-context.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
 import { createSecret, secretHint } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import { digestOfSecret } from '../keys/secrets/stored-secret.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';
 import { type AdminToken, isAdminTokenId } from './admin-token.ts';
-import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
+import type { AdminTokenRepository, StoredAdminToken, StoredTokenSecret } from './admin-token-repository.ts';
 import { missingScope, type Principal } from './principal.ts';
 
 /** What the service of admin tokens works with. */
 export interface AdminTokenServiceOptions {
   readonly repository: AdminTokenRepository;
-  readonly vault: Pick<SecretVault, 'lookup'>;
+  readonly vault: Pick<SecretVault, 'digestLookup' | 'sealDigest'>;
   readonly clock: Clock;
   readonly random: Random;
 }
@@ -60,19 +61,20 @@ export class AdminTokenService {
     change: ChangeContext,
   ): Promise<RevealedToken> {
     requireGrantable(fields, principal);
-    const { secret, lookup, secretHint } = this.#newSecret();
+    const id = this.#makeId();
+    const { secret, stored, hint } = this.#newSecret(id);
     const token: AdminToken = {
       ...fields,
       onlyTags: withTagsOf(fields.onlyTags, principal),
-      id: this.#makeId(),
+      id,
       createdAtMs: change.atMs,
       updatedAtMs: change.atMs,
       version: 1,
       lastUsedAtMs: null,
-      secretHint,
+      secretHint: hint,
       previousValidUntilMs: null,
     };
-    await this.#options.repository.insert({ token, lookup, previousLookup: null }, change);
+    await this.#options.repository.insert({ token, present: stored, previous: null }, change);
     return { token, secret };
   }
 
@@ -126,11 +128,15 @@ export class AdminTokenService {
     { graceMs, principal }: { readonly graceMs: number; readonly principal: Principal },
     change: ChangeContext,
   ): Promise<RevealedToken> {
-    const { secret, lookup, secretHint } = this.#newSecret();
-    const edit = ({ token, lookup: present }: StoredAdminToken): StoredAdminToken => {
+    const { secret, stored, hint } = this.#newSecret(tokenId);
+    const edit = ({ token, present }: StoredAdminToken): StoredAdminToken => {
       requireGrantable(token, principal);
       if (graceMs === 0) {
-        return { token: { ...token, secretHint, previousValidUntilMs: null }, lookup, previousLookup: null };
+        return {
+          token: { ...token, secretHint: hint, previousValidUntilMs: null },
+          present: stored,
+          previous: null,
+        };
       }
       if (token.previousValidUntilMs !== null && token.previousValidUntilMs > change.atMs) {
         throw new TollgateError(
@@ -139,7 +145,11 @@ export class AdminTokenService {
         );
       }
       const previousValidUntilMs = change.atMs + graceMs;
-      return { token: { ...token, secretHint, previousValidUntilMs }, lookup, previousLookup: present };
+      return {
+        token: { ...token, secretHint: hint, previousValidUntilMs },
+        present: stored,
+        previous: present,
+      };
     };
     return { token: await this.#edit(tokenId, { action: 'token.rotate', edit }, change), secret };
   }
@@ -162,10 +172,16 @@ export class AdminTokenService {
     return token;
   }
 
-  #newSecret(): { readonly secret: string; readonly lookup: Buffer; readonly secretHint: string } {
+  #newSecret(tokenId: string): {
+    readonly secret: string;
+    readonly stored: StoredTokenSecret;
+    readonly hint: string;
+  } {
     const { vault, random } = this.#options;
     const secret = createSecret(PREFIX, random);
-    return { secret, lookup: vault.lookup(secret), secretHint: secretHint(secret, 'generated') };
+    const digest = digestOfSecret(secret);
+    const stored = { lookup: vault.digestLookup(digest), sealedDigest: vault.sealDigest(tokenId, digest) };
+    return { secret, stored, hint: secretHint(secret, 'generated') };
   }
 }
 

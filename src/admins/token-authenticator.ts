@@ -2,6 +2,7 @@ import { StoreUnavailable, TollgateError } from '../errors.ts';
 import { ConcurrencyLimit } from '../keys/cache/concurrency-limit.ts';
 import { isWellFormedSecret } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
+import { digestOfSecret } from '../keys/secrets/stored-secret.ts';
 import { AddressList } from '../platform/address-list.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -12,7 +13,7 @@ import type { Principal } from './principal.ts';
 /** What tokens are found with. */
 export interface TokenAuthenticatorOptions {
   readonly repository: Pick<AdminTokenRepository, 'findByLookup' | 'noteUse'>;
-  readonly vault: Pick<SecretVault, 'lookups'>;
+  readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
   readonly clock: Clock;
   readonly log: Logger;
 }
@@ -41,7 +42,8 @@ export class TokenAuthenticator {
     if (!isWellFormedSecret(secret)) return undefined;
     const { repository, vault, clock } = this.#options;
     const nowMs = clock.nowMs();
-    const found = await this.#lookUp(() => repository.findByLookup(vault.lookups(secret), nowMs));
+    const lookups = [...vault.digestLookups(digestOfSecret(secret)), ...vault.lookups(secret)];
+    const found = await this.#lookUp(() => repository.findByLookup(lookups, nowMs));
     if (found === undefined) return undefined;
     const { token } = found;
     if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs) return undefined;

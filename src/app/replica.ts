@@ -16,6 +16,7 @@ import { openListeners } from './open-listeners.ts';
 import type { OpsSources } from './ops/ops-server.ts';
 import { observeRequests } from './request-observers.ts';
 import { GatewayStatus } from './status/gateway-status.ts';
+import { secretHints } from './wiring/secret-hints.ts';
 import { wireAudit } from './wiring/wire-audit.ts';
 import { wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
@@ -68,9 +69,12 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
 
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
+  const hints = secretHints(records.hintlessKeys, vault, platform);
+  lifecycle.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
   stores.preparation.start(() => {
     usage.startPruning();
     audit.startPruning();
+    hints.start();
   });
   const keys = new KeyCache({
     repository: records.keys,

@@ -1,3 +1,4 @@
+import { rotateAdminTokens } from '../admins/rotate-admin-tokens.ts';
 import { openRecordStore } from '../app/stores/open-stores.ts';
 import { InvalidSettings, readRotationSettings } from '../config/settings.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
@@ -19,14 +20,20 @@ async function rotate(): Promise<number> {
   try {
     const vault = new SecretVault(settings.encryptionKeys, systemRandom);
     const report = await rotateEncryptionKey(records.sealedKeys, vault);
+    const adminTokens = await rotateAdminTokens(records.sealedTokens, vault);
     const responses = await rotateSealedResponses(records.responses, vault);
-    log.info({ ...report, responses }, 'rotated');
-    if (report.unkept === 0) return 0;
-    log.warn(
-      { keys: report.unkept },
-      'keys made with SECRET_REVEAL=once need the encryption key that they were made under for as long as they live',
-    );
-    return 2;
+    log.info({ ...report, adminTokens, responses }, 'rotated');
+    if (report.unkept > 0)
+      log.warn(
+        { keys: report.unkept },
+        'keys made with SECRET_REVEAL=once need the encryption key that they were made under for as long as they live',
+      );
+    if (adminTokens.unkept > 0)
+      log.warn(
+        { adminTokens: adminTokens.unkept },
+        'admin tokens made before their digests were kept need the encryption key that they were made under: rotate them',
+      );
+    return report.unkept + adminTokens.unkept === 0 ? 0 : 2;
   } finally {
     await records.close();
   }

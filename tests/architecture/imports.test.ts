@@ -18,7 +18,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
   client: [],
   console: ['client'],
-  cli: ['client', 'app', 'config', 'platform', 'keys', 'idempotency'],
+  cli: ['client', 'app', 'config', 'platform', 'keys', 'admins', 'idempotency'],
   app: [
     'config',
     'errors.ts',

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client } from 'pg';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
@@ -98,6 +99,49 @@ describe('rotating the encryption key', () => {
     const rotated = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
     expect(await create(rotated.url)).toEqual(first);
     await rotated.stop();
+  });
+
+  it('keeps admin tokens, both secrets of one that is being rotated', async () => {
+    const { admin, replicas } = fleet;
+    const whoami = async (url: string, secret: string) =>
+      (await fetch(`${url}/tollgate/whoami`, { headers: { authorization: `Bearer ${secret}` } })).status;
+    const token = await admin.call('POST', '/tollgate/admin-token/create', {
+      ...{ name: 'of a script', scopes: ['keys:read'] },
+    });
+    const path = `/tollgate/admin-token/${token.body.adminTokenId}`;
+    const rotated = await admin.call('POST', `${path}/rotate`, { graceSeconds: 3600 });
+    const secrets = [token.body.secret, rotated.body.secret];
+    for (const secret of secrets) expect(await whoami(replicas[0]?.url ?? '', secret)).toBe(200);
+    const stranger = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
+    for (const secret of secrets) expect(await whoami(stranger.url, secret)).toBe(401);
+    expect(stranger.output()).toContain('ENCRYPTION_KEY does not open these admin tokens');
+    expect(stranger.output()).toContain(token.body.adminTokenId);
+    await stranger.stop();
+    const run = await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`);
+    expect(run.code).toBe(0);
+    expect(run.output).toContain('"adminTokens":{"rotated":2,"current":0,"unkept":0}');
+    const gateway = await startGateway({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
+    for (const secret of secrets) expect(await whoami(gateway.url, secret)).toBe(200);
+    expect(gateway.output()).not.toContain('does not open these admin tokens');
+    expect(await gateway.stop()).toBe(0);
+    // The version is the same: nobody has changed the token.
+    expect((await admin.call('GET', path)).body).not.toHaveProperty('secret');
+    await admin.call('DELETE', path);
+  });
+
+  it('says that admin tokens whose digest was not kept hold it up', async () => {
+    const { admin } = fleet;
+    const { body } = await admin.call('POST', '/tollgate/admin-token/create', {
+      ...{ name: 'older', scopes: ['keys:read'] },
+    });
+    const client = new Client({ connectionString: fleet.databaseUrl });
+    await client.connect();
+    await client.query('UPDATE admin_tokens SET sealed_digest = NULL');
+    await client.end();
+    const run = await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`);
+    expect(run.code).toBe(2);
+    expect(run.output).toContain('admin tokens made before their digests were kept');
+    await admin.call('DELETE', `/tollgate/admin-token/${body.adminTokenId}`);
   });
 
   it('says which keys hold it up, and what it needs', async () => {

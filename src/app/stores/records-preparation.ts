@@ -1,3 +1,4 @@
+import { unreadableTokens } from '../../admins/rotate-admin-tokens.ts';
 import type { Settings } from '../../config/settings.ts';
 import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
@@ -88,6 +89,7 @@ export class RecordsPreparation implements Component {
         this.#log.warn(
           'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
         );
+      await this.#checkAdminTokens();
       await this.#checkDefaultPlan();
       this.#state = 'prepared';
       return true;
@@ -97,6 +99,15 @@ export class RecordsPreparation implements Component {
       this.#isFailing = true;
       return false;
     }
+  }
+
+  async #checkAdminTokens(): Promise<void> {
+    const adminTokenIds = await unreadableTokens(this.#records.sealedTokens, this.#vault);
+    if (adminTokenIds.length > 0)
+      this.#log.warn(
+        { adminTokenIds },
+        'ENCRYPTION_KEY does not open these admin tokens, and they are rejected: add the one that they were made under, or make new ones',
+      );
   }
 
   async #checkDefaultPlan(): Promise<void> {

@@ -1,17 +1,21 @@
 import { sql } from 'kysely';
 import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
+import type { SealedTokens } from '../../admins/rotate-admin-tokens.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-encryption-key.ts';
+import type { HintlessKeys } from '../../keys/secrets/secret-hints.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
+import { PostgresSealedTokens } from './admins/postgres-sealed-tokens.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
+import { PostgresHintlessKeys } from './keys/postgres-hintless-keys.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
 import { PostgresKeyRepository } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
@@ -39,6 +43,8 @@ export interface Records {
   readonly audit: AuditLog;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
+  readonly sealedTokens: SealedTokens;
+  readonly hintlessKeys: HintlessKeys;
   /** Of requests with an `Idempotency-Key`. */
   readonly responses: ResponseStore;
   /** Writes of the repositories that are made together or not at all. */
@@ -94,6 +100,8 @@ export function recordsIn(
     adminTokens: new PostgresAdminTokenRepository(db),
     audit: new PostgresAuditLog(db),
     sealedKeys: new PostgresSealedKeys(db),
+    sealedTokens: new PostgresSealedTokens(db),
+    hintlessKeys: new PostgresHintlessKeys(db),
     responses: new PostgresResponseStore(unitOfWork),
     unitOfWork,
     db,

@@ -17,7 +17,9 @@ export interface AdminTokensTable {
   readonly last_used_at: Date | null;
   readonly secret_hint: string;
   readonly lookup: Uint8Array;
+  readonly sealed_digest: Uint8Array | null;
   readonly previous_lookup: Uint8Array | null;
+  readonly previous_sealed_digest: Uint8Array | null;
   readonly previous_valid_until: Date | null;
 }
 
@@ -37,12 +39,39 @@ export function tokenOfRow(row: Selectable<AdminTokensTable>): StoredAdminToken 
     secretHint: row.secret_hint,
     previousValidUntilMs: row.previous_valid_until?.getTime() ?? null,
   };
-  const previousLookup = row.previous_lookup && Buffer.from(row.previous_lookup);
-  return { token, lookup: Buffer.from(row.lookup), previousLookup };
+  return { token, ...secretsOfRow(row) };
+}
+
+/** The secrets that a row holds. */
+export function secretsOfRow(
+  row: Pick<
+    Selectable<AdminTokensTable>,
+    'lookup' | 'sealed_digest' | 'previous_lookup' | 'previous_sealed_digest'
+  >,
+): Pick<StoredAdminToken, 'present' | 'previous'> {
+  const { lookup, sealed_digest: digest } = row;
+  const { previous_lookup: previousLookup, previous_sealed_digest: previousDigest } = row;
+  return {
+    present: { lookup: Buffer.from(lookup), sealedDigest: digest && Buffer.from(digest) },
+    previous: previousLookup && {
+      lookup: Buffer.from(previousLookup),
+      sealedDigest: previousDigest && Buffer.from(previousDigest),
+    },
+  };
+}
+
+/** The columns of the secrets. */
+export function secretColumns({ present, previous }: Pick<StoredAdminToken, 'present' | 'previous'>) {
+  return {
+    lookup: present.lookup,
+    sealed_digest: present.sealedDigest,
+    previous_lookup: previous?.lookup ?? null,
+    previous_sealed_digest: previous?.sealedDigest ?? null,
+  };
 }
 
 /** The columns that a change of a token may change. */
-export function changedColumns({ token, lookup, previousLookup }: StoredAdminToken) {
+export function changedColumns({ token, present, previous }: StoredAdminToken) {
   return {
     name: token.name,
     scopes: token.scopes,
@@ -52,8 +81,7 @@ export function changedColumns({ token, lookup, previousLookup }: StoredAdminTok
     updated_at: new Date(token.updatedAtMs),
     version: token.version,
     secret_hint: token.secretHint,
-    lookup,
-    previous_lookup: previousLookup,
+    ...secretColumns({ present, previous }),
     previous_valid_until: dateOf(token.previousValidUntilMs),
   };
 }

@@ -1,0 +1,33 @@
+import { fillSecretHints, type HintlessKeys } from '../../keys/secrets/secret-hints.ts';
+import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { Repeater } from '../../platform/repeater.ts';
+
+/** Again and again, because during an upgrade the version before goes on making keys without a hint. */
+const EVERY_MS = 3_600_000;
+
+/** Gives older keys the hint of their secret; not started. */
+export function secretHints(
+  keys: HintlessKeys,
+  vault: SecretVault,
+  { log, random }: Platform,
+): { readonly start: () => void; readonly stop: () => Promise<void> } {
+  const stopping = new AbortController();
+  const fill = async (): Promise<boolean> => {
+    try {
+      await fillSecretHints(keys, vault, stopping.signal);
+      return true;
+    } catch (error) {
+      log.warn({ err: error }, 'hints of secrets could not be filled in; it is tried again');
+      return false;
+    }
+  };
+  const filling = new Repeater(fill, random, EVERY_MS, EVERY_MS);
+  return {
+    start: () => filling.startAtOnce(),
+    stop: () => {
+      stopping.abort();
+      return filling.stop();
+    },
+  };
+}
