@@ -1,15 +1,20 @@
-import { connect } from 'node:net';
+import { isIP, connect as openSocket } from 'node:net';
+import { connect as openTls } from 'node:tls';
 
 /**
- * Opens a connection to the backend and closes it, without a request. Resolves when it is open; rejects with the system's error, or with one that says
- * that it timed out.
+ * Opens a connection to the backend and closes it, without a request. Resolves when it is open, which with `https` means that the certificate is trusted;
+ * rejects with the system's error or that of TLS, or with one that says that it timed out.
  */
 export function probeConnection(url: URL, timeoutMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const host = url.hostname.replace(/^\[(.*)\]$/, '$1');
-  const socket = connect({ host, port: Number(url.port) || (url.protocol === 'https:' ? 443 : 80) });
+  const isTls = url.protocol === 'https:';
+  const port = Number(url.port) || (isTls ? 443 : 80);
+  const socket = isTls
+    ? openTls({ host, port, ...(isIP(host) === 0 && { servername: host }) })
+    : openSocket({ host, port });
   const timer = setTimeout(() => socket.destroy(new Error('The connection timed out.')), timeoutMs);
-  socket.once('connect', () => {
+  socket.once(isTls ? 'secureConnect' : 'connect', () => {
     resolve();
     socket.destroy();
   });

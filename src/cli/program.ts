@@ -27,6 +27,10 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Bring every stored secret under a new ENCRYPTION_KEY',
     load: async () => (await import('./commands/gateway.ts')).declareRotateEncryptionKey,
   },
+  doctor: {
+    summary: 'Look for what is wrong with an installation',
+    load: async () => (await import('./commands/doctor.ts')).declareDoctor,
+  },
   login: {
     summary: 'Keep the address and the token of a gateway as a context',
     load: async () => (await import('./commands/contexts.ts')).declareLogin,

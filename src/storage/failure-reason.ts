@@ -71,6 +71,22 @@ export function failureReason(error: unknown): string {
   return 'not available';
 }
 
+/** What passes by itself, or when the other side is started: the system's errors, SQLSTATEs, and the first words of Redis. */
+const PASSING_CODE =
+  /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08...|53...|57...|25006)$/;
+const PASSING_WORD = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY) /;
+const PASSING_MESSAGE =
+  /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|All sentinels are unreachable|Failed to refresh slots cache/i;
+
+/** Whether what failed is only away: its address and the credentials may be right. */
+export function isPassing(error: unknown): boolean {
+  return causesOf(error).some((cause) => {
+    const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
+    const { message } = cause;
+    return PASSING_CODE.test(code) || PASSING_WORD.test(message) || PASSING_MESSAGE.test(message);
+  });
+}
+
 /** The error and what caused it, the innermost last. A chain that leads back to itself ends. */
 function causesOf(error: unknown): readonly Error[] {
   const chain: Error[] = [];

@@ -57,10 +57,21 @@ export interface Records {
   pendingMigrations(): Promise<readonly string[]>;
   /** The version of Postgres, and which migrations it has. Rejects with `StoreUnavailable`. */
   describe(): Promise<MigrationStates & { readonly version: string }>;
+  /** What the server says of itself. Rejects with `StoreUnavailable`. */
+  readServer(): Promise<PostgresServer>;
   /** Resolves when the store responds; rejects with `StoreUnavailable` otherwise. */
   ping(): Promise<void>;
   /** Closes all connections. Call it once, last. */
   close(): Promise<void>;
+}
+
+/** A Postgres server. */
+interface PostgresServer {
+  readonly version: string;
+  /** By its clock. */
+  readonly nowMs: number;
+  /** Whether it only repeats what another one writes. */
+  readonly isStandby: boolean;
 }
 
 /** What is needed whichever store holds the records. */
@@ -111,6 +122,13 @@ export function recordsIn(
       const { rows } = await sql<{ server_version: string }>`show server_version`.execute(db);
       const states = await migrationStates(db, options.migrationsDirectory);
       return { ...states, version: rows[0]?.server_version ?? '' };
+    },
+    readServer: async () => {
+      const { rows } = await sql<{ version: string; now_ms: number; is_standby: boolean }>`
+        select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::float8 as now_ms,
+          pg_is_in_recovery() as is_standby`.execute(db);
+      const [{ version = '', now_ms: nowMs = 0, is_standby: isStandby = false } = {}] = rows;
+      return { version, nowMs, isStandby };
     },
     ping: async () => void (await sql`select 1`.execute(db)),
     close: () => database.destroy(),

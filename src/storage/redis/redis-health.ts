@@ -51,7 +51,15 @@ export async function describeServers(redis: RedisConnection): Promise<readonly 
 
 /** The verdict on the text that INFO responds. */
 export function readHealth(info: string): RedisHealth {
-  const { version, evictionPolicy } = readServer(info);
+  const server = readServer(info);
+  return { version: server.version, faults: serverFaults(server) };
+}
+
+/** Sentences, one for each reason not to work with a server. */
+export function serverFaults({
+  version,
+  evictionPolicy,
+}: Pick<RedisServer, 'version' | 'evictionPolicy'>): readonly string[] {
   const faults: string[] = [];
   if (!(Number.parseInt(version, 10) >= OLDEST_MAJOR)) {
     faults.push(
@@ -63,7 +71,7 @@ export function readHealth(info: string): RedisHealth {
       `Redis evicts keys (maxmemory-policy ${evictionPolicy}), so counts can be lost: set it to noeviction`,
     );
   }
-  return { version, faults };
+  return faults;
 }
 
 function readServer(info: string): Omit<RedisServer, 'address'> {

@@ -1,0 +1,130 @@
+import type { Settings } from '../../config/settings.ts';
+import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
+import { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { failureReason, isPassing } from '../../storage/failure-reason.ts';
+import type { Records } from '../../storage/postgres/open-records.ts';
+import { openRecordStore } from '../stores/open-stores.ts';
+import { clockFindings } from './clock-findings.ts';
+import { away, type Finding, fault, ok, warning } from './finding.ts';
+
+const SLOW_MS = 50;
+const ROUND_TRIPS = 3;
+
+/** Looks at the records without changing them: applies no migration. Never rejects. */
+export async function checkRecords(settings: Settings, platform: Platform): Promise<readonly Finding[]> {
+  if (settings.databaseUrl === null) {
+    const where = `The records are in an embedded Postgres in DATA_DIR (${settings.dataDir}), for one process.`;
+    // Two processes can't open it, and the gateway that is looked at may run.
+    return [ok('postgres', `${where} It is not opened here.`)];
+  }
+  const records = await openRecordStore(settings, platform);
+  try {
+    return await lookAt(records, settings, platform);
+  } catch (error) {
+    const reason = failureReason(error);
+    return [
+      isPassing(error)
+        ? away('postgres', `Postgres does not respond: ${reason}.`, 'Start it, or correct DATABASE_URL.')
+        : fault(
+            'postgres',
+            `Postgres can not be used: ${reason}.`,
+            'Correct DATABASE_URL: user, password, database, TLS.',
+          ),
+    ];
+  } finally {
+    await records.close();
+  }
+}
+
+async function lookAt(records: Records, settings: Settings, platform: Platform): Promise<readonly Finding[]> {
+  await records.ping();
+  const { version, isStandby, latencyMs, clockAheadMs } = await fastest(records, platform);
+  const findings = [
+    latencyMs > SLOW_MS
+      ? warning(
+          'postgres',
+          `Postgres ${version} takes ${rounded(latencyMs)} ms to respond.`,
+          'Run it near the gateway: a key that is not in memory waits for it.',
+        )
+      : ok('postgres', `Postgres ${version} responds in ${rounded(latencyMs)} ms.`),
+    ...clockFindings('postgres', clockAheadMs),
+  ];
+  if (isStandby)
+    return [
+      ...findings,
+      fault(
+        'postgres',
+        'The server is a standby, which takes no writes.',
+        'Name the primary server in DATABASE_URL.',
+      ),
+    ];
+  const { pending } = await records.describe();
+  if (pending.length > 0) return [...findings, pendingFinding(pending, settings)];
+  return [
+    ...findings,
+    ok('postgres', 'All migrations of this version are applied.'),
+    await encryptionKeyFinding(records, settings, platform),
+    ...(await defaultPlanFindings(records, settings)),
+  ];
+}
+
+async function fastest(records: Records, { clock }: Platform) {
+  let best = { version: '', isStandby: false, latencyMs: Number.POSITIVE_INFINITY, clockAheadMs: 0 };
+  for (let trip = 0; trip < ROUND_TRIPS; trip += 1) {
+    const startedAtMs = clock.monotonicMs();
+    const { nowMs, ...server } = await records.readServer();
+    const latencyMs = clock.monotonicMs() - startedAtMs;
+    if (latencyMs < best.latencyMs)
+      best = { ...server, latencyMs, clockAheadMs: nowMs + latencyMs / 2 - clock.nowMs() };
+  }
+  return best;
+}
+
+function pendingFinding(pending: readonly string[], { autoMigrate }: Settings): Finding {
+  const finding = `${pending.length} migrations are pending: ${pending.join(', ')}.`;
+  return autoMigrate
+    ? warning('postgres', finding, 'The next start of the gateway applies them (AUTO_MIGRATE).')
+    : fault('postgres', finding, 'Run tollgate migrate before the gateway of this version starts.');
+}
+
+async function encryptionKeyFinding(
+  { sealedKeys }: Records,
+  { encryptionKeys }: Settings,
+  { random }: Platform,
+): Promise<Finding> {
+  switch (await checkEncryptionKey(sealedKeys, new SecretVault(encryptionKeys, random))) {
+    case 'all':
+      return ok('postgres', 'ENCRYPTION_KEY opens the stored keys that were tried.');
+    case 'some':
+      return warning(
+        'postgres',
+        'ENCRYPTION_KEY opens only some of the stored keys.',
+        'Add the encryption key that the others were made under, behind the first one.',
+      );
+    case 'none':
+      return fault(
+        'postgres',
+        'ENCRYPTION_KEY opens none of the stored keys.',
+        'Set the one that they were made under, or the DATABASE_URL that belongs to this one.',
+      );
+  }
+}
+
+async function defaultPlanFindings(
+  { plans }: Records,
+  { defaultPlanId }: Settings,
+): Promise<readonly Finding[]> {
+  if (defaultPlanId === null || (await plans.find(defaultPlanId)) !== undefined) return [];
+  return [
+    fault(
+      'postgres',
+      `DEFAULT_PLAN_ID names the plan ${defaultPlanId}, which does not exist: keys without a plan of their own get 503.`,
+      'Make the plan (tollgate plans create), or name another one.',
+    ),
+  ];
+}
+
+function rounded(ms: number): number {
+  return Math.round(ms * 10) / 10;
+}

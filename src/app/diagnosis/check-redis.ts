@@ -1,0 +1,120 @@
+import type { Settings } from '../../config/settings.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { failureReason, isPassing } from '../../storage/failure-reason.ts';
+import { inspectRedis, type RedisInspection } from '../../storage/redis/inspect-redis.ts';
+import { serverFaults } from '../../storage/redis/redis-health.ts';
+import { gatewayVersion } from '../gateway-metrics.ts';
+import { readDescription } from '../status/replica-description.ts';
+import { clockFindings } from './clock-findings.ts';
+import { away, type Finding, fault, ok, warning } from './finding.ts';
+
+const DEADLINE_MS = 5000;
+/** Each request waits for Redis once. */
+const SLOW_MS = 5;
+
+/** Looks at Redis, and at the replicas that are registered there, without registering one. Never rejects. */
+export async function checkRedis(settings: Settings, platform: Platform): Promise<readonly Finding[]> {
+  const { redisUrl, redisMode: mode, redisTimeoutMs: timeoutMs } = settings;
+  if (redisUrl === null) return [ok('redis', 'Requests are counted in the process: REDIS_URL is not set.')];
+  try {
+    const found = await inspectRedis(
+      { address: redisUrl, mode, timeoutMs },
+      { ...platform, deadlineMs: DEADLINE_MS },
+    );
+    return [
+      ...found.servers.flatMap((server) => serverFindings(server)),
+      latencyFinding(found, settings),
+      ...clockFindings('redis', found.clockAheadMs),
+      ...replicaFindings(found),
+    ];
+  } catch (error) {
+    const reason = failureReason(error);
+    return [
+      isPassing(error)
+        ? away(
+            'redis',
+            `Redis does not respond: ${reason}.`,
+            'Start it, or correct REDIS_URL and REDIS_MODE.',
+          )
+        : fault(
+            'redis',
+            `Redis can not be used: ${reason}.`,
+            'Correct REDIS_URL: user, password, TLS; and REDIS_MODE.',
+          ),
+    ];
+  }
+}
+
+function serverFindings(server: RedisInspection['servers'][number]): readonly Finding[] {
+  const { address, version, role, isAppendOnly } = server;
+  const faults = serverFaults(server);
+  return [
+    ...(faults.length === 0 ? [ok('redis', `Redis ${version} at ${address} evicts no keys.`)] : []),
+    ...faults.map((sentence) =>
+      fault(
+        'redis',
+        `${address}: ${sentence}.`,
+        'Use another server, or change its configuration; docs/runbook.md has the commands.',
+      ),
+    ),
+    ...(role === 'slave'
+      ? [
+          fault(
+            'redis',
+            `${address} is a replica, which takes no writes.`,
+            'Name the master, or the sentinels with REDIS_MODE=sentinel.',
+          ),
+        ]
+      : []),
+    ...(isAppendOnly
+      ? [ok('redis', `${address} keeps an append-only file.`)]
+      : [
+          warning(
+            'redis',
+            `${address} keeps no append-only file: with a restart it forgets open windows, and usage that is not in Postgres yet.`,
+            'Set appendonly yes, at once by redis-cli config set, and in its configuration.',
+          ),
+        ]),
+  ];
+}
+
+function latencyFinding({ latencyMs }: RedisInspection, { redisTimeoutMs }: Settings): Finding {
+  const shown = Math.round(latencyMs * 10) / 10;
+  const remedy = 'Run it near the gateway, in the same zone: each request waits for it.';
+  if (latencyMs > redisTimeoutMs)
+    return fault(
+      'redis',
+      `It responds in ${shown} ms, later than REDIS_TIMEOUT_MS (${redisTimeoutMs}).`,
+      remedy,
+    );
+  if (latencyMs > SLOW_MS) return warning('redis', `It responds in ${shown} ms.`, remedy);
+  return ok('redis', `It responds in ${shown} ms.`);
+}
+
+function replicaFindings({ replicas }: RedisInspection): readonly Finding[] {
+  const described = replicas.map(({ description }) => readDescription(description));
+  if (described.length === 0) return [ok('replicas', 'No gateway runs with these settings at the moment.')];
+  const own = gatewayVersion();
+  const versions = [...new Set(described.map(({ version }) => version ?? '0.1.0 or older'))].toSorted();
+  const count = described.length === 1 ? '1 replica runs' : `${described.length} replicas run`;
+  const running = `${count}, of version ${versions.join(' and ')}`;
+  const isSame = versions.length === 1 && versions[0] === own;
+  return [
+    isSame
+      ? ok('replicas', `${running}.`)
+      : warning(
+          'replicas',
+          `${running}; this command is of version ${own}.`,
+          'Go on with the upgrade until all are of one version: a mixture is meant for its duration only.',
+        ),
+    ...described.flatMap(({ host, pid, degraded = [] }) =>
+      degraded.map((part) =>
+        warning(
+          'replicas',
+          `The replica ${host}, process ${pid}, has had trouble with ${part} within the last seconds.`,
+          'Look at its log; /readyz of its OPS_PORT has the reason.',
+        ),
+      ),
+    ),
+  ];
+}

@@ -1,0 +1,54 @@
+import { probeConnection } from '../../backend/probe-connection.ts';
+import { type Environment, InvalidSettings, readSettings, type Settings } from '../../config/settings.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { failureReason } from '../../storage/failure-reason.ts';
+import { checkRecords } from './check-records.ts';
+import { checkRedis } from './check-redis.ts';
+import { type Finding, fault, ok } from './finding.ts';
+
+const BACKEND_DEADLINE_MS = 5000;
+
+/**
+ * Looks at an installation from where a gateway with this environment would run: its settings and, where these are valid, the stores, the other replicas and
+ * the backend. Changes nothing, and rejects for nothing that it finds.
+ */
+export async function diagnose(environment: Environment, platform: Platform): Promise<readonly Finding[]> {
+  const settings = settingsOrFaults(environment);
+  if (settings instanceof InvalidSettings)
+    return settings.faults.map((sentence) =>
+      fault(
+        'settings',
+        `${sentence}.`,
+        'Correct the environment; docs/settings.md describes every variable.',
+      ),
+    );
+  const [records, redis, backend] = await Promise.all([
+    checkRecords(settings, platform),
+    checkRedis(settings, platform),
+    checkBackend(settings),
+  ]);
+  return [ok('settings', 'The settings are valid.'), ...records, ...redis, backend];
+}
+
+function settingsOrFaults(environment: Environment): Settings | InvalidSettings {
+  try {
+    return readSettings(environment);
+  } catch (error) {
+    if (error instanceof InvalidSettings) return error;
+    throw error;
+  }
+}
+
+async function checkBackend({ backendUrl }: Settings): Promise<Finding> {
+  try {
+    await probeConnection(backendUrl, BACKEND_DEADLINE_MS);
+    const trust = backendUrl.protocol === 'https:' ? ', and its certificate is trusted' : '';
+    return ok('backend', `The backend ${backendUrl.host} can be reached${trust}.`);
+  } catch (error) {
+    return fault(
+      'backend',
+      `There is no connection to the backend ${backendUrl.host}: ${failureReason(error)}.`,
+      'Start it, or correct BACKEND_URL; until then requests get 502.',
+    );
+  }
+}

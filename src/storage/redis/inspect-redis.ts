@@ -1,0 +1,71 @@
+import { Cluster } from 'ioredis';
+import type { Clock } from '../../platform/clock.ts';
+import {
+  closeRedis,
+  connectRedis,
+  type RedisConnection,
+  type RedisPlatform,
+  type RedisSettings,
+} from './connection.ts';
+import { type LiveReplica, ReplicaRegistry } from './decisions/replica-registry.ts';
+import { redisUnavailable } from './redis-failure.ts';
+import { describeServers, type RedisServer } from './redis-health.ts';
+
+/** What a look at Redis finds that leaves no trace there. */
+export interface RedisInspection {
+  /** The server, or the masters of a cluster. */
+  readonly servers: readonly RedisServer[];
+  /** The shortest of a few round trips. */
+  readonly latencyMs: number;
+  /** By how much the server's clock is ahead of ours, as far as the latency lets us know. */
+  readonly clockAheadMs: number;
+  readonly replicas: readonly LiveReplica[];
+}
+
+const ROUND_TRIPS = 5;
+const LISTED_REPLICAS = 1000;
+
+/** Looks at Redis over one connection, which is closed again. Unlike `openRedis` it registers no replica. Rejects with `StoreUnavailable`. */
+export async function inspectRedis(
+  settings: RedisSettings,
+  { clock, deadlineMs, ...platform }: RedisPlatform & { readonly clock: Clock; readonly deadlineMs: number },
+): Promise<RedisInspection> {
+  const redis = connectRedis('usage', settings, platform);
+  try {
+    await connected(redis, deadlineMs);
+    const servers = await describeServers(redis);
+    const times = await roundTrips(redis, clock);
+    const { replicas } = await new ReplicaRegistry(redis, 'none', clock).list(LISTED_REPLICAS);
+    return { servers, replicas, ...times };
+  } catch (error) {
+    throw redisUnavailable(error);
+  } finally {
+    await closeRedis(redis);
+  }
+}
+
+/** Rejects with the first failure: a look does not wait for what is not there. */
+function connected(redis: RedisConnection, deadlineMs: number): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => reject(new Error('The connection timed out.')), deadlineMs);
+  redis.once('ready', resolve);
+  redis.on('error', reject);
+  return promise.finally(() => clearTimeout(timer));
+}
+
+async function roundTrips(
+  redis: RedisConnection,
+  clock: Clock,
+): Promise<Pick<RedisInspection, 'latencyMs' | 'clockAheadMs'>> {
+  const node = redis instanceof Cluster ? redis.nodes('master')[0] : redis;
+  let best = { latencyMs: Number.POSITIVE_INFINITY, clockAheadMs: 0 };
+  for (let trip = 0; trip < ROUND_TRIPS && node !== undefined; trip += 1) {
+    const startedAtMs = clock.monotonicMs();
+    const [seconds = 0, microseconds = 0] = (await node.time()).map(Number);
+    const latencyMs = clock.monotonicMs() - startedAtMs;
+    const serverMs = seconds * 1000 + microseconds / 1000;
+    if (latencyMs < best.latencyMs)
+      best = { latencyMs, clockAheadMs: serverMs + latencyMs / 2 - clock.nowMs() };
+  }
+  return best;
+}

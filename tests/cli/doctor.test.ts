@@ -1,0 +1,288 @@
+import { once } from 'node:events';
+import { readFile } from 'node:fs/promises';
+import { createServer } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { Client } from 'pg';
+import { diagnose } from '../../src/app/diagnosis/diagnose.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { createLogger } from '../../src/platform/logger.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { REPLICAS_KEY, replicaKey } from '../../src/storage/redis/key-names.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { freePort } from '../support/free-port.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
+import { startRedisServer } from '../support/redis-server.ts';
+import { createTestDatabase } from '../support/stores.ts';
+import { runTollgate } from './support/run-tollgate.ts';
+
+const TLS = resolve('tests/support/tls');
+
+interface Finding {
+  readonly check: string;
+  readonly status: string;
+  readonly finding: string;
+  readonly remedy: string | null;
+}
+
+let fleet: Fleet;
+
+beforeAll(async () => {
+  fleet = await startFleet(1, { AUTO_MIGRATE: 'true' });
+  await fleet.admin.makeKey('sealed');
+});
+afterAll(() => fleet?.stop());
+
+/** What it finds with the environment of the gateway and other settings on top. */
+async function doctor(settings: Readonly<Record<string, string>> = {}) {
+  const environment = { ...fleet.environment, ...settings };
+  const { code, stdout, stderr } = await runTollgate(['doctor', '-o', 'json'], { environment });
+  const findings = JSON.parse(stdout) as readonly Finding[];
+  return { code, stderr, findings, wrong: findings.filter(({ status }) => status !== 'ok') };
+}
+
+describe('tollgate doctor', () => {
+  it('finds nothing to do where all is well, and changes nothing', async () => {
+    const { port, stop } = await startRedisServer(['--appendonly', 'yes']);
+    try {
+      const url = `redis://127.0.0.1:${port}`;
+      const { code, findings, stderr } = await doctor({ REDIS_URL: url });
+      expect([code, stderr]).toEqual([0, 'Faults: 0. Stores that do not respond: 0. Warnings: 0.\n']);
+      const all = findings.map(({ check, finding }) => `${check}: ${finding}`).join('\n');
+      expect(all).toMatch(/settings: The settings are valid\./);
+      expect(all).toMatch(/postgres: Postgres [\d.]+.* responds in [\d.]+ ms/);
+      expect(all).toMatch(/postgres: All migrations of this version are applied\./);
+      expect(all).toMatch(/postgres: ENCRYPTION_KEY opens the stored keys/);
+      expect(all).toMatch(/redis: Redis [\d.]+ at 127\.0\.0\.1:\d+ evicts no keys\./);
+      expect(all).toMatch(/redis: 127\.0\.0\.1:\d+ keeps an append-only file\./);
+      expect(all).toMatch(/replicas: No gateway runs/);
+      expect(all).toMatch(/backend: The backend 127\.0\.0\.1:\d+ can be reached\./);
+      const redis = new Redis(url);
+      expect(await redis.dbsize()).toBe(0);
+      redis.disconnect();
+    } finally {
+      await stop();
+    }
+  });
+
+  it('shows no secret, in no format', async () => {
+    const database = new URL(fleet.databaseUrl);
+    for (const format of ['json', 'csv', 'table', 'yaml', 'ndjson']) {
+      const words = ['doctor', '-o', format];
+      const { stdout, stderr } = await runTollgate(words, { environment: fleet.environment });
+      for (const secret of [ROOT_TOKEN, ENCRYPTION_KEY, `:${database.password}@`])
+        expect(stdout + stderr).not.toContain(secret);
+    }
+  });
+
+  it('says of a terminal on lines of their own what to do', async () => {
+    const environment = { ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${await freePort()}` };
+    const { code, stdout } = await runTollgate(['doctor', '-o', 'table'], { environment });
+    expect(code).toBe(1);
+    expect(stdout).toMatch(/^ok {7}settings {2}The settings are valid\.$/m);
+    expect(stdout).toMatch(
+      /^fault {4}backend {3}There is no connection to the backend .*: connection refused.*\n {19}Do: Start it, or correct BACKEND_URL/m,
+    );
+  });
+
+  it('shows the versions of the replicas, and what does not work for one', async () => {
+    const same = (await doctor()).findings.filter(({ check }) => check === 'replicas');
+    expect(same).toEqual([
+      expect.objectContaining({
+        status: 'ok',
+        finding: expect.stringMatching(/^1 replica runs, of version \d/),
+      }),
+    ]);
+    const redis = new Redis(fleet.redisUrl);
+    try {
+      const description = { version: '0.0.9', host: 'old-host', pid: 7, workers: 1, degraded: ['backend'] };
+      await redis.zadd(REPLICAS_KEY, Date.now(), 'of-before');
+      await redis.set(replicaKey('of-before'), JSON.stringify(description), 'PX', 60_000);
+      const { wrong, code } = await doctor();
+      expect(code).toBe(0);
+      expect(wrong.filter(({ check }) => check === 'replicas')).toEqual([
+        expect.objectContaining({ status: 'warning', finding: expect.stringContaining('0.0.9 and ') }),
+        expect.objectContaining({
+          finding: expect.stringContaining('old-host, process 7, has had trouble with backend'),
+        }),
+      ]);
+    } finally {
+      await redis.zrem(REPLICAS_KEY, 'of-before');
+      await redis.del(replicaKey('of-before'));
+      redis.disconnect();
+    }
+  });
+
+  it('says that Redis evicts keys, and that it keeps nothing over a restart', async () => {
+    const { url, stop } = await startRedisServer(['--maxmemory-policy', 'allkeys-lru']);
+    try {
+      const { code, wrong } = await doctor({ REDIS_URL: url });
+      expect(code).toBe(1);
+      expect(wrong).toEqual([
+        expect.objectContaining({
+          check: 'redis',
+          status: 'fault',
+          finding: expect.stringContaining('allkeys-lru'),
+        }),
+        expect.objectContaining({ status: 'warning', remedy: expect.stringContaining('appendonly yes') }),
+      ]);
+    } finally {
+      await stop();
+    }
+  });
+
+  it('says that Redis is a replica', async () => {
+    const master = await startRedisServer();
+    const replica = await startRedisServer([
+      '--replicaof',
+      `127.0.0.1 ${master.port}`,
+      '--appendonly',
+      'yes',
+    ]);
+    try {
+      const { code, wrong } = await doctor({ REDIS_URL: replica.url });
+      expect([code, wrong]).toEqual([
+        1,
+        [expect.objectContaining({ status: 'fault', finding: expect.stringContaining('is a replica') })],
+      ]);
+    } finally {
+      await replica.stop();
+      await master.stop();
+    }
+  });
+
+  it.each([
+    ['Redis', 'REDIS_URL', 'redis://:not-the-password-7@127.0.0.1'],
+    ['Postgres', 'DATABASE_URL', 'postgres://nobody-here:not-the-password-7@127.0.0.1'],
+  ])('says that %s does not take the credentials, without showing them', async (store, setting, url) => {
+    const redis = await startRedisServer();
+    try {
+      const connection = new Redis(redis.url);
+      await connection.config('SET', 'requirepass', 'the-password-of-redis');
+      connection.disconnect();
+      const port = setting === 'REDIS_URL' ? redis.port : new URL(fleet.databaseUrl).port;
+      const { code, findings, stderr, wrong } = await doctor({ [setting]: `${url}:${port}/0` });
+      expect(code).toBe(1);
+      expect(wrong).toContainEqual(
+        expect.objectContaining({
+          status: 'fault',
+          finding: expect.stringContaining(`${store} can not be used`),
+          remedy: expect.stringContaining(`Correct ${setting}`),
+        }),
+      );
+      expect(JSON.stringify(findings) + stderr).not.toContain('not-the-password-7');
+    } finally {
+      await redis.stop();
+    }
+  });
+
+  it('ends with 75 where stores do not respond, and looks at everything else', async () => {
+    const port = await freePort();
+    const { code, findings } = await doctor({
+      REDIS_URL: `redis://127.0.0.1:${port}`,
+      DATABASE_URL: `postgres://a:not-the-password-7@127.0.0.1:${port}/b`,
+    });
+    expect(code).toBe(75);
+    expect(findings.map(({ check, status }) => `${check} ${status}`)).toEqual([
+      'settings ok',
+      'postgres away',
+      'redis away',
+      'backend ok',
+    ]);
+  });
+
+  it('says that ENCRYPTION_KEY is another one', async () => {
+    const other = Buffer.alloc(32, 1).toString('base64');
+    const { code, wrong } = await doctor({ ENCRYPTION_KEY: other });
+    expect(code).toBe(1);
+    expect(wrong).toContainEqual(
+      expect.objectContaining({ status: 'fault', finding: 'ENCRYPTION_KEY opens none of the stored keys.' }),
+    );
+  });
+
+  it('names pending migrations and applies none', async () => {
+    const database = await createTestDatabase();
+    try {
+      const waiting = await doctor({ DATABASE_URL: database.url, AUTO_MIGRATE: 'false' });
+      expect(waiting.code).toBe(1);
+      expect(waiting.wrong).toContainEqual(
+        expect.objectContaining({
+          status: 'fault',
+          finding: expect.stringMatching(/^\d+ migrations are pending: 0001_/),
+          remedy: expect.stringContaining('tollgate migrate'),
+        }),
+      );
+      expect((await doctor({ DATABASE_URL: database.url })).code).toBe(0);
+      const client = new Client({ connectionString: database.url });
+      await client.connect();
+      const { rows } = await client.query(
+        "select 1 from information_schema.tables where table_schema = 'public'",
+      );
+      await client.end();
+      expect(rows).toEqual([]);
+    } finally {
+      await database.drop();
+    }
+  });
+
+  it('says that the default plan does not exist', async () => {
+    expect((await doctor({ DEFAULT_PLAN_ID: 'not-there' })).wrong).toContainEqual(
+      expect.objectContaining({ status: 'fault', finding: expect.stringContaining('the plan not-there') }),
+    );
+  });
+
+  it('says whether the certificate of the backend is trusted', async () => {
+    const [key, cert] = await Promise.all(
+      ['localhost-key.pem', 'localhost.pem'].map((name) => readFile(`${TLS}/${name}`)),
+    );
+    const server = createServer({ key, cert }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    try {
+      const backend = { BACKEND_URL: `https://localhost:${(server.address() as AddressInfo).port}` };
+      const untrusted = await doctor(backend);
+      expect([untrusted.code, untrusted.findings.at(-1)?.finding]).toEqual([
+        1,
+        expect.stringContaining('certificate is not trusted'),
+      ]);
+      const trusted = await doctor({ ...backend, NODE_EXTRA_CA_CERTS: `${TLS}/ca.pem` });
+      expect([trusted.code, trusted.findings.at(-1)?.finding]).toEqual([
+        0,
+        expect.stringContaining('its certificate is trusted'),
+      ]);
+    } finally {
+      server.close();
+    }
+  });
+
+  it('lists what is wrong with the settings, and looks no further', async () => {
+    const { code, findings } = await doctor({ PORT: 'many', ROOT_TOKEN: 'short-and-secret' });
+    expect(code).toBe(1);
+    expect(findings.map(({ check, status }) => `${check} ${status}`)).toEqual([
+      'settings fault',
+      'settings fault',
+    ]);
+    expect(JSON.stringify(findings)).not.toContain('short-and-secret');
+  });
+
+  it('says that clocks differ', async () => {
+    const late = { nowMs: () => systemClock.nowMs() - 90_000, monotonicMs: systemClock.monotonicMs };
+    const platform = { clock: late, random: systemRandom, log: createLogger('silent') };
+    const findings = await diagnose(fleet.environment, platform);
+    for (const check of ['postgres', 'redis'])
+      expect(findings).toContainEqual(
+        expect.objectContaining({
+          check,
+          status: 'warning',
+          finding: expect.stringMatching(/ (89|90|91)[.\d]* s ahead of/),
+        }),
+      );
+  });
+
+  it('looks at an installation with embedded stores without opening or making them', async () => {
+    const environment = { BACKEND_URL: fleet.environment.BACKEND_URL ?? '', DATA_DIR: '/nonexistent/data' };
+    const { code, stdout } = await runTollgate(['doctor', '-o', 'csv'], { environment });
+    expect([code, stdout]).toEqual([0, expect.stringContaining('embedded Postgres in DATA_DIR')]);
+  });
+});
