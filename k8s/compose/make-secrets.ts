@@ -21,7 +21,7 @@ if (existsSync(directory)) {
   say('The secrets made at the first start are used again.');
 } else if (readdirSync(records).length > 0) {
   say('There is a database, but the secrets that open it are gone, and new ones would not.');
-  say('Restore the volume `secrets`, or delete everything and start anew: docker compose down --volumes');
+  say('Restore the volume `secrets`, or delete everything and start over: docker compose down --volumes');
   process.exit(1);
 } else {
   make();

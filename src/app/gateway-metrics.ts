@@ -233,7 +233,7 @@ function sharedLimiterReadings({
     ),
     gauge(
       'tollgate_limiter_uncounted_windows',
-      'Windows with requests that were allowed without Redis and that Redis has not been told of yet.',
+      'Windows with requests that were allowed without Redis and are not in Redis yet.',
       () => uncounted.size,
     ),
     {

@@ -51,7 +51,7 @@ function readOrMakeLocalSecrets(
   makePrivateDirectory(directory);
   if (hasSealedRecords && !existsSync(file)) {
     throw new StartFault(
-      `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start anew.`,
+      `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start over.`,
     );
   }
   make(file, random);
@@ -83,7 +83,7 @@ function parse(content: string, file: string): Omit<LocalSecrets, 'file'> {
   );
   if (typeof kept.rootToken !== 'string' || kept.rootToken.length < 32 || encryptionKey.length !== 32) {
     throw new StartFault(
-      `${file} does not hold the secrets made at the first start: restore it, or remove the whole directory to start anew`,
+      `${file} does not hold the secrets made at the first start: restore it, or remove the whole directory to start over`,
     );
   }
   return { rootToken: kept.rootToken, encryptionKey };

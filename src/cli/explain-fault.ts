@@ -8,7 +8,7 @@ export interface Explanation {
   readonly message: string;
 }
 
-/** The one table of how faults end a command. A fault that nobody expects keeps its stack, for a report. */
+/** The one table of how faults end a command. An unexpected fault keeps its stack, for a report. */
 export function explainFault(error: unknown): Explanation {
   if (error instanceof CommandFault) return { exitCode: error.exitCode, message: error.message };
   if (error instanceof ManagementFault)

@@ -2735,7 +2735,7 @@ export interface components {
     };
     requestBodies: never;
     headers: {
-        /** @description Names the request in the log, as the client named it or anew. */
+        /** @description Names the request in the log: the name that the client sent, or a new one. */
         "X-Request-Id": string;
         /** @description The path of what was made. */
         Location: string;

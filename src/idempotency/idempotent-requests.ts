@@ -48,7 +48,7 @@ class IdempotencyInProgress extends TollgateError {
 }
 
 /**
- * Performs requests once, however often they are sent: whoever sends one again gets the response of the first time. Responses are sealed
+ * Performs requests once, however often they are sent: a request that is sent again gets the response of the first time. Responses are sealed
  * with the encryption key, because they may hold a secret, and kept for 24 hours.
  */
 export class IdempotentRequests {

@@ -19,7 +19,7 @@ export function withOwnTags(
   ]);
 }
 
-/** The changes as they may be made: nobody moves a key out of their sight. Throws `InvalidBody`. */
+/** The changes as they may be made: a token can't move a key out of its sight. Throws `InvalidBody`. */
 export function withinOwnTags(changes: KeyChanges, change: Pick<ChangeContext, 'onlyTags'>): KeyChanges {
   const { tags, removeTags = [] } = changes;
   if (removeTags.some((tag) => change.onlyTags.includes(tag))) {

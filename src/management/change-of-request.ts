@@ -18,7 +18,7 @@ interface ChangeOptions {
   readonly trustedProxies: BlockList;
 }
 
-/** What the service of a change is told of the request that makes it. Throws `bad_request` for a reason that is too long. */
+/** The context of a change: who makes the request, and why. Throws `bad_request` for a reason that is too long. */
 export function changeOfRequest(
   req: Request,
   res: Response,

@@ -22,7 +22,7 @@ const CODINGS = [
 
 /**
  * Serves the files of the console from a directory that `npm run build:console` made, to anyone: what they show comes from the management interface, which asks
- * for a token. Each file may lie beside copies of it that are compressed already. Nothing is read before it is asked for.
+ * for a token. Each file may lie beside copies of it that are compressed already. No file is read before its first request.
  */
 export function createConsoleApp(directory: string): Express {
   const app = express();
@@ -49,7 +49,7 @@ const noteOperation: RequestHandler = (_req, res, next) => {
   next();
 };
 
-/** Scripts, styles and requests only from here, nothing inline, in nobody's frame; a link tells no other site where it was. */
+/** Scripts, styles and requests only from here, nothing inline, no frames; a link tells no other site where it was. */
 const setSecurityHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     'Content-Security-Policy':

@@ -80,7 +80,7 @@ export class StreamedText {
   }
 }
 
-/** A JSON response with headers of its own. */
+/** A JSON response with additional headers. */
 export class Reply {
   readonly body: object;
   readonly headers: Readonly<Record<string, string>>;

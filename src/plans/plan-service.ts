@@ -112,7 +112,7 @@ export class PlanService {
    * in another state than expected.
    */
   async update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan> {
-    // Checked with the write as well, when nobody else changes the plan; here, so that a bad change does nothing else.
+    // Checked with the write as well, with the plan locked; here, so that a bad change does nothing else.
     checkPlan({ ...(await this.get(planId)), ...changes });
     const plan = await this.#write(planId, changes, change);
     if (plan === undefined) throw new PlanNotFound();

@@ -9,6 +9,6 @@ export interface UnitOfWork {
   join<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Within a unit: runs work whose writes alone are undone, and whose effects are dropped, when it rejects. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Runs an effect that nobody may see before the writes of the unit: after its commit, outside of a unit at once. */
+  /** Runs an effect that must not be seen before the writes of the unit: after its commit, outside of a unit at once. */
   afterCommit(effect: () => Promise<void>): Promise<void>;
 }

@@ -15,7 +15,7 @@ import { reject } from './steps/reject.ts';
 interface OwnKeyRequest {
   readonly keyId: string;
   readonly head: ParsedRequest;
-  /** To be completed by whoever serves the request. */
+  /** To be completed by the code that serves the request. */
   readonly notes: RequestNotes;
 }
 

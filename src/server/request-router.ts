@@ -42,7 +42,7 @@ export interface Routes {
   readonly selfService?: SelfService | undefined;
   /** Called for each request that is rejected for its head, before anything else looks at it. */
   readonly onRejected: (error: TollgateError, requestId: string) => void;
-  /** Names what is rejected here; whoever serves a request names it itself. */
+  /** Names what is rejected here; what serves a request names it itself. */
   readonly requestIds: Pick<RequestIds, 'idOf' | 'make'>;
   /** What `Keep-Alive` says. Milliseconds. */
   readonly keepAliveMs: number;

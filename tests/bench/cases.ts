@@ -15,7 +15,7 @@ export interface BenchCase {
   readonly closePercent: number;
   /** Every request is over its key's limit. */
   readonly isLimited: boolean;
-  /** Keep-alive connections, each with one request after the other; 64 unless told. */
+  /** Keep-alive connections, each with one request after the other; 64 by default. */
   readonly connections?: number;
   /** Requests a second, whatever the responses do, instead of as many as come through. */
   readonly ratePerSecond?: number;

@@ -23,7 +23,7 @@ export interface BenchOptions {
   readonly starts: number;
   /** More arguments for the node that runs Tollgate, such as `--cpu-prof`. */
   readonly nodeArguments: readonly string[];
-  /** Another checkout, whose gateway takes part as `tollgate-before`; none unless told. */
+  /** Another checkout, whose gateway takes part as `tollgate-before`; none by default. */
   readonly against: string | undefined;
   /** Where the results are written. */
   readonly directory: string;

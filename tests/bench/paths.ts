@@ -46,7 +46,7 @@ function report(
   out.write(`${name.padEnd(66)} ${Math.round(ns).toLocaleString('en').padStart(9)} ns\n`);
 }
 
-/** Made anew from bytes, as paths of requests are: no text that was hashed before. */
+/** Made from bytes each time, as paths of requests are: no text that was hashed before. */
 function fresh(path: string): string {
   return Buffer.from(path).toString('latin1');
 }

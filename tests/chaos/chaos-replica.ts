@@ -14,7 +14,7 @@ export class ChaosReplica {
   readonly opsUrl: string;
   /** `WORKERS`. */
   readonly workers: number;
-  /** From the moment it is told to end until it is ready again: a request in that time may find nobody. */
+  /** From its stop signal until it is ready again: a request in that time may get no connection. */
   readonly absences = new Intervals();
   /** When it, or one of its workers, was killed without notice. */
   readonly killedAt: number[] = [];
@@ -66,7 +66,7 @@ export class ChaosReplica {
     this.killedAt.push(performance.now());
     killProcess(pid);
     await until(() => !isAlive(pid));
-    // The clients, who live in this process, have to be told first.
+    // The clients, who live in this process, have to know first.
     await new Promise(setImmediate);
     this.absences.end();
   }

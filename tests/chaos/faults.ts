@@ -166,7 +166,7 @@ function onOneReplica(name: string, index: number, strike: (replica: ChaosReplic
   };
 }
 
-/** Shorter than the time-outs: nobody but the clients who wait may notice. */
+/** Shorter than the time-outs: only clients that wait may notice. */
 function stallOf(index: number): Blow {
   return {
     name: `stall replica ${index}`,

@@ -17,7 +17,7 @@ export interface Attempt {
   readonly window: number | undefined;
   /** The code of an error; empty where there was none. */
   readonly code: string;
-  /** The limit that it was told; undefined when Redis was not asked. */
+  /** The limit that the response named; undefined when Redis was not asked. */
   readonly limit: number | undefined;
 }
 
@@ -97,8 +97,8 @@ export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: W
       status = res.statusCode ?? 0;
       const reset = res.headers['x-ratelimit-reset'];
       window = reset === undefined ? undefined : Number(reset);
-      const told = res.headers['x-ratelimit-limit'];
-      limit = told === undefined ? undefined : Number(told);
+      const shown = res.headers['x-ratelimit-limit'];
+      limit = shown === undefined ? undefined : Number(shown);
       res.once('error', () => over('cut'));
       res.once('end', () => over('answered'));
       res.setEncoding('utf8').on('data', (text: string) => {

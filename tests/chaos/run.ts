@@ -28,7 +28,7 @@ const workersOfAll = process.argv[4] === undefined ? undefined : Number(process.
 const areWorkersRight = workersOfAll === undefined || (Number.isInteger(workersOfAll) && workersOfAll >= 1);
 if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isInteger(seed) || !areWorkersRight) {
   process.stderr.write(
-    'usage: npm run chaos -- [minutes, at most a day] [seed, a whole number] [workers of each replica; chosen by the seed unless told]\n',
+    'usage: npm run chaos -- [minutes, at most a day] [seed, a whole number] [workers of each replica; chosen by the seed by default]\n',
   );
   process.exit(2);
 }

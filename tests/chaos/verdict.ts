@@ -12,7 +12,7 @@ const UNWRITTEN_MS = 1500;
 const WRITTEN_AGAIN_MS = 5000;
 const MOST_OPEN_FILES = 120;
 const MOST_MEMORY_BYTES = 512 * 2 ** 20;
-/** What is zero when nobody asks anything. */
+/** What is zero without requests. */
 const LOADS = [
   'tollgate_requests_in_flight',
   'tollgate_backend_requests_in_use',
@@ -75,7 +75,7 @@ function unexplained({ troubles }: World, attempts: readonly Attempt[]): readonl
   );
 }
 
-/** Redis allows the limit and no more, in every window; and nobody else allows anything while Redis is well. */
+/** Redis allows the limit and no more, in every window; and nothing else allows a request while Redis is healthy. */
 function overLimit({ world: { troubles }, keys, attempts }: Round): readonly string[] {
   const faults: string[] = [];
   for (const key of keys) {
@@ -140,7 +140,7 @@ function mayBeLost({ troubles }: World, { replica, endedAt }: Attempt): boolean 
   );
 }
 
-/** With nobody asking, nothing is held any more. */
+/** Without requests, nothing is held any more. */
 async function leaks({ world: { replicas }, report }: Round): Promise<readonly string[]> {
   const faults: string[] = [];
   for (const [index, replica] of replicas.entries()) {

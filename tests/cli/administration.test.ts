@@ -102,7 +102,7 @@ describe('tollgate keys', () => {
     expect((await tollgate.run(['keys', 'show', 'Mobile app'])).code).toBe(4);
   });
 
-  it('destroys nothing without --yes where nobody can be asked, nor in a dry run', async () => {
+  it('destroys nothing without --yes and a terminal, nor in a dry run', async () => {
     const { id } = await tollgate.json('keys', 'create', 'careful');
     for (const command of ['delete', 'disable']) {
       const unasked = await tollgate.run(['keys', command, id]);

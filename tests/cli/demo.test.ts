@@ -127,7 +127,7 @@ describe('the demo on a terminal', () => {
   });
 });
 
-describe('the demo that nobody watches', () => {
+describe('the demo without a terminal', () => {
   it('does the main job, says why it ends, and leaves nothing behind', async () => {
     const environment = { ...ANY_PORTS, LOG_LEVEL: 'info' };
     const { code, stdout, stderr } = await runTollgate(['demo'], { environment });

@@ -96,9 +96,9 @@ describe('a question on a terminal', () => {
   it('says what will happen, and only a yes makes it happen', async () => {
     await tollgate.text('keys', 'create', 'asked about');
     const words = ['keys', 'delete', 'asked about'];
-    const refused = await onTerminal(words, { input: 'n\n' });
-    expect(refused.stdout).toMatch(/The key asked about \(key_\w+\) is deleted for good\. Go on\? \[y\/N\]/);
-    expect(refused).toMatchObject({ code: 1, stdout: expect.stringContaining('Nothing was changed.') });
+    const declined = await onTerminal(words, { input: 'n\n' });
+    expect(declined.stdout).toMatch(/The key asked about \(key_\w+\) is deleted for good\. Go on\? \[y\/N\]/);
+    expect(declined).toMatchObject({ code: 1, stdout: expect.stringContaining('Nothing was changed.') });
     expect((await onTerminal(words, { input: 'y\n' })).code).toBe(0);
     expect((await tollgate.run(['keys', 'show', 'asked about'])).code).toBe(4);
   });

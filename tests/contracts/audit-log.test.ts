@@ -149,7 +149,7 @@ describe.each([
     expect(done).toBe(1);
   });
 
-  it('says of a change elsewhere whose store did not respond that nobody knows', async () => {
+  it('says of a change elsewhere whose store did not respond that it is unknown', async () => {
     const failing = async () => {
       throw new StoreUnavailable('redis', undefined);
     };

@@ -85,7 +85,7 @@ describe.each([
     ).toBeUndefined();
   });
 
-  it('refuses the second of two changes at once that contradict each other', async () => {
+  it('rejects the second of two changes at once that contradict each other', async () => {
     for (let round = 0; round < 10; round += 1) {
       const plan = samplePlan({ limit: 100 });
       await store.records.plans.insert(plan, sampleChange());

@@ -40,7 +40,7 @@ export class BackendSide {
   }
 
   #receive(chunk: Buffer): void {
-    // What comes through a tunnel is no HTTP; what comes behind the last request nobody reads.
+    // What comes through a tunnel is no HTTP; what comes behind the last request is not read.
     if (this.#isTunnel || this.#hasLast) return;
     this.#text += chunk.toString('latin1');
     this.#overlookBody();

@@ -6,7 +6,7 @@ import { ResponseReader } from './response-reader.ts';
 import type { ClientAction, RequestPlan } from './sequence.ts';
 import { turns } from './turns.ts';
 
-/** A client with one connection to the gateway. Sends what it is told, in the order in which it is told, and keeps what comes back. */
+/** A client with one connection to the gateway. Sends what the sequence says, in its order, and keeps what comes back. */
 export class FuzzClient {
   readonly key: 0 | 1;
   readonly sent: RequestPlan[] = [];

@@ -48,7 +48,7 @@ export class GatewaySockets {
         return;
       }
       held.push(write);
-      // Each write begins the socket's idle time anew, also one that does not get far.
+      // Each write restarts the socket's idle time, also one that does not get far.
       if (socket.timeout !== undefined && socket.timeout > 0) socket.setTimeout(socket.timeout);
     };
     socket._write = (...args: Parameters<Write>) => hold(() => Reflect.apply(_write, socket, args));

@@ -30,8 +30,8 @@ function judgeResponse(plan: RequestPlan, response: ReadResponse): string | unde
   const unasked = response.interim.find(
     (status) => status !== 103 && !(status === 100 && plan.expectsContinue),
   );
-  if (unasked !== undefined) return `an interim ${unasked} that nobody waits for`;
-  if (response.body.includes(INTRUDER)) return 'the body holds bytes that nobody asked for';
+  if (unasked !== undefined) return `an interim ${unasked} without a request`;
+  if (response.body.includes(INTRUDER)) return 'the body holds unsolicited bytes';
   if (!isForwarded(response)) return judgeRejection(plan, response);
   const token = response.headers.get('x-token');
   if (token !== plan.token) return `the response of ${token}`;

@@ -1,7 +1,7 @@
 import { bodyOf, chunksOf, type Segment, segmentsOf } from './segments.ts';
 import type { Intrusion, MalformedPart, RequestPlan, ResponsePlan } from './sequence.ts';
 
-/** Part of all bytes that must reach nobody. */
+/** Part of all bytes that must reach no client. */
 export const INTRUDER = 'intruder';
 
 /** A response as the backend sends it. */
@@ -23,7 +23,7 @@ export interface ForwardedResponse {
 }
 
 export interface LateSegment extends Segment {
-  /** Sent only if the gateway has written nothing more on the connection by then: otherwise nobody could tell whose response it is. */
+  /** Sent only if the gateway has written nothing more on the connection by then: otherwise it would be unknown whose response it is. */
   readonly onlyWhileIdle: boolean;
 }
 
@@ -61,7 +61,7 @@ export function responseMessage(request: RequestPlan): ResponseMessage {
   return { ...more, forwarded: { status: plan.status, body, isWhole } };
 }
 
-/** What the backend sends where nobody has asked. */
+/** What the backend sends without a request. */
 export function intrusionMessage(kind: Intrusion): Buffer {
   switch (kind) {
     case 'response':
@@ -132,7 +132,7 @@ function switchingMessage({ token, isUpgrade, response: plan }: RequestPlan): Re
   };
 }
 
-/** Adds what comes behind the end: a body that nobody reads, or bytes that nobody asked for. */
+/** Adds what comes behind the end: a body that is not read, or unsolicited bytes. */
 function withMoreBehind(
   segments: readonly Segment[],
   plan: ResponsePlan,
@@ -147,7 +147,7 @@ function withMoreBehind(
     const longer = { ...last, bytes: Buffer.concat([last.bytes, STRAY_RESPONSE]) };
     return { segments: [...segments.slice(0, -1), longer], later: undefined };
   }
-  // A connection on which a body is still announced must never be used again, so what it brings belongs to nobody.
+  // A connection on which a body is still announced must never be used again, so what it brings belongs to no request.
   const later = { turns: 1 + plan.segments.turns, bytes: STRAY_RESPONSE, onlyWhileIdle: hasBody };
   return { segments, later };
 }

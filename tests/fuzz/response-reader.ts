@@ -60,7 +60,7 @@ export class ResponseReader {
   #read(): void {
     for (let bytes = this.#rest(); bytes.length > 0 && this.fault === undefined; bytes = this.#rest()) {
       if (this.#methods.length <= this.#complete.length) {
-        // A client that sends nothing for long is told so, unasked, and one that ends in mid-request that this is no request.
+        // A client that sends nothing for long gets a 408, and one that ends in mid-request a 400, without a request.
         const start = bytes.toString('latin1', 0, 13);
         if (start === 'HTTP/1.1 408 ' || (this.hasEnded && start === 'HTTP/1.1 400 ')) return;
         this.fault = `bytes behind the last response: ${JSON.stringify(bytes.toString('latin1', 0, 300))}`;

@@ -57,7 +57,7 @@ export class ScriptedBackend {
     return this.#plans.get(token);
   }
 
-  /** Does something on the n-th open connection that nobody asked for, if the gateway is certain to see it while the connection is idle. */
+  /** Does something on the n-th open connection without a request, if the gateway is certain to see it while the connection is idle. */
   intrude(index: number, bytes: Intrusion): void {
     this.#idle(index)?.socket.write(intrusionMessage(bytes));
   }

@@ -70,7 +70,7 @@ export type Step =
   /** The event loop of the gateway (and of all others) stands still. */
   | { readonly do: 'stall'; readonly ms: number }
   | { readonly do: ClientAction; readonly client: number }
-  /** The backend sends what nobody asked for, or closes, on the n-th of its open connections, if that is idle. */
+  /** The backend sends unsolicited bytes, or closes, on the n-th of its open connections, if that is idle. */
   | {
       readonly do: 'intrude';
       readonly connection: number;

@@ -110,7 +110,7 @@ describe('a start after the first one that can not be', () => {
   it('because another process has the data directory says which', async () => {
     gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
     expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory })).toEqual([
-      `The directory ${directory}/postgres is in use by process ${gateway.pid} on host ${hostname()}: stop it, or give this one a DATA_DIR of its own.`,
+      `The directory ${directory}/postgres is in use by process ${gateway.pid} on host ${hostname()}: stop it, or give this one another DATA_DIR.`,
     ]);
   });
 
@@ -127,7 +127,7 @@ describe('a start after the first one that can not be', () => {
     const { encryptionKey } = JSON.parse(await readFile(file, 'utf8')) as { encryptionKey: string };
     await rm(file);
     expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory })).toEqual([
-      `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start anew.`,
+      `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start over.`,
     ]);
     gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory, ENCRYPTION_KEY: encryptionKey });
   });

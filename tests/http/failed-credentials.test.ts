@@ -26,11 +26,11 @@ describe('failed credentials', () => {
     const req = requestFrom(remoteAddress);
     return Array.from({ length: times }, () => failed.errorFor(req, FAILURE).code);
   }
-  const told = (times: number) => Array(times).fill('invalid_api_key');
+  const unauthenticated = (times: number) => Array(times).fill('invalid_api_key');
   const slowedDown = (times: number) => Array(times).fill('too_many_requests');
 
   it('are reported as such up to the burst, and then as too many', () => {
-    expect(responds('192.0.2.1', 5)).toEqual([...told(3), ...slowedDown(2)]);
+    expect(responds('192.0.2.1', 5)).toEqual([...unauthenticated(3), ...slowedDown(2)]);
   });
 
   it('come back with time, up to the burst', () => {
@@ -38,27 +38,27 @@ describe('failed credentials', () => {
     clock.advance(499);
     expect(responds('192.0.2.1', 1)).toEqual(slowedDown(1));
     clock.advance(1);
-    expect(responds('192.0.2.1', 2)).toEqual([...told(1), ...slowedDown(1)]);
+    expect(responds('192.0.2.1', 2)).toEqual([...unauthenticated(1), ...slowedDown(1)]);
     clock.advance(3_600_000);
-    expect(responds('192.0.2.1', 4)).toEqual([...told(3), ...slowedDown(1)]);
+    expect(responds('192.0.2.1', 4)).toEqual([...unauthenticated(3), ...slowedDown(1)]);
   });
 
   it('of one address do not count for another', () => {
     responds('192.0.2.1', 5);
-    expect(responds('192.0.2.2', 1)).toEqual(told(1));
+    expect(responds('192.0.2.2', 1)).toEqual(unauthenticated(1));
   });
 
   it('count together for one IPv6 network of 64 bits, however it is written', () => {
-    expect(responds('2001:db8::1', 2)).toEqual(told(2));
-    expect(responds('2001:0DB8:0:0:ffff::2', 2)).toEqual([...told(1), ...slowedDown(1)]);
-    expect(responds('2001:db8:0:1::1', 1)).toEqual(told(1));
+    expect(responds('2001:db8::1', 2)).toEqual(unauthenticated(2));
+    expect(responds('2001:0DB8:0:0:ffff::2', 2)).toEqual([...unauthenticated(1), ...slowedDown(1)]);
+    expect(responds('2001:db8:0:1::1', 1)).toEqual(unauthenticated(1));
   });
 
   it('of many networks of 64 bits use up the budget of the one of 48 bits around them', () => {
     const sites = Array.from({ length: 8 }, (_, index) => `2001:db8:0:${index + 1}::1`);
-    for (const site of sites) expect(responds(site, 3)).toEqual(told(3));
+    for (const site of sites) expect(responds(site, 3)).toEqual(unauthenticated(3));
     expect(responds('2001:db8:0:ffff::1', 1)).toEqual(slowedDown(1));
-    expect(responds('2001:db8:1::1', 1)).toEqual(told(1));
+    expect(responds('2001:db8:1::1', 1)).toEqual(unauthenticated(1));
     expect(failed.clientOf(requestFrom('2001:db8:0:fffe::1'))).toBe('2001:db8:0::/48');
     expect(failed.clientOf(requestFrom('2001:db8:1::1'))).toBe('2001:db8:1:0::/64');
   });
@@ -68,7 +68,7 @@ describe('failed credentials', () => {
     responds('192.0.2.2', 5);
     for (const other of ['192.0.2.3', '192.0.2.4', '192.0.2.5']) responds(other, 1);
     expect(responds('192.0.2.2', 1)).toEqual(slowedDown(1));
-    expect(responds('192.0.2.1', 1)).toEqual(told(1));
+    expect(responds('192.0.2.1', 1)).toEqual(unauthenticated(1));
   });
 });
 

@@ -14,7 +14,7 @@ describe('docs/openapi.json', () => {
     expect(JSON.parse(read('docs/openapi.json'))).toEqual(openApiDocument(DOCUMENTED_ENDPOINTS));
   });
 
-  it('has an operation for every endpoint, each with an id of its own', () => {
+  it('has an operation for every endpoint, each with its own id', () => {
     const ids = [
       ...JSON.stringify(openApiDocument(DOCUMENTED_ENDPOINTS)).matchAll(/"operationId":"(\w+)"/g),
     ].map(([, id]) => id);

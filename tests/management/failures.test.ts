@@ -178,7 +178,7 @@ describe('a failure', () => {
 describe('the log', () => {
   it('has one line for each change, with ids and without names or secrets', async () => {
     const management = await start({ usage: usageThat(async () => UNUSED) });
-    const { id } = await management.createKey('a name that is nobody’s business');
+    const { id } = await management.createKey('a private name');
     const { rateLimitId } = await management.createPlan();
     await management.send('get', `/consumer-api-key/${id}`).expect(200);
     await management.send('get', '/consumer-api-key').expect(200);

@@ -219,7 +219,7 @@ describe('POST /api-keys/import', () => {
     }
   });
 
-  it('leaves out those that are taken where it is told to', async () => {
+  it('leaves out those that are taken where the request says so', async () => {
     const [free, taken] = [newSecret(), newSecret()];
     const keys = [
       { name: 'a', secret: taken },

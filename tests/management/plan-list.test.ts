@@ -98,8 +98,8 @@ describe('DELETE /rate-limit/{rateLimitId}?rebindTo', () => {
     const ids = [await keyUnder(from.rateLimitId), await keyUnder(from.rateLimitId)];
     const before = await Promise.all(ids.map((id) => management.records.keys.findSnapshotById(id)));
     const path = `${LIST}/${from.rateLimitId}`;
-    const refused = await management.send('delete', path).expect(409);
-    expect(refused.body).toMatchObject({ code: 'plan_in_use', boundKeys: 2 });
+    const rejected = await management.send('delete', path).expect(409);
+    expect(rejected.body).toMatchObject({ code: 'plan_in_use', boundKeys: 2 });
     management.clock.advance(1000);
     const { body } = await management.send('delete', `${path}?rebindTo=${to.rateLimitId}`).expect(200);
     expect(body).toEqual({

@@ -118,7 +118,7 @@ export interface Replacements {
   readonly consoleDirectory?: string;
 }
 
-/** Starts the management interface on a database of its own. */
+/** Starts the management interface on a new database. */
 export async function startManagement(replacements: Replacements = {}): Promise<TestManagement> {
   const { defaultPlanId = 'default', reveal = 'always' } = replacements;
   const store = await createPostgresRecords(defaultPlanId);

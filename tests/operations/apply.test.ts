@@ -87,7 +87,7 @@ interface PodMaker {
   readonly volumeClaimTemplates?: readonly { readonly metadata: { readonly name: string } }[];
 }
 
-/** Every pod that the objects ask for, as a pod of its own, which is what Pod Security looks at. */
+/** Every pod that the objects ask for, as a separate pod, which is what Pod Security looks at. */
 function podsOf(manifests: readonly Manifest[]): readonly object[] {
   return manifests.flatMap(({ kind, metadata, spec }) => {
     const { template, volumeClaimTemplates = [] } = (spec ?? {}) as PodMaker;
@@ -168,7 +168,7 @@ if (ASSETS === undefined) {
       expect(await jobs()).toEqual(['job.batch/tollgate-migrate-0-1-0']);
     });
 
-    it('follows the one before, with a migrate Job of its own', async () => {
+    it('follows the one before, with its own migrate Job', async () => {
       // The namespace was made by hand, which client-side apply says in a warning once.
       await server.kubectl([
         'annotate',

@@ -1,4 +1,4 @@
-/** A value to hand out, and the fields of it that nobody has looked at so far. */
+/** A value to hand out, and the fields of it that were not read so far. */
 export interface WatchedValue {
   readonly value: unknown;
   /** Paths like `spec/replicas`, in no particular order. */

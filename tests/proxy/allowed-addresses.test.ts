@@ -70,8 +70,8 @@ describe('a key with allowed addresses', () => {
   });
 
   it.each([
-    ['is told of changes', false],
-    ['is told of none', true],
+    ['hears of changes', false],
+    ['hears of none', true],
   ])('follows every change with the next request, if the replica %s', async (_what, isFeedSilent) => {
     stage.gateway.isFeedSilent = isFeedSilent;
     const statuses: string[] = [];
@@ -162,7 +162,7 @@ describe('a key with allowed addresses, behind a trusted proxy', () => {
     expect((await client.ended()).slice(9, 12)).toBe(status);
   });
 
-  it('is judged by the proxy when it names nobody', async () => {
+  it('is judged by the proxy when it names no address', async () => {
     await stage.gateway.change(onlyFrom('198.51.100.0/24'));
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 403 /);

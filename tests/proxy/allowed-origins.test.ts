@@ -130,8 +130,8 @@ describe.each([
   });
 
   it.each([
-    ['is told of changes', false],
-    ['is told of none', true],
+    ['hears of changes', false],
+    ['hears of none', true],
   ])('follows every change with the next request, if the replica %s', async (_told, isFeedSilent) => {
     stage.gateway.isFeedSilent = isFeedSilent;
     stage.backend.respond(OK);

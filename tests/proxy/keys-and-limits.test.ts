@@ -33,7 +33,7 @@ describe('the key of a request', () => {
     ['garbage', 'Authorization: Bearer garbage', 'invalid_api_key'],
     ['two words', 'Authorization: Bearer a b', 'invalid_api_key'],
     ['a wrong secret', 'Authorization: Bearer tg_000000000000000000000000000000000000', 'invalid_api_key'],
-  ])('%s is 401, reaches no backend, and counts for nobody', async (_what, line, code) => {
+  ])('%s is 401, reaches no backend, and counts for no key', async (_what, line, code) => {
     const response = await responseTo(...(line === undefined ? [] : [line]));
     expect(response).toMatch(/^HTTP\/1\.1 401 /);
     expect(bodyOf(response)).toMatchObject({ code });
@@ -77,8 +77,8 @@ describe('the key of a request', () => {
   });
 
   it.each([
-    ['is told of changes', false],
-    ['is told of none', true],
+    ['hears of changes', false],
+    ['hears of none', true],
   ])(
     'disabled, expired, deleted: effective with the next request, if the replica %s',
     async (_what, isFeedSilent) => {

@@ -39,7 +39,7 @@ describe('rule 14: a response reaches no other request', () => {
     for (let split = 1; split < bytes.length; split += 1) {
       othersGet((connection) => {
         connection.send(bytes.slice(0, split));
-        // In a segment of its own, in a later turn of both.
+        // In a separate segment, in a later turn of both.
         setImmediate(() => setImmediate(() => connection.send(bytes.slice(split))));
       });
       const attacker = await gateway.send(gateway.head(`${method} /`));
@@ -67,7 +67,7 @@ describe('rule 14: a response reaches no other request', () => {
       const first = await gateway.send(gateway.head('GET /'));
       const second = await gateway.send(gateway.headOf(gateway.otherSecret, 'GET /victim'));
       await first.until((text) => /good(\r\n0\r\n\r\n)?$/.test(text));
-      // It may come so late that the other request is on its way: then nobody could tell whose it is. Never is it both.
+      // It may come so late that the other request is on its way: then it is unknown whose it is. Never is it both.
       await second.until((text) => text.endsWith('good') || text.endsWith('evil') || text.endsWith('}'));
       if (split <= complete.length) expect(second.text).toMatch(/good$/);
       for (const client of [first, second]) client.destroy();

@@ -66,7 +66,7 @@ afterAll(async () => {
   await postgres?.stop();
 });
 
-/** The status, and when the client is told to come back. */
+/** The status, and when the client is to come back. */
 async function rejectionOf(secret: string): Promise<string> {
   const response = await fetch(gateway.url, { headers: { authorization: `Bearer ${secret}` } });
   await response.arrayBuffer();
@@ -122,7 +122,7 @@ describe('a replica whose Postgres', () => {
       await client.query('ALTER ROLE gateway CONNECTION LIMIT 0');
       await client.query("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = 'gateway'");
     });
-    // A connection that was cut while nobody used it is noticed by its next user at the latest.
+    // A connection that was cut while it was idle is noticed by its next use at the latest.
     await until(async () => (await managed()) === 503);
     await goesOnWithoutPostgres(secret);
     await asSuperuser(async (client) => void (await client.query('ALTER ROLE gateway CONNECTION LIMIT -1')));

@@ -27,7 +27,7 @@ async function startReplica(): Promise<OpenRedis> {
   return replica;
 }
 
-/** Moves the slot of a key round the primaries, again and again, until told to stop. Resolves with how often. */
+/** Moves the slot of a key round the primaries, again and again, until stopped. Resolves with how often. */
 function moveAround(keyId: string): { stop(): Promise<number> } {
   const slot = hashSlotOf(keyId);
   let isStopped = false;

@@ -17,7 +17,7 @@ interface Key {
   readonly secret: string;
 }
 
-/** Two replicas, each with a way of its own to Redis, and what a test has to stop. */
+/** Two replicas, each with its own way to Redis, and what a test has to stop. */
 interface World {
   readonly fleet: RedisFleet;
   readonly ways: readonly [TcpRelay, TcpRelay];
@@ -60,7 +60,7 @@ describe('changes that Redis loses', () => {
     return { fleet, ways, urls: [first.url, second.url] };
   }
 
-  /** A key that both replicas know, bound to a plan of its own. */
+  /** A key that both replicas know, bound to its own plan. */
   async function makeKeys<const Name extends string>(
     { fleet, urls }: World,
     names: readonly Name[],
@@ -169,7 +169,7 @@ describe('changes that Redis loses', () => {
       await until(async () => (await ask(url, kept.secret)).headers.has('x-ratelimit-remaining'));
       await until(() => hold(url));
     }
-    // The promoted server has had the old versions since before the changes: they mislead nobody any more, and cost no reading.
+    // The promoted server has had the old versions since before the changes: they mislead no replica any more, and cost no reading.
     const direct = new Redis(standby.url);
     stops.push(async () => direct.disconnect());
     expect(await direct.get(`tg:{${lowered.id}}:version`)).toMatch(/^2\.2( |$)/);

@@ -14,7 +14,7 @@ let fleet: RedisFleet;
 beforeAll(async () => {
   server = await startRedisServer();
   relay = await TcpRelay.start(server.port);
-  // The second one has a way to Redis of its own, which breaks.
+  // The second one has its own way to Redis, which breaks.
   fleet = await startRedisFleet([
     { REDIS_URL: server.url, REDIS_TIMEOUT_MS: '5000' },
     { REDIS_URL: relay.urlOf(server.url) },
@@ -70,7 +70,7 @@ describe('a replica that alone has lost Redis', () => {
     relay.pass(server.port);
     await untilDegraded([cutOff], kept.secret, false);
     expect(await statusOf(cutOff.url, deleted.secret)).toBe(401);
-    // What it was not told of while it was cut off it finds out.
+    // It finds out what it missed while it was cut off.
     await until(() => upgraded[0]?.ending !== 'open' && upgraded[1]?.ending !== 'open');
     expect(upgraded[2]?.ending).toBe('open');
     upgraded[2]?.socket.destroy();

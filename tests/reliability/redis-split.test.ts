@@ -30,7 +30,7 @@ afterAll(async () => {
 });
 
 interface Load {
-  /** Requests that were answered, by status. */
+  /** Responses, by status. */
   readonly statuses: Readonly<Record<number, number>>;
   stop(): Promise<void>;
 }
@@ -62,8 +62,8 @@ async function countedBy(server: Redis): Promise<number> {
 async function standing(server: Redis): Promise<{ readonly isMaster: boolean; readonly counted: number }> {
   const [role, window] =
     (await server.multi().role().get(`tg:{${key.id}}:window:main:86400000`).exec()) ?? [];
-  const told: unknown = role?.[1];
-  return { isMaster: Array.isArray(told) && told[0] === 'master', counted: Number(window?.[1] ?? 0) };
+  const state: unknown = role?.[1];
+  return { isMaster: Array.isArray(state) && state[0] === 'master', counted: Number(window?.[1] ?? 0) };
 }
 
 /** Names of the gateways' connections to a server. */

@@ -134,7 +134,7 @@ describe('a decision without a reply from Redis', () => {
     const impatient = openReplica(relay.urlOf(server.url), 'single', { timeoutMs: 50 });
     await impatient.waitUntilReady(10_000);
     const kind = async () => (await decide(impatient.limiter, subject(newKeyId()))).kind;
-    // A path that lost its state: packets vanish, and nobody is told.
+    // A path that lost its state: packets vanish without a sign.
     relay.silence();
     await until(async () => (await kind()) === 'unavailable' && !impatient.limiter.isReady);
     relay.cut();

@@ -28,7 +28,7 @@ let directory: string;
 let fleet: RedisFleet;
 let singleUrl: string;
 
-/** A CA of our own, and a certificate of it for 127.0.0.1. */
+/** A CA for this test, and a certificate of it for 127.0.0.1. */
 async function makeCertificates(): Promise<void> {
   const openssl = await requireProgram('openssl', 'openssl');
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];

@@ -23,7 +23,7 @@ function startRedis(port?: number): Promise<RedisServer> {
   return startRedisServer(port === undefined ? kept : [...kept, '--port', String(port)]);
 }
 
-/** As a package manager does it: the old server is told to stop, and the new one starts on what it left. */
+/** As a package manager does it: the old server is stopped, and the new one starts on what it left. */
 async function upgradeRedis(): Promise<void> {
   const old = server;
   old.kill('SIGTERM');

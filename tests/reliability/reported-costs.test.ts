@@ -31,7 +31,7 @@ async function usedBy(keyId: string): Promise<number> {
   return body.limits[0].used;
 }
 
-/** Has requests in flight at a replica of its own, whose costs the backend has not said yet. */
+/** Has requests in flight at a separate replica, whose costs the backend has not said yet. */
 async function startChats(secret: string) {
   const replica = await startGateway(fleet.environment);
   const statuses = Array.from({ length: IN_FLIGHT }, () => statusOf(`${replica.url}/chat`, secret));

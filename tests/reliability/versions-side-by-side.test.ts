@@ -90,7 +90,7 @@ describe.each([
   });
 
   async function start(version: 'last' | 'present'): Promise<GatewayProcess> {
-    // Who comes second beside a newer schema finds its tables there, as in production, where nobody migrates at the start.
+    // Who comes second beside a newer schema finds its tables there, as in production, where no replica migrates at its start.
     const isSecond = running.length > 0;
     const migrates = version === 'present' || !isSecond;
     const gateway = await startGateway(

@@ -1,6 +1,6 @@
 import { Pool } from 'undici';
 
-/** How often each status was answered. */
+/** How often each status was received. */
 export type StatusCounts = Readonly<Record<number, number>>;
 
 /**

@@ -20,7 +20,7 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Starts `count` replicas. The backend responds with 200 unless told otherwise. */
+/** Starts `count` replicas. The backend responds with 200 by default. */
 export async function startFleet(
   count: number,
   settings: Readonly<Record<string, string>> = {},

@@ -12,7 +12,7 @@ export const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 /** Generous, because a process starts slowly where others take the cores. */
 const START_DEADLINE_MS = 60_000;
 
-/** A replica in a process of its own. */
+/** A replica in a separate process. */
 export interface GatewayProcess {
   readonly url: string;
   readonly opsUrl: string;
@@ -92,7 +92,7 @@ function startedPids(output: string): readonly number[] {
   return [...output.matchAll(/"pid":(\d+),[^\n]*"msg":"starting"/g)].map(([, pid]) => Number(pid));
 }
 
-/** Whether there is such a process, one that nobody has waited for included. */
+/** Whether there is such a process, a zombie included. */
 export function isAlive(pid: number): boolean {
   try {
     return process.kill(pid, 0);

@@ -24,7 +24,7 @@ import { until } from './until.ts';
 
 /** One implementation of the limiter's ports, as several replicas see it. */
 export interface LimiterStore {
-  /** At least one; each has connections of its own. */
+  /** At least one; each has its own connections. */
   readonly limiters: readonly RateLimiter[];
   readonly counters: WindowCounters;
   readonly versions: RecordVersions;

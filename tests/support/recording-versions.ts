@@ -9,7 +9,7 @@ export interface Step {
   readonly stored: unknown;
 }
 
-/** Shared versions that only write down what they are told. `look` reads what a test wants to know of the record store. */
+/** Shared versions that only record their calls. `look` reads what a test wants to know of the record store. */
 export class RecordingVersions implements RecordVersions {
   readonly steps: Step[] = [];
   look: () => Promise<unknown> = async () => undefined;

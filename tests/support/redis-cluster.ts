@@ -82,7 +82,7 @@ export async function startRedisCluster(count: number, args: readonly string[] =
 
 /** What makes a server a node of a cluster. */
 export async function clusterArgs(args: readonly string[] = []): Promise<readonly string[]> {
-  // The port of the bus is 10000 above the other unless told, which is too high for many free ports.
+  // The port of the bus is 10000 above the other by default, which is too high for many free ports.
   const busPort = String(await freePort());
   return [
     ...['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1', '--cluster-port', busPort],
@@ -120,7 +120,7 @@ async function ownerOf(primaries: readonly ClusterNode[], slot: number): Promise
     owner = isAgreed ? primaries.find(({ id }) => id === first?.id) : undefined;
     return owner !== undefined;
   });
-  if (owner === undefined) throw new Error(`nobody has slot ${slot}`);
+  if (owner === undefined) throw new Error(`no server has slot ${slot}`);
   return owner;
 }
 

@@ -17,7 +17,7 @@ export interface RedisServer {
   stop(): Promise<void>;
   /** Sends a signal; SIGKILL is a crash. */
   kill(signal: NodeJS.Signals): void;
-  /** Freezes the process: connections stay open, nothing is answered. */
+  /** Freezes the process: connections stay open, there is no response. */
   pause(): void;
   resume(): void;
 }

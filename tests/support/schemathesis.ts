@@ -15,7 +15,7 @@ const INSTALL_DEADLINE_MS = 300_000;
 /** The program, or why there is none: without Python, its package venv or PyPI, what it would check is left out. */
 export type Schemathesis = { readonly program: string } | { readonly leftOutBecause: string };
 
-/** Schemathesis in a virtual environment of its own, which is made once and kept with the modules. */
+/** Schemathesis in a virtual environment, which is made once and kept with the modules. */
 export async function findSchemathesis(): Promise<Schemathesis> {
   const python = await onPath('python3');
   if (python === undefined) return { leftOutBecause: 'there is no python3 on the PATH' };

@@ -10,7 +10,7 @@ describe('the stores of a test run', () => {
     redis.disconnect();
   });
 
-  it('have a Postgres in which a test gets an empty database of its own', async () => {
+  it('have a Postgres in which each test gets its own empty database', async () => {
     const database = await createTestDatabase();
     const client = new Client({ connectionString: database.url });
     await client.connect();

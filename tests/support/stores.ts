@@ -11,7 +11,7 @@ export interface TestDatabase {
 /**
  * The Redis of this run, with a logical database for each Jest worker, so that test files that run at the same time share no
  * key. Files of one worker follow each other in the same database: one that needs it empty flushes it. Channels know no
- * databases: whoever listens hears the other worker too.
+ * databases: a subscriber hears the other worker too.
  */
 export function testRedisUrl(): string {
   const url = new URL(setting('TEST_REDIS_URL'));
@@ -19,7 +19,7 @@ export function testRedisUrl(): string {
   return url.href;
 }
 
-/** Makes an empty database with a name that nobody else has. */
+/** Makes an empty database with a unique name. */
 export async function createTestDatabase(): Promise<TestDatabase> {
   const name = `tollgate_${randomBytes(8).toString('hex')}`;
   await administer(`CREATE DATABASE ${name}`);

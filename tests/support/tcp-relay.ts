@@ -4,7 +4,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 
 /** What a relay may do besides passing bytes on. */
 export interface RelayOptions {
-  /** The port to listen on; one of the system's choice unless told. */
+  /** The port to listen on; one of the system's choice by default. */
   readonly port?: number;
   /** Sees all that clients send, piece by piece. */
   readonly onSent?: (bytes: Buffer) => void;
@@ -13,7 +13,7 @@ export interface RelayOptions {
 }
 
 /**
- * A port of its own in front of a server, to break the connections between the two without touching the server: to a client, a relay
+ * A port in front of a server, to break the connections between the two without touching the server: to a client, a relay
  * that rejects is a server that is gone, and a silent one is a server that hangs.
  */
 export class TcpRelay {

@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
 /**
- * Resolves as soon as the claim holds, asking every few milliseconds. Rejects after `timeoutMs` (60 000 unless told: a machine that
+ * Resolves as soon as the claim holds, asking every few milliseconds. Rejects after `timeoutMs` (60 000 by default: a machine that
  * runs other things as well takes its time, and how long something may take is no test's business unless it says so)
  * with the claim's own source, so that a test that waits in vain says for what.
  */

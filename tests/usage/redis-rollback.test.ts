@@ -32,7 +32,7 @@ describe('usage when Redis goes back in time', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  /** A replica that writes and moves when it is asked to, over Redis or what is in front of it. */
+  /** A replica that writes and moves when the test says so, over Redis or what is in front of it. */
   async function startReplica(keyId: string, url = redis.url) {
     const { live, close } = await openRedisUsage(url, { timeoutMs: 500 });
     const { history } = world;

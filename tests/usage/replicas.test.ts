@@ -14,7 +14,7 @@ describe('replicas in processes of their own', () => {
 
   function start(keyIds: readonly string[], task: Partial<ReplicaTask> = {}) {
     const { databaseUrl, redis } = world;
-    return startReplica({ redisUrl: redis.url, databaseUrl, do: 'record-until-told', keyIds, ...task });
+    return startReplica({ redisUrl: redis.url, databaseUrl, do: 'record-until-sigterm', keyIds, ...task });
   }
 
   async function requestsOf(keyIds: readonly string[]): Promise<number> {

@@ -10,7 +10,7 @@ import { noCounts } from '../../src/usage/usage-slice.ts';
 import { requestsOf, sliceOf } from './support/sample-usage.ts';
 import { silent, writeSlices } from './support/usage-stores.ts';
 
-/** A history that only remembers what it took, and rejects as told. */
+/** A history that only remembers what it took, and rejects as the test says. */
 class ListedHistory implements UsageHistory {
   readonly taken: UsageBatch[] = [];
   rejection: (batch: UsageBatch) => Error | undefined = () => undefined;

@@ -35,7 +35,7 @@ export function readContexts(file: string): Contexts {
   return kept;
 }
 
-/** Readable by its owner alone at every moment; whoever reads it meanwhile sees the one or the other state whole. */
+/** Readable by its owner alone at every moment; a reader sees either the old or the new content, never a part. */
 export function writeContexts(file: string, contexts: Contexts): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.${process.pid}`;

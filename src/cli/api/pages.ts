@@ -19,7 +19,7 @@ export function paged(command: Command): Command {
 /** What a page asks for. */
 type PageQuery = { readonly limit?: number; readonly cursor?: string };
 
-/** Where nobody says otherwise: a screen or two. */
+/** The default: a screen or two. */
 const DEFAULT_LIMIT = 100;
 
 /** The first page, or all; says how to read on where there is more. */

@@ -4,12 +4,12 @@ import type { Random } from '../../platform/random.ts';
 export interface RetryOptions {
   readonly retries: number;
   readonly random: Random;
-  /** Told of each wait, for a person who would wonder. */
+  /** Called for each wait, to explain it to a person. */
   readonly onWait: (reason: string, waitMs: number) => void;
 }
 
 const FIRST_WAIT_MS = 250;
-/** Longer than this nobody waits at a terminal; the command then says what the gateway says. */
+/** A longer wait makes no sense at a terminal: the command then shows the gateway's response. */
 const LONGEST_WAIT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Responses that mean that the same request may succeed a little later. */

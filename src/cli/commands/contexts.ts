@@ -15,7 +15,7 @@ interface LoginOptions {
 export const declareLogin: Declare = (command, terminal) =>
   void command
     .description(
-      'Checks the token of a gateway and keeps both as a context, in a file that only you can read. The token is asked for, or comes from standard input, from --token-file or from TOLLGATE_TOKEN: never from an argument, which other users of the machine could see.',
+      'Checks the token of a gateway and keeps both as a context, in a file that only you can read. The token is prompted for, or comes from standard input, from --token-file or from TOLLGATE_TOKEN: never from an argument, which other users of the machine could see.',
     )
     .argument('<url>', 'address of the management interface')
     .option('--name <name>', 'name of the context', 'default')

@@ -53,7 +53,7 @@ export const declareLimits: Declare = (command, terminal) => {
       const { client, output } = session;
       const path = { consumerApiKeyId: await keyIdOf(client, key) };
       const which = options.limitId === undefined ? 'all limits' : `the limit ${options.limitId}`;
-      if (!(await isConfirmed(`The counts of ${which} of the key ${key} begin anew.`, options, session)))
+      if (!(await isConfirmed(`The counts of ${which} of the key ${key} start at zero.`, options, session)))
         return;
       await write(
         await bodyOf(

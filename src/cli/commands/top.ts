@@ -27,7 +27,7 @@ interface BusyKey {
 
 type Row = paths['/api-keys/usage']['get']['responses'][200]['content']['application/json']['rows'][number];
 
-/** To the upper left, and away with what is below: the screen is drawn anew without flicker. */
+/** To the upper left, and away with what is below: the screen is drawn again without flicker. */
 const HOME = '\u001b[H\u001b[J';
 
 export const declareTop: Declare = (command, terminal) =>

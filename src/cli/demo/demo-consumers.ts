@@ -67,7 +67,7 @@ const CONSUMERS: readonly DemoConsumer[] = [
   },
 ];
 
-/** Makes the keys of a few consumers, and three that nobody uses: unused, disabled, about to expire. Returns those that send requests. */
+/** Makes the keys of a few consumers, and three that are not used: unused, disabled, about to expire. Returns those that send requests. */
 export async function createConsumers(client: ManagementClient, clock: Clock): Promise<readonly Consumer[]> {
   const idle: readonly KeyFields[] = [
     { name: 'Website of 2019', enabled: false, rateLimitId: 'standard', tags: ['legacy'] },

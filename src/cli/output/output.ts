@@ -97,7 +97,7 @@ export class Output {
     const cells = columns.map(({ toCell }): Cell => toCell(item));
     if (this.format === 'id') this.#line(idOf(item));
     else if (this.format === 'csv') this.#line(csvRecord(cells));
-    // Nothing is aligned: nobody knows what comes.
+    // Nothing is aligned: what comes is not known yet.
     else if (this.format === 'table') this.#line(cells.map(shownCell).join('  '));
     else this.#line(printable(JSON.stringify(item)));
   }

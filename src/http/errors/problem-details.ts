@@ -13,7 +13,7 @@ export function negotiatedError(error: unknown, req: IncomingMessage): ErrorResp
   return { status, headers: { ...headers, Vary: 'Accept' }, body };
 }
 
-/** Every code is a problem type of its own; its URN names it and leads nowhere. */
+/** Every code is a separate problem type; its URN names it and leads nowhere. */
 function problemResponse({ status, headers, fields }: FailedRequest): ErrorResponse {
   const { error, code, ...others } = fields;
   const words = code.replaceAll('_', ' ');
@@ -30,7 +30,7 @@ function problemResponse({ status, headers, fields }: FailedRequest): ErrorRespo
 
 /**
  * Whether an `Accept` value asks for problem details: it names their type, and JSON with no higher quality. A wildcard does not ask for
- * them, since whoever sends one may know nothing of the format.
+ * them, since a client that sends one may not know the format.
  */
 export function prefersProblem(accept: string | undefined): boolean {
   if (accept === undefined || !accept.toLowerCase().includes(PROBLEM)) return false;

@@ -1,4 +1,4 @@
-/** The digests of secrets by the key that they belong to. Most keys have one: it takes no list of its own. */
+/** The digests of secrets by the key that they belong to. Most keys have one: it takes no list. */
 export class DigestsByKey {
   readonly #digests = new Map<string, string | readonly string[]>();
 

@@ -45,7 +45,7 @@ export class KeyOrigins {
   readonly #known = new LRUCache<string, number>({ max: MAX_KNOWN });
   readonly #waiting = new RoundRobinQueue<Waiting>();
   #isBusy = false;
-  /** What was read before is asked for again. By the monotonic clock. */
+  /** What was read before is read again. By the monotonic clock. */
   #expiredAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ repository, clock }: KeyOriginsOptions) {

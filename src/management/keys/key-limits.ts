@@ -143,7 +143,7 @@ export const grantKeyLimits = endpoint<GrantBody>({
   },
 });
 
-/** What was asked for, besides the reason, which has a place of its own. */
+/** What was requested, besides the reason, which has its own place. */
 function auditedBody({ reason: _, ...asked }: ResetBody): FieldChanges {
   return changedFields(null, { ...asked });
 }

@@ -6,7 +6,7 @@ import { COUNT, INSTANT, listOf, objectOf, TEXT } from '../response-schemas.ts';
 import { headersOf } from './headers.ts';
 import { capitalized, type SchemaComponents } from './schema-components.ts';
 
-/** Codes that any endpoint may respond, whoever it is for. */
+/** Codes that any endpoint may respond with. */
 const GENERAL_ERRORS: readonly ErrorCode[] = [
   'bad_request',
   'invalid_parameter',

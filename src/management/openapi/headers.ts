@@ -1,7 +1,7 @@
 /** The headers of responses that the document describes, by name. */
 const HEADERS = {
   'X-Request-Id': {
-    description: 'Names the request in the log, as the client named it or anew.',
+    description: 'Names the request in the log: the name that the client sent, or a new one.',
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z0-9._~+/=-]{1,128}$' },
   },

@@ -25,7 +25,7 @@ export async function lockDirectory(directory: string): Promise<() => void> {
   if (lock === undefined) {
     const owner = await ownerIn(ownerFile);
     throw new StartFault(
-      `The directory ${directory} is in use by ${owner}: stop it, or give this one a DATA_DIR of its own.`,
+      `The directory ${directory} is in use by ${owner}: stop it, or give this one another DATA_DIR.`,
     );
   }
   writeFileSync(ownerFile, `process ${process.pid} on host ${hostname()}\n`, { mode: 0o600 });

@@ -10,7 +10,7 @@ const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 const LOCK_ID = 7_404_265_351;
 
 /**
- * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, each in a transaction of its own, so that no
+ * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, each in its own transaction, so that no
  * lock on a table is held while the next one works. Replicas that start together apply each once: they take turns by a lock that ends with
  * the transaction, and not by Kysely's, which belongs to the session and would outlive it behind a pool of transactions. Forward only. Resolves
  * with the names of those applied now; rejects when one fails, of which nothing is applied, while those before it are. A database that a

@@ -151,7 +151,7 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
   const common: ClientOptions = {
     retryStrategy,
     autoResendUnfulfilledCommands: false,
-    // `RedisChangeFeed` does it: the client's own attempt has nobody who hears of its failure, which would end the process.
+    // `RedisChangeFeed` does it: the failure of the client's own attempt has no handler, and would end the process.
     autoResubscribe: false,
     enableReadyCheck: true,
     connectTimeout: patientMs,

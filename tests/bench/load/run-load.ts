@@ -19,9 +19,9 @@ export interface Load {
   readonly benchCase: BenchCase;
   readonly port: number;
   readonly seconds: number;
-  /** Those of the case unless told. */
+  /** Those of the case by default. */
   readonly connections?: number;
-  /** Mean of the random pause before each request of a connection; none unless told. Milliseconds. */
+  /** Mean of the random pause before each request of a connection; none by default. Milliseconds. */
   readonly pauseMs?: number;
 }
 
@@ -38,7 +38,7 @@ export interface LoadResult {
   readonly p999Us: number;
 }
 
-/** Runs a load to its end. Requests in flight at the end are answered, but not in the result. */
+/** Runs a load to its end. Requests in flight at the end get a response, but are not in the result. */
 export async function runLoad(world: World, load: Load): Promise<LoadResult> {
   const { benchCase, connections = benchCase.connections ?? CONNECTIONS, pauseMs = 0 } = load;
   if (benchCase.ratePerSecond !== undefined) return atFixedRate(world, load, benchCase.ratePerSecond);

@@ -16,7 +16,7 @@ export interface EventCounts {
 
 const NONE: EventCounts = { syscalls: null, instructions: null };
 
-/** Counts while a load runs, in a run of its own, because counting costs the counted process time. */
+/** Counts while a load runs, in a separate run, because counting costs the counted process time. */
 export async function countEvents(
   world: World,
   candidate: Candidate,

@@ -16,7 +16,7 @@ export interface MemoryCourse {
   readonly requests: number;
 }
 
-/** The heap has to have its size before the keys come, or what they take is not told from what the load takes. */
+/** The heap has to have its size before the keys come, or what they take can't be distinguished from what the load takes. */
 const WARM_UP_SECONDS = 20;
 const SLICE_SECONDS = 5;
 const MANY_KEYS = CASES.find(({ keys }) => keys === 'ten_thousand') ?? MAIN_CASE;

@@ -39,7 +39,7 @@ export async function runCase(
   if (isMain || !options.isQuick) {
     for (const { port } of shuffledCandidates(world)) await warmUp(world, benchCase, port);
   }
-  // The A/A pair tells how much noise there is. Where time is short that is told in the main case only.
+  // The A/A pair tells how much noise there is. Where time is short that is measured in the main case only.
   const takesPart = (name: CandidateName) => name !== 'tollgate-again' || isMain || !options.isQuick;
   const events: Partial<Record<CandidateName, EventCounts>> = {};
   for (const candidate of shuffledCandidates(world)) {

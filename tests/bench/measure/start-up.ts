@@ -34,7 +34,7 @@ export async function measureStartUp(world: World, starts: number): Promise<Star
 async function startOnce(world: World): Promise<number> {
   const opsPort = await freePort();
   const startedAt = performance.now();
-  // A group of its own: npm starts a shell that starts node.
+  // A new process group: npm starts a shell that starts node.
   const child = spawn(world.programs.taskset, ['-c', String(CANDIDATE_CORE), 'npm', 'start'], {
     cwd: REPOSITORY,
     env: {
@@ -60,7 +60,7 @@ async function endGroup(leader: number): Promise<void> {
   await until(async () => !signalGroup(leader, 0), { timeoutMs: 30_000 });
 }
 
-/** False when nobody is left in the group. */
+/** False when no process is left in the group. */
 function signalGroup(leader: number, signal: 'SIGTERM' | 0): boolean {
   try {
     return process.kill(-leader, signal);

@@ -46,7 +46,7 @@ export function medianOf({ rounds }: CaseResult, candidate: CandidateName, numbe
   );
 }
 
-/** The ratio of two candidates' numbers, CPU per request unless told, round by round, so that what slows the machine down for a while slows both. */
+/** The ratio of two candidates' numbers, CPU per request by default, round by round, so that what slows the machine down for a while slows both. */
 export function ratioOf(
   { rounds }: CaseResult,
   [candidate, yardstick]: readonly [CandidateName, CandidateName],

@@ -41,7 +41,7 @@ export async function startBackend(
   return { port, pids: process.pids, counts: counter(port), stop: () => process.stop() };
 }
 
-/** Each question is a connection and a request of its own, which the response has counted already. */
+/** Each question is a new connection and request, which the response has counted already. */
 function counter(port: number): () => Promise<BackendCounts> {
   let asked = 0;
   return async () => {

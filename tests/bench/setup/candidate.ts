@@ -24,7 +24,7 @@ export interface Candidate {
   countKey(keyId: string): string;
   /** The logical database that `countKey` is in. */
   readonly redisDatabase: number;
-  /** For one that may stop answering for good: starts it anew on the same port. */
+  /** For one that may stop responding for good: starts it again on the same port. */
   restart?(): Promise<void>;
   stop(): Promise<void>;
 }

@@ -13,11 +13,11 @@ const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 
 /** What differs between replicas. */
 export interface TollgateVariant {
-  /** For node, before the file; none unless told. */
+  /** For node, before the file; none by default. */
   readonly nodeArguments?: readonly string[];
-  /** Processes; one unless told. */
+  /** Processes; one by default. */
   readonly workers?: number;
-  /** Where it may run, as taskset writes it; the candidates' core unless told. */
+  /** Where it may run, as taskset writes it; the candidates' core by default. */
   readonly cores?: string;
 }
 
@@ -30,7 +30,7 @@ export interface TollgateWorld extends TollgateVariant {
   /** The replica's own, so that its background work is its own. */
   readonly redisDatabase: number;
   readonly databaseUrl: string;
-  /** The checkout whose gateway is started; the bench's unless told. */
+  /** The checkout whose gateway is started; the bench's by default. */
   readonly repository?: string;
 }
 

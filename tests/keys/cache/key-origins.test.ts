@@ -41,7 +41,7 @@ describe('the origins that some key allows', () => {
     expect(await find('https://other.example.com')).toBe(false);
   });
 
-  it('are asked for once a second, whoever asks', async () => {
+  it('are read once a second, for all requests together', async () => {
     await find(PAGE);
     await find(PAGE, 'b');
     expect(queries).toHaveLength(1);

@@ -7,7 +7,7 @@ import { ManualClock } from '../../support/manual-clock.ts';
 
 const STORE_NOW = 5_000_000;
 
-/** Responds with what it is told to, and counts how often it was asked. */
+/** Responds as the test says, and counts its calls. */
 class ScriptedLimiter implements RateLimiter {
   response: Decision = rejection();
   asked = 0;

@@ -3,7 +3,7 @@ import { RawPeer } from '../support/raw-peer.ts';
 import type { RecordingBackend } from './recording-backend.ts';
 import type { ReadRequest } from './strict-reading.ts';
 
-/** One address that a gateway listens at, a port or a socket's path, with a backend of its own, so that what reaches the backend is known to come from there. */
+/** One address that a gateway listens at, a port or a socket's path, with its own backend, so that what reaches the backend is known to come from there. */
 export interface Lane {
   readonly address: number | string;
   readonly backend: RecordingBackend;

@@ -12,7 +12,7 @@ import { RecordingBackend } from './recording-backend.ts';
 
 const run = promisify(execFile);
 
-/** A program's part in the comparison: how it is started, and what it is told. */
+/** A program's part in the comparison: how it is started, and its configuration. */
 interface Recipe {
   readonly program: string;
   /** `-v` prints it, on whichever output. */
@@ -21,7 +21,7 @@ interface Recipe {
   arguments(directory: string, file: string): readonly string[];
 }
 
-/** nginx reads a whole body before it asks its backend: a body that turns out malformed reaches nobody. */
+/** nginx reads a whole body before it asks its backend: a body that turns out malformed reaches no backend. */
 const NGINX: Recipe = {
   program: 'nginx',
   version: /nginx\/(\S+)/,
@@ -87,7 +87,7 @@ async function startProxy(recipe: Recipe, count: number): Promise<Contender | un
   if (program === undefined) return undefined;
   const { stdout, stderr } = await run(program, ['-v']);
   const directory = await mkdtemp(join(tmpdir(), `tollgate-${recipe.program}-`));
-  // Sockets in a directory of its own: HAProxy would share a TCP port with any other program that lets it, and mix their connections.
+  // Sockets in a new directory: HAProxy would share a TCP port with any other program that lets it, and mix their connections.
   const lanes = await Promise.all(
     Array.from({ length: count }, async (_, i): Promise<Lane> => {
       const backend = await RecordingBackend.start();

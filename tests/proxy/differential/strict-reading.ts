@@ -70,7 +70,7 @@ function readFields(lines: readonly string[]): (readonly [string, string])[] | u
   return fields;
 }
 
-/** The length in bytes, or how it is told; undefined when it can be understood in more than one way (RFC 9112 section 6.3). */
+/** The length in bytes, or how it is coded; undefined when it can be understood in more than one way (RFC 9112 section 6.3). */
 function framingOf(
   fields: readonly (readonly [string, string])[],
   isOld: boolean,

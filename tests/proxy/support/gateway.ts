@@ -61,13 +61,13 @@ export class TestGateway {
   /** What keys have in their `allowedOrigins`, by secret. */
   readonly #allowedOrigins = new Map<string, readonly string[]>();
   readonly clients: RawPeer[] = [];
-  /** What was thrown where no request could be told. */
+  /** What was thrown where no request could be failed. */
   readonly faults: unknown[] = [];
   /** Makes the record store fail. */
   isStoreDown = false;
   /** How long the record store takes. Milliseconds. */
   storeDelayMs = 0;
-  /** Keeps this replica from being told of changes. */
+  /** Keeps this replica from hearing of changes. */
   isFeedSilent = false;
   readonly versions: InProcessRecordVersions;
   readonly costSettler: CostSettler;

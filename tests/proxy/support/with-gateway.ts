@@ -9,14 +9,14 @@ export interface Stage {
   readonly backend: RawBackend;
 }
 
-/** What a proxied request meets must be the same wherever management responds: on the same port, or on one of its own. */
+/** What a proxied request meets must be the same wherever management responds: on the same port, or on a separate one. */
 export const MANAGEMENT_PORTS: readonly (readonly [string, GatewaySettings])[] = [
   ['management on the same port', { management: (_req, res) => void res.end('management') }],
-  ['management on a port of its own', {}],
+  ['management on a separate port', {}],
 ];
 
 /**
- * Gives every test of the calling block a gateway and a backend of its own, and sees to it that none of them leaves anything behind: no
+ * Gives every test of the calling block its own gateway and backend, and sees to it that none of them leaves anything behind: no
  * request at the backend, no connection, no listening port.
  */
 export function withGateway(settings: GatewaySettings = {}): Stage {

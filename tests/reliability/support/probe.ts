@@ -23,7 +23,7 @@ export async function metric(opsUrl: string, name: string, labels = ''): Promise
   return sampleOf(await scrape(opsUrl), name, labels);
 }
 
-/** What `/metrics` responds. Some metrics begin anew with each look at them. */
+/** What `/metrics` responds. Some metrics restart with each scrape. */
 export async function scrape(opsUrl: string): Promise<string> {
   return (await fetch(`${opsUrl}/metrics`)).text();
 }

@@ -40,7 +40,7 @@ export async function startRedisFleet(
   return { replicas, admin: new Admin(replicas[0]?.url ?? ''), stop };
 }
 
-/** One request with a key: how it was answered, and after how many milliseconds. */
+/** One request with a key: its status, and after how many milliseconds. */
 export interface Asked {
   readonly status: number;
   readonly body: string;

@@ -15,7 +15,7 @@ interface LoadReport {
   readonly failures: readonly string[];
 }
 
-/** Clients that go on until they are told to stop. */
+/** Clients that go on until they are stopped. */
 export interface SteadyLoad {
   /** Answered so far. */
   answered(): number;
@@ -25,7 +25,7 @@ export interface SteadyLoad {
 
 const MOST_FAILURES = 300;
 
-/** Sends requests with a key without a pause, each client on a connection of its own that it keeps as long as the server lets it. */
+/** Sends requests with a key without a pause, each client on its own connection, which it keeps as long as the server lets it. */
 export function startLoad(url: string, secret: string, kinds: readonly LoadKind[]): SteadyLoad {
   const failures: string[] = [];
   let answered = 0;

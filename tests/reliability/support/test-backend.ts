@@ -11,7 +11,7 @@ export interface TestBackend {
   targets(): readonly string[];
   /** Requests that wait for `release`. */
   held(): number;
-  /** From now on requests are not answered. */
+  /** From now on requests get no response. */
   hold(): void;
   /** Responds to the one that has been held for longest. */
   respondToOldest(): void;
@@ -20,7 +20,7 @@ export interface TestBackend {
   stop(): Promise<void>;
 }
 
-/** Responses 200 to everything, at once unless told otherwise, and 101 to upgrades. */
+/** Responses 200 to everything, at once by default, and 101 to upgrades. */
 export async function startBackend(): Promise<TestBackend> {
   const targets: string[] = [];
   let isHolding = false;

@@ -53,7 +53,7 @@ function guard(replica: OpenRedis, mode: FailureMode): GuardedRateLimiter {
   });
 }
 
-/** Asks until the breaker has opened, with keys that nobody counts. */
+/** Asks until the breaker has opened, with keys that no test counts. */
 async function openBreaker({ limiter, breaker }: GuardedRateLimiter): Promise<void> {
   await until(async () => {
     await decide(limiter, subject(newKeyId()));

@@ -5,7 +5,7 @@ import type { ReplicaTask } from './replica.ts';
 
 const SCRIPT = fileURLToPath(new URL('./replica.ts', import.meta.url));
 
-/** A replica in a process of its own. */
+/** A replica in a separate process. */
 export interface ReplicaProcess {
   /** Requests that it has said it recorded, and of how many Redis had confirmed the write then, oldest first. */
   readonly reports: readonly (readonly [recorded: number, confirmed: number])[];

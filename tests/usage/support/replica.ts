@@ -20,9 +20,9 @@ export interface ReplicaTask {
   /**
    * - `flush`: moves what is there, again and again, until it is killed.
    * - `record`: records these requests of the mix, then stops as a gateway does.
-   * - `record-until-told`: records the mix until SIGTERM, then stops as a gateway does.
+   * - `record-until-sigterm`: records the mix until SIGTERM, then stops as a gateway does.
    */
-  readonly do: 'flush' | 'record' | 'record-until-told';
+  readonly do: 'flush' | 'record' | 'record-until-sigterm';
   readonly keyIds: readonly string[];
   /** Ends itself with SIGKILL as soon as this step of a move is done. */
   readonly dieAfter?: 'take' | 'apply' | 'drop' | 'release';
@@ -67,11 +67,11 @@ const usage = createUsage({
 usage.start();
 
 let recorded = task.from ?? 0;
-let isTold = task.do === 'record';
+let hasSigterm = task.do === 'record';
 process.once('SIGTERM', () => {
-  isTold = true;
+  hasSigterm = true;
 });
-while (task.do === 'record' ? recorded < (task.to ?? 0) : !isTold) {
+while (task.do === 'record' ? recorded < (task.to ?? 0) : !hasSigterm) {
   for (let index = 0; index < 40; index += 1) {
     usage.recorder.record(requestOfMix(recorded, task.keyIds));
     recorded += 1;

@@ -45,7 +45,7 @@ export function sliceOf(keyId: string, ...requests: readonly Partial<SampleReque
   return slice;
 }
 
-/** So many requests, each with an endpoint and a customer of its own. */
+/** So many requests, each with its own endpoint and customer. */
 export function manyNames(keyId: string, count: number, prefix = ''): UsageSlice {
   const named = (index: number) => ({ endpoint: `/${prefix}${index}`, customer: `${prefix}${index}` });
   return sliceOf(keyId, ...Array.from({ length: count }, (_, index) => named(index)));

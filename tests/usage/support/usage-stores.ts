@@ -37,7 +37,7 @@ export const LIVE_STORES: Readonly<Record<string, () => Promise<LiveStore>>> = {
   'in Redis Cluster': openInCluster,
 };
 
-/** Live usage of one replica in Redis, on a connection of its own, with a timeout that a busy test machine keeps. */
+/** Live usage of one replica in Redis, on a separate connection, with a timeout that a busy test machine keeps. */
 export async function openRedisUsage(
   url: string,
   { mode = 'single', timeoutMs = 5000 }: { readonly mode?: RedisMode; readonly timeoutMs?: number } = {},

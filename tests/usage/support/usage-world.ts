@@ -11,7 +11,7 @@ import { sampleChange, sampleKey } from '../../support/sample-records.ts';
 import { createTestDatabase } from '../../support/stores.ts';
 import { expireLeases, openRedisUsage, silent } from './usage-stores.ts';
 
-/** A Redis server and a Postgres database of a test's own, with what this process needs to look into them. */
+/** A Redis server and a Postgres database for one test, with what this process needs to look into them. */
 export interface UsageWorld {
   readonly redis: RedisServer;
   readonly databaseUrl: string;

@@ -120,7 +120,7 @@ function isLimitedTo(tags: readonly string[]) {
   return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
-/** Until the transaction ends, nobody else changes or deletes it. Undefined where it does not exist for the change. */
+/** Locked against changes and deletion until the transaction ends. Undefined where it does not exist for the change. */
 async function lockedToken(
   trx: RecordsDatabase,
   tokenId: string,

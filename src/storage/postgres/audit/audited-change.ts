@@ -30,7 +30,7 @@ export function auditedChange<Result>(
 const ROWS_AT_ONCE = 1000;
 
 /**
- * The end of the chain, locked until the transaction ends: nobody else writes into the log before. Rejects with `StoreUnavailable` where the
+ * The end of the chain, locked until the transaction ends: no other transaction writes into the log before. Rejects with `StoreUnavailable` where the
  * log can't be written.
  */
 export function lockedEnd(trx: RecordsDatabase) {

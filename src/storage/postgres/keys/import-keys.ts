@@ -105,7 +105,7 @@ function textOf(value: Uint8Array): string {
   return Buffer.from(value).toString('base64');
 }
 
-/** The plans of these keys that exist. Until the transaction ends, nobody deletes them. */
+/** The plans of these keys that exist, locked against deletion until the transaction ends. */
 async function lockedPlans(trx: RecordsDatabase, keys: readonly ImportedKey[]): Promise<ReadonlySet<string>> {
   const ids = [...new Set(keys.flatMap(({ key: { planId } }) => planId ?? []))];
   if (ids.length === 0) return new Set();

@@ -57,7 +57,7 @@ export function jsonOf(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** Until the transaction ends, nobody else changes or deletes it, or its secrets. Undefined where it does not exist for the change. */
+/** It and its secrets are locked against changes and deletion until the transaction ends. Undefined where it does not exist for the change. */
 export async function lockedKey(
   trx: RecordsDatabase,
   keyId: string,

@@ -220,7 +220,7 @@ interface KeyUpdate {
   readonly note: NoteAction;
 }
 
-/** Whether there is such a plan. Until the transaction ends, nobody deletes or edits it: its version goes into the snapshot. */
+/** Whether there is such a plan. It is locked against changes until the transaction ends: its version goes into the snapshot. */
 async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<boolean> {
   const plan = await trx
     .selectFrom('plans')

@@ -185,7 +185,7 @@ function hasText(text: string) {
   return sql<boolean>`fold_case(id || chr(10) || description) LIKE '%' || fold_case(${pattern}) || '%'`;
 }
 
-/** Both at once, in one order: until the transaction ends, nobody else changes or deletes them, nor binds a key to them. */
+/** Locks both, in one order: until the transaction ends, no other changes or deletes them, or binds a key to them. */
 async function lockedPlans(
   trx: RecordsDatabase,
   ...planIds: readonly [string, string]
@@ -224,7 +224,7 @@ async function moveKeys(
   return rows;
 }
 
-/** Until the transaction ends, nobody else changes or deletes it, nor binds a key to it. New keys that name it are not held up. */
+/** Locked until the transaction ends: no other changes or deletes it, or binds a key to it. New keys that name it are not held up. */
 async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<Plan | undefined> {
   const row = await trx
     .selectFrom('plans')

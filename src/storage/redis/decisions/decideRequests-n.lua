@@ -106,7 +106,7 @@ local function makeDecide()
   -- Lua writes large numbers with an exponent.
   local function decimal(number) return format('%d', number) end
 
-  -- Adds to an open window. What looks like a number and is none to Redis is no count: the window begins anew.
+  -- Adds to an open window. What looks like a number and is none to Redis is no count: a new window begins.
   local function addTo(windowKey, cost, resetAtMs)
     local count = pcall('INCRBY', windowKey, cost)
     if type(count) == 'number' then return count end

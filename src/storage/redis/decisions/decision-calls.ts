@@ -28,7 +28,7 @@ interface Call extends Due<Call> {
   wasRedirected: boolean;
   wasTooLate: boolean;
   /** The last `dueAtMs` that was sent to the server. */
-  toldDueAtMs: number;
+  sentDueAtMs: number;
   isOver: boolean;
 }
 
@@ -82,7 +82,7 @@ export class DecisionCalls {
       sentAt,
       wasRedirected: false,
       wasTooLate: false,
-      toldDueAtMs: 0,
+      sentDueAtMs: 0,
       isOver: false,
       before: undefined,
       after: undefined,
@@ -98,7 +98,7 @@ export class DecisionCalls {
   }
 
   #send(call: Call, route: DecisionRoute): void {
-    call.toldDueAtMs = call.dueAtMs;
+    call.sentDueAtMs = call.dueAtMs;
     const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
     const { keys, words, windows } = call.asked;
     const sent = { keys, words: `${deadlineMs} ${words}`, windows };
@@ -128,7 +128,7 @@ export class DecisionCalls {
     }
     // The call was slow, or the server's clock was set forward (`learn` now knows by how much), or this process sent it late.
     this.#pauses.look();
-    const mayTryAgain = !call.wasTooLate || call.toldDueAtMs !== call.dueAtMs;
+    const mayTryAgain = !call.wasTooLate || call.sentDueAtMs !== call.dueAtMs;
     const again =
       mayTryAgain && !call.isOver && receivedAt < call.dueAtMs
         ? this.#routes.routeOf(call.asked.keyId)
