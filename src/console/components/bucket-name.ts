@@ -1,9 +1,10 @@
-const formats = {
-  time: new Intl.DateTimeFormat(undefined, { weekday: 'short', hour: '2-digit', minute: '2-digit' }),
-  date: new Intl.DateTimeFormat(undefined, { dateStyle: 'medium' }),
+const FORMATS = {
+  time: { weekday: 'short', hour: '2-digit', minute: '2-digit' },
+  date: { dateStyle: 'medium' },
 } as const;
 
-/** How a bucket of a chart is called in full: "Mon, 14:00", or "3 Feb 2026". */
-export function bucketName(start: number, labels: 'time' | 'date'): string {
-  return formats[labels].format(start);
+/** How a bucket of a chart is called in full, "Mon, 14:00" or "3 Feb 2026", in a time zone or, without one, in the browser's. */
+export function bucketName(start: number, labels: 'time' | 'date', timeZone?: string): string {
+  const format = { ...FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
+  return new Intl.DateTimeFormat(undefined, format).format(start);
 }

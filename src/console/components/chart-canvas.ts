@@ -69,7 +69,7 @@ function optionsOf(data: ChartData, element: HTMLElement): EChartsCoreOption {
       axisLabel: {
         ...text,
         hideOverlap: true,
-        formatter: (start: string) => axisLabel(Number(start), data.labels),
+        formatter: (start: string) => axisLabel(Number(start), data),
       },
     },
     yAxis: {
@@ -131,10 +131,10 @@ function isComplete({ starts, completeUntil }: ChartData, index: number): boolea
   return (starts[index + 1] ?? Number.POSITIVE_INFINITY) <= completeUntil;
 }
 
-function tooltipOf({ starts, series, labels }: ChartData, index: number): HTMLElement {
+function tooltipOf({ starts, series, labels, timeZone }: ChartData, index: number): HTMLElement {
   const box = document.createElement('div');
   box.className = styles.tooltip ?? '';
-  box.append(textElement('div', bucketName(starts[index] ?? 0, labels), styles.tooltipTitle));
+  box.append(textElement('div', bucketName(starts[index] ?? 0, labels, timeZone), styles.tooltipTitle));
   for (const { name, tone, values } of series) {
     const row = document.createElement('div');
     row.className = styles.tooltipRow ?? '';
@@ -156,13 +156,14 @@ function textElement(tag: string, text: string, className = ''): HTMLElement {
   return element;
 }
 
-const axisFormats = {
-  time: new Intl.DateTimeFormat(undefined, { hour: 'numeric' }),
-  date: new Intl.DateTimeFormat(undefined, { day: 'numeric', month: 'short' }),
+const AXIS_FORMATS = {
+  time: { hour: 'numeric' },
+  date: { day: 'numeric', month: 'short' },
 } as const;
 
-function axisLabel(start: number, labels: ChartData['labels']): string {
-  return axisFormats[labels].format(start);
+function axisLabel(start: number, { labels, timeZone }: ChartData): string {
+  const format = { ...AXIS_FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
+  return new Intl.DateTimeFormat(undefined, format).format(start);
 }
 
 /** Reads custom properties as the colours that they are now: `light-dark()` means nothing to a canvas. */

@@ -16,4 +16,6 @@ export interface ChartData {
   readonly completeUntil?: number | undefined;
   /** `time`: labels are hours; `date`: days. */
   readonly labels: 'time' | 'date';
+  /** Of the labels, by its IANA name; the browser's where it is missing. */
+  readonly timeZone?: string;
 }

@@ -1,5 +1,5 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { timeZone } from '../format/exact-time.ts';
+import { timeZone as localTimeZone } from '../format/exact-time.ts';
 import { formatNumber } from '../format/numbers.ts';
 import { bucketName } from './bucket-name.ts';
 import styles from './chart.module.css';
@@ -34,7 +34,7 @@ export function Chart({ data, sentence, foot }: ChartProps) {
       {asTable ? <ChartTable data={data} /> : <Canvas data={data} />}
       <div className={styles.foot}>
         <span>
-          Times are in {timeZone}. {foot}
+          Times are in {data.timeZone ?? localTimeZone}. {foot}
         </span>
         <button type="button" className={styles.toggle} onClick={() => setAsTable(!asTable)}>
           {asTable ? 'View as chart' : 'View as table'}
@@ -89,7 +89,7 @@ function ChartTable({ data }: { readonly data: ChartData }) {
         <tbody>
           {data.starts.map((start, index) => (
             <tr key={start}>
-              <td>{bucketName(start, data.labels)}</td>
+              <td>{bucketName(start, data.labels, data.timeZone)}</td>
               {data.series.map(({ name, values }) => (
                 <td key={name}>{values[index] == null ? '–' : formatNumber(values[index])}</td>
               ))}
