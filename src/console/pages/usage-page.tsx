@@ -1,5 +1,103 @@
+import { useMemo } from 'react';
+import { useSearchParams } from 'wouter';
+import { ManagementFault } from '../../client/management-fault.ts';
+import { useScopes } from '../api/api-context.tsx';
+import { useLive } from '../api/live.ts';
+import { LiveState, NoScope } from '../components/live-state.tsx';
 import { PageHeader } from '../components/page-header.tsx';
+import { Panel } from '../components/panel.tsx';
+import { now } from '../format/clock.ts';
+import { timeZone } from '../format/exact-time.ts';
+import { BucketTable } from './usage/bucket-table.tsx';
+import { ChartSkeleton } from './usage/chart-skeleton.tsx';
+import { CsvButton } from './usage/csv-button.tsx';
+import { GroupTable } from './usage/group-table.tsx';
+import { RangeTooLarge } from './usage/range-too-large.tsx';
+import styles from './usage/usage.module.css';
+import { UsageChart } from './usage/usage-chart.tsx';
+import { UsageControls } from './usage/usage-controls.tsx';
+import { readUsageSeries } from './usage/usage-series.ts';
+import { queryOf, readView, spanBefore, spanOf, type UsageView } from './usage/usage-view.ts';
 
+/** Longer series are asked for less often. */
+const SLOW_POLL_MS = 30_000;
+
+/** Requests over time and what became of them. The URL says all that is shown. */
 export function UsagePage() {
-  return <PageHeader title="Usage" />;
+  const [params, setParams] = useSearchParams();
+  const { can } = useScopes();
+  const text = params.toString();
+  const view = useMemo(() => readView(new URLSearchParams(text)), [text]);
+  const change = (fields: Readonly<Record<string, string | undefined>>) =>
+    setParams(
+      (present) => {
+        for (const [name, value] of Object.entries(fields)) {
+          if (value === undefined || value === '') present.delete(name);
+          else present.set(name, value);
+        }
+        return present;
+      },
+      { replace: true },
+    );
+  if (!can('usage:read')) return <NoScope what="the usage" scope="usage:read" />;
+  return (
+    <>
+      <PageHeader
+        title="Usage"
+        about="Requests of all keys over time, and what became of them."
+        actions={<CsvButton view={view} />}
+      />
+      <UsageControls view={view} onChange={change} />
+      <Usage view={view} onChange={change} />
+    </>
+  );
+}
+
+interface UsageProps {
+  readonly view: UsageView;
+  readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
+}
+
+function Usage({ view, onChange }: UsageProps) {
+  const { series, before } = useSeries(view);
+  const { error } = series;
+  if (series.status === 'failed' && error instanceof ManagementFault && error.code === 'range_too_large')
+    return <RangeTooLarge fault={error} view={view} onChange={onChange} />;
+  return (
+    <div className={styles.stack}>
+      <Panel title="Requests by outcome">
+        <LiveState live={series} what="the usage" skeleton={<ChartSkeleton />}>
+          {(shown) => (
+            <div className={series.status === 'refreshing' ? styles.refreshing : undefined}>
+              <UsageChart series={shown} before={view.isCompared ? before.data : undefined} view={view} />
+            </div>
+          )}
+        </LiveState>
+      </Panel>
+      {view.groupBy === undefined ? (
+        <BucketTable live={series} view={view} />
+      ) : (
+        <GroupTable view={view} groupBy={view.groupBy} onChange={onChange} />
+      )}
+    </div>
+  );
+}
+
+/** The series of the view and, to compare, that of the same time before. */
+function useSeries(view: UsageView) {
+  const { isCompared, groupBy: _, ...rest } = view;
+  const isLong = view.interval === 'hour' && view.range !== '24h';
+  const options = { scope: 'usage:read', ...(isLong && { pollMs: SLOW_POLL_MS }) } as const;
+  const series = useLive(
+    ['usage', rest],
+    (client, signal) => readUsageSeries(client, queryOf(view, spanOf(view, now()), timeZone), signal),
+    options,
+  );
+  const before = useLive(
+    ['usage', 'before', rest],
+    (client, signal) =>
+      readUsageSeries(client, queryOf(view, spanBefore(view, spanOf(view, now())), timeZone), signal),
+    { ...options, pollMs: SLOW_POLL_MS, enabled: isCompared },
+  );
+  return { series, before };
 }

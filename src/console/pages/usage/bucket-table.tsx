@@ -1,0 +1,49 @@
+import { useMemo } from 'react';
+import type { Live } from '../../api/live.ts';
+import { bucketName } from '../../components/bucket-name.ts';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { outcomeColumns } from './outcome-columns.tsx';
+import { type Outcomes, outcomesOf } from './outcomes.ts';
+import type { UsageSeries } from './usage-series.ts';
+import type { UsageView } from './usage-view.ts';
+
+interface BucketRow extends Outcomes {
+  readonly start: number;
+}
+
+interface BucketTableProps {
+  readonly live: Live<UsageSeries>;
+  readonly view: UsageView;
+}
+
+/** The buckets with requests, latest first. */
+export function BucketTable({ live, view }: BucketTableProps) {
+  const rows = useMemo(
+    () =>
+      live.data?.rows
+        .map((row): BucketRow => ({ start: Date.parse(row.start), ...outcomesOf(row) }))
+        .toReversed(),
+    [live.data],
+  );
+  const labels = view.interval === 'hour' ? 'time' : 'date';
+  const zone = live.data?.timeZone;
+  const columns: readonly Column<BucketRow>[] = [
+    {
+      id: 'start',
+      header: 'From',
+      sortBy: ({ start }) => start,
+      cell: ({ start }) => bucketName(start, labels, zone),
+    },
+    ...outcomeColumns<BucketRow>(),
+  ];
+  return (
+    <DataTable
+      label="usage by time"
+      live={{ ...live, data: rows }}
+      columns={columns}
+      rowId={({ start }) => String(start)}
+      empty={<EmptyState title="No requests in this time" />}
+    />
+  );
+}

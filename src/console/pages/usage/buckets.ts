@@ -1,0 +1,56 @@
+import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from './outcomes.ts';
+import type { UsageRow, UsageSeries } from './usage-series.ts';
+
+export type Interval = 'hour' | 'day' | 'month';
+
+const HOUR_MS = 3_600_000;
+
+/** Requests by bucket of time, buckets without requests included. */
+export interface Buckets {
+  /** The first instants, ascending. */
+  readonly starts: readonly number[];
+  readonly outcomes: readonly Outcomes[];
+}
+
+/** The rows of a series as buckets of its whole span. */
+export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: Interval): Buckets {
+  const byStart = new Map<number, UsageRow[]>();
+  for (const row of rows) {
+    const start = Date.parse(row.start);
+    byStart.set(start, [...(byStart.get(start) ?? []), row]);
+  }
+  const known = bucketStarts(Date.parse(from), Date.parse(to), interval, timeZone === 'UTC');
+  // Where clocks change, the gateway knows better.
+  const starts = [...new Set([...known, ...byStart.keys()])].toSorted((a, b) => a - b);
+  return {
+    starts,
+    outcomes: starts.map((start) => {
+      const own = byStart.get(start);
+      return own === undefined ? NO_REQUESTS : sumOf(own.map(outcomesOf));
+    }),
+  };
+}
+
+/** The first instants of the buckets from `from` until `to`, in UTC or in the time zone of the browser. */
+function bucketStarts(from: number, to: number, interval: Interval, isUtc: boolean): readonly number[] {
+  const starts: number[] = [];
+  for (let index = 0; ; index += 1) {
+    const start = startOf(from, index, interval, isUtc);
+    if (start >= to) return starts;
+    starts.push(start);
+  }
+}
+
+function startOf(from: number, index: number, interval: Interval, isUtc: boolean): number {
+  if (interval === 'hour') return Math.floor(from / HOUR_MS) * HOUR_MS + index * HOUR_MS;
+  const date = new Date(from);
+  const isDay = interval === 'day';
+  if (isUtc)
+    return Date.UTC(
+      date.getUTCFullYear(),
+      date.getUTCMonth() + (isDay ? 0 : index),
+      isDay ? date.getUTCDate() + index : 1,
+    );
+  const [year, month] = [date.getFullYear(), date.getMonth() + (isDay ? 0 : index)];
+  return new Date(year, month, isDay ? date.getDate() + index : 1).getTime();
+}

@@ -1,0 +1,11 @@
+import { Skeleton } from '../../components/skeleton.tsx';
+import styles from './usage.module.css';
+
+/** Of the size of a chart. */
+export function ChartSkeleton() {
+  return (
+    <div className={styles.chartSkeleton}>
+      <Skeleton />
+    </div>
+  );
+}

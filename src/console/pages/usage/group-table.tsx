@@ -1,0 +1,157 @@
+import { ListFilter } from 'lucide-react';
+import { useMemo } from 'react';
+import { Link } from 'wouter';
+import { useLive } from '../../api/live.ts';
+import { Button } from '../../components/button.tsx';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { now } from '../../format/clock.ts';
+import { timeZone } from '../../format/exact-time.ts';
+import { KeyName } from '../overview/key-name.tsx';
+import { outcomeColumns } from './outcome-columns.tsx';
+import { type Outcomes, outcomesOf } from './outcomes.ts';
+import styles from './usage.module.css';
+import { readUsageSeries, type UsageRow } from './usage-series.ts';
+import { GROUPINGS, type Grouping, isByUtcDay, queryOf, spanOf, type UsageView } from './usage-view.ts';
+
+const MOST_GROUPS = 100;
+const OTHERS = '__other__';
+
+interface GroupRow extends Outcomes {
+  /** Null: no plan applied. */
+  readonly name: string | null;
+}
+
+interface GroupTableProps {
+  readonly view: UsageView;
+  readonly groupBy: Grouping;
+  readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
+}
+
+/** The requests of a span by key, plan, endpoint or customer: those with the most, and the others together. */
+export function GroupTable({ view, groupBy, onChange }: GroupTableProps) {
+  const live = useLive(
+    ['usage', 'groups', view],
+    (client, signal) => {
+      const query = queryOf(view, spanOf(view, now()), isByUtcDay(groupBy) ? 'UTC' : timeZone);
+      const zone = isByUtcDay(groupBy) ? { timeZone: 'UTC' } : {};
+      return readUsageSeries(
+        client,
+        { ...query, ...zone, interval: 'total', groupBy, top: MOST_GROUPS },
+        signal,
+      );
+    },
+    { scope: 'usage:read' },
+  );
+  const rows = useMemo(
+    () =>
+      live.data?.rows
+        .map((row): GroupRow => ({ name: groupName(row, groupBy), ...outcomesOf(row) }))
+        .toSorted((a, b) => b.requests - a.requests),
+    [live.data, groupBy],
+  );
+  const most = Math.max(...(rows ?? []).map(({ requests }) => requests), 1);
+  return (
+    <div>
+      {isByUtcDay(groupBy) && (
+        <p className={styles.remark}>
+          {GROUPINGS[groupBy]}s are counted by days of UTC: the table is about whole days, the first and the
+          last one included.
+        </p>
+      )}
+      <DataTable
+        label={`usage by ${GROUPINGS[groupBy].toLowerCase()}`}
+        live={{ ...live, data: rows }}
+        columns={columnsOf(groupBy, most, onChange)}
+        rowId={({ name }) => name ?? ''}
+        empty={<EmptyState title="No requests in this time" />}
+      />
+    </div>
+  );
+}
+
+function groupName(row: UsageRow, groupBy: Grouping): string | null {
+  switch (groupBy) {
+    case 'key':
+      return row.consumerApiKeyId ?? '';
+    case 'rateLimit':
+      return row.rateLimitId ?? null;
+    case 'endpoint':
+      return row.endpoint ?? '';
+    case 'customer':
+      return row.customerId ?? '';
+  }
+}
+
+function columnsOf(
+  groupBy: Grouping,
+  most: number,
+  onChange: GroupTableProps['onChange'],
+): readonly Column<GroupRow>[] {
+  const filter = groupBy === 'key' ? 'consumerApiKeyId' : 'rateLimitId';
+  const named: Column<GroupRow> = {
+    id: 'name',
+    header: GROUPINGS[groupBy],
+    sortBy: ({ name }) => name,
+    cell: ({ name }) => <GroupName groupBy={groupBy} name={name} />,
+  };
+  const share: Column<GroupRow> = {
+    id: 'share',
+    header: 'Share',
+    hiddenHeader: true,
+    cell: (row) => <OutcomeBar outcomes={row} most={most} />,
+  };
+  const only: Column<GroupRow> = {
+    id: 'only',
+    header: 'Show only this',
+    hiddenHeader: true,
+    align: 'end',
+    cell: ({ name }) =>
+      name !== null &&
+      name !== OTHERS && (
+        <Button
+          look="quiet"
+          small
+          icon
+          aria-label={`Show only ${name}`}
+          title="Show only this"
+          onClick={() => onChange({ [filter]: name, groupBy: undefined })}
+        >
+          <ListFilter aria-hidden="true" />
+        </Button>
+      ),
+  };
+  return [named, share, ...outcomeColumns<GroupRow>(), ...(isByUtcDay(groupBy) ? [] : [only])];
+}
+
+function GroupName({ groupBy, name }: { readonly groupBy: Grouping; readonly name: string | null }) {
+  if (name === null) return <>no plan</>;
+  if (name === OTHERS) return <>all others</>;
+  switch (groupBy) {
+    case 'key':
+      return <KeyName id={name} />;
+    case 'rateLimit':
+      return <Link href={`/plans/${encodeURIComponent(name)}`}>{name}</Link>;
+    case 'endpoint':
+      return (
+        <bdi title={name}>
+          <code>{name}</code>
+        </bdi>
+      );
+    case 'customer':
+      return <bdi title={name}>{name}</bdi>;
+  }
+}
+
+/** The outcomes of a group beside those of the largest one. For the eye alone: the numbers stand in the row. */
+function OutcomeBar({ outcomes, most }: { readonly outcomes: Outcomes; readonly most: number }) {
+  const { allowed, limited, failed } = outcomes;
+  const scale = 100 / most;
+  return (
+    <svg className={styles.bar} viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true">
+      <rect className={styles.allowed} width={allowed * scale} height="8" />
+      <rect className={styles.limited} x={allowed * scale} width={limited * scale} height="8" />
+      <rect className={styles.failed} x={(allowed + limited) * scale} width={failed * scale} height="8" />
+    </svg>
+  );
+}

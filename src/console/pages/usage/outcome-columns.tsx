@@ -1,0 +1,34 @@
+import type { Column } from '../../components/data-table.tsx';
+import { NumberText } from '../../components/number-text.tsx';
+import { formatNumber } from '../../format/numbers.ts';
+import type { Outcomes } from './outcomes.ts';
+
+/** The figures of a row, the same in each table of usage. */
+export function outcomeColumns<Row extends Outcomes>(): readonly Column<Row>[] {
+  return [
+    number('requests', 'Requests'),
+    number('allowed', 'Allowed'),
+    number('limited', 'Limited'),
+    number('failed', 'Failed'),
+    {
+      id: 'time',
+      header: 'Average time',
+      align: 'end',
+      sortBy: (row) => row.averageResponseTimeMs,
+      cell: (row) => `${formatNumber(Math.round(row.averageResponseTimeMs * 10) / 10)} ms`,
+    },
+  ];
+}
+
+function number<Row extends Outcomes>(
+  name: 'requests' | 'allowed' | 'limited' | 'failed',
+  header: string,
+): Column<Row> {
+  return {
+    id: name,
+    header,
+    align: 'end',
+    sortBy: (row) => row[name],
+    cell: (row) => <NumberText value={row[name]} />,
+  };
+}

@@ -1,0 +1,50 @@
+import type { UsageRow } from './usage-series.ts';
+
+/** What became of requests: each is one of `allowed`, `limited` and `failed`. */
+export interface Outcomes {
+  readonly requests: number;
+  readonly allowed: number;
+  /** Rejected with 429. */
+  readonly limited: number;
+  /** Failed for another reason: an error of the client or the backend, or cut off. */
+  readonly failed: number;
+  /** How often a limit in shadow mode would have rejected one of the others. */
+  readonly shadowLimited: number;
+  readonly averageResponseTimeMs: number;
+}
+
+export const NO_REQUESTS: Outcomes = {
+  requests: 0,
+  allowed: 0,
+  limited: 0,
+  failed: 0,
+  shadowLimited: 0,
+  averageResponseTimeMs: 0,
+};
+
+export function outcomesOf(row: UsageRow): Outcomes {
+  return {
+    requests: row.requests,
+    allowed: row.successful,
+    limited: row.rateLimited,
+    failed: row.failed - row.rateLimited,
+    shadowLimited: row.shadowLimited,
+    averageResponseTimeMs: row.averageResponseTimeMs,
+  };
+}
+
+export function sumOf(all: readonly Outcomes[]): Outcomes {
+  const total = { ...NO_REQUESTS };
+  let responseTimesMs = 0;
+  for (const each of all) {
+    total.requests += each.requests;
+    total.allowed += each.allowed;
+    total.limited += each.limited;
+    total.failed += each.failed;
+    total.shadowLimited += each.shadowLimited;
+    // The mean is over forwarded requests, which those that were limited are not among.
+    responseTimesMs += each.averageResponseTimeMs * (each.requests - each.limited);
+  }
+  const forwarded = total.requests - total.limited;
+  return { ...total, averageResponseTimeMs: forwarded === 0 ? 0 : responseTimesMs / forwarded };
+}

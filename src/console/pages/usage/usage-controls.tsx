@@ -1,0 +1,203 @@
+import { X } from 'lucide-react';
+import { type ReactNode, useEffect, useState } from 'react';
+import { useScopes } from '../../api/api-context.tsx';
+import { useLive } from '../../api/live.ts';
+import { Button } from '../../components/button.tsx';
+import { Input, Select } from '../../components/field.tsx';
+import { now } from '../../format/clock.ts';
+import { dateText } from '../../format/date-text.ts';
+import { timeZone } from '../../format/exact-time.ts';
+import { KeyName } from '../overview/key-name.tsx';
+import styles from './usage.module.css';
+import { GROUPINGS, INTERVAL_LABELS, RANGES, type UsageView } from './usage-view.ts';
+
+interface UsageControlsProps {
+  readonly view: UsageView;
+  /** By their names in the URL; undefined removes. */
+  readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
+}
+
+/** What is shown, and of whom. */
+export function UsageControls({ view, onChange }: UsageControlsProps) {
+  const { filters } = view;
+  const isFiltered = Object.keys(filters).length > 0;
+  return (
+    <search className={styles.controls}>
+      <RangeControls view={view} onChange={onChange} />
+      <Control label="Table by">
+        <Select value={view.groupBy ?? ''} onChange={(event) => onChange({ groupBy: event.target.value })}>
+          <option value="">Time</option>
+          {Object.entries(GROUPINGS).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </Select>
+      </Control>
+      <PlanFilter value={filters.rateLimitId} onChange={(rateLimitId) => onChange({ rateLimitId })} />
+      <TextFilter label="Tag" value={filters.tag} onChange={(tag) => onChange({ tag })} />
+      <TextFilter
+        label="Owner"
+        value={filters.externalId}
+        onChange={(externalId) => onChange({ externalId })}
+      />
+      <label className={styles.check}>
+        <input
+          type="checkbox"
+          checked={view.isCompared}
+          onChange={(event) => onChange({ compare: event.target.checked ? '1' : undefined })}
+        />
+        Compare with the time before
+      </label>
+      {filters.consumerApiKeyId !== undefined && (
+        <span className={styles.chip}>
+          Key: <KeyName id={filters.consumerApiKeyId} />
+          <Button
+            look="quiet"
+            small
+            icon
+            aria-label="Show all keys"
+            onClick={() => onChange({ consumerApiKeyId: undefined })}
+          >
+            <X aria-hidden="true" />
+          </Button>
+        </span>
+      )}
+      {isFiltered && (
+        <Button
+          look="quiet"
+          onClick={() =>
+            onChange({
+              rateLimitId: undefined,
+              consumerApiKeyId: undefined,
+              tag: undefined,
+              externalId: undefined,
+            })
+          }
+        >
+          Clear filters
+        </Button>
+      )}
+    </search>
+  );
+}
+
+function RangeControls({ view, onChange }: UsageControlsProps) {
+  const { range, dates, interval, isUtc } = view;
+  const chooseRange = (value: string) => {
+    // Another range has other buckets by itself.
+    const plain = { from: undefined, to: undefined, interval: undefined };
+    if (value !== 'custom') return onChange({ ...plain, range: value === '24h' ? undefined : value });
+    const today = dateText(now());
+    onChange({ ...plain, range: undefined, from: today, to: today });
+  };
+  return (
+    <>
+      <Control label="Range">
+        <Select value={range} onChange={(event) => chooseRange(event.target.value)}>
+          {Object.entries(RANGES).map(([value, { label }]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+          <option value="custom">From … to …</option>
+        </Select>
+      </Control>
+      {dates !== undefined && (
+        <>
+          <Control label="First day">
+            <Input
+              type="date"
+              value={dates.first}
+              max={dates.last}
+              onChange={(event) => event.target.value !== '' && onChange({ from: event.target.value })}
+            />
+          </Control>
+          <Control label="Last day">
+            <Input
+              type="date"
+              value={dates.last}
+              min={dates.first}
+              onChange={(event) => event.target.value !== '' && onChange({ to: event.target.value })}
+            />
+          </Control>
+        </>
+      )}
+      <Control label="Chart by">
+        <Select value={interval} onChange={(event) => onChange({ interval: event.target.value })}>
+          {Object.entries(INTERVAL_LABELS).map(([value, label]) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </Select>
+      </Control>
+      {timeZone !== 'UTC' && (
+        <Control label="Time zone">
+          <Select value={isUtc ? 'utc' : ''} onChange={(event) => onChange({ zone: event.target.value })}>
+            <option value="">{timeZone}</option>
+            <option value="utc">UTC</option>
+          </Select>
+        </Control>
+      )}
+    </>
+  );
+}
+
+interface FilterProps {
+  readonly value: string | undefined;
+  readonly onChange: (value: string | undefined) => void;
+}
+
+function PlanFilter({ value, onChange }: FilterProps) {
+  const { can } = useScopes();
+  const plans = useLive(
+    ['plans', 'ids'],
+    (client, signal) => client.GET('/rate-limit', { params: { query: {} }, signal }),
+    { scope: 'plans:read', pollMs: false },
+  );
+  if (!can('plans:read')) return null;
+  const ids = plans.data?.rateLimits.map(({ rateLimitId }) => rateLimitId) ?? [];
+  // One that was deleted is in the usage of its time.
+  const all = value === undefined || ids.includes(value) ? ids : [value, ...ids];
+  return (
+    <Control label="Plan">
+      <Select value={value ?? ''} onChange={(event) => onChange(event.target.value)}>
+        <option value="">All plans</option>
+        {all.map((id) => (
+          <option key={id}>{id}</option>
+        ))}
+      </Select>
+    </Control>
+  );
+}
+
+/** Takes effect when it is left, or with Enter: not with each letter. */
+function TextFilter({ label, value = '', onChange }: FilterProps & { readonly label: string }) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  const apply = () => {
+    if (text.trim() !== value) onChange(text.trim());
+  };
+  return (
+    <Control label={label}>
+      <Input
+        value={text}
+        placeholder="any"
+        onChange={(event) => setText(event.target.value)}
+        onBlur={apply}
+        onKeyDown={(event) => event.key === 'Enter' && apply()}
+      />
+    </Control>
+  );
+}
+
+function Control({ label, children }: { readonly label: string; readonly children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is its child
+    <label className={styles.control}>
+      <span>{label}</span>
+      {children}
+    </label>
+  );
+}

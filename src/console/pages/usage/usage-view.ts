@@ -1,0 +1,153 @@
+import type { Interval } from './buckets.ts';
+import { instantText, type UsageQuery } from './usage-series.ts';
+
+/** How far back a range goes. */
+interface RangeLength {
+  readonly unit: 'day' | 'month';
+  readonly count: number;
+}
+
+interface Range extends RangeLength {
+  readonly label: string;
+  /** How its buckets are, unless somebody chooses otherwise. */
+  readonly interval: Interval;
+}
+
+export const RANGES = {
+  '24h': { label: 'Last 24 hours', unit: 'day', count: 1, interval: 'hour' },
+  '7d': { label: 'Last 7 days', unit: 'day', count: 7, interval: 'day' },
+  '30d': { label: 'Last 30 days', unit: 'day', count: 30, interval: 'day' },
+  '90d': { label: 'Last 90 days', unit: 'day', count: 90, interval: 'day' },
+  '12mo': { label: 'Last 12 months', unit: 'month', count: 12, interval: 'month' },
+} as const satisfies Record<string, Range>;
+type RangeName = keyof typeof RANGES;
+
+export const INTERVAL_LABELS: Readonly<Record<Interval, string>> = {
+  hour: 'Hour',
+  day: 'Day',
+  month: 'Month',
+};
+
+export const GROUPINGS = {
+  key: 'Key',
+  rateLimit: 'Plan',
+  endpoint: 'Endpoint',
+  customer: 'Customer',
+} as const;
+export type Grouping = keyof typeof GROUPINGS;
+
+const FILTERS = ['rateLimitId', 'consumerApiKeyId', 'tag', 'externalId'] as const;
+type Filter = (typeof FILTERS)[number];
+
+/** What the page of usage shows: all of it is in the URL, so that a link shows the same to others. */
+export interface UsageView {
+  readonly range: RangeName | 'custom';
+  /** Of a custom range: its first and its last date, `YYYY-MM-DD`. */
+  readonly dates: { readonly first: string; readonly last: string } | undefined;
+  readonly interval: Interval;
+  readonly groupBy: Grouping | undefined;
+  readonly isCompared: boolean;
+  readonly isUtc: boolean;
+  readonly filters: Readonly<Partial<Record<Filter, string>>>;
+}
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Reads the URL; what it has that this version does not know is left aside. */
+export function readView(params: URLSearchParams): UsageView {
+  const [first, last] = [params.get('from') ?? '', params.get('to') ?? ''];
+  const dates = DATE.test(first) && DATE.test(last) && first <= last ? { first, last } : undefined;
+  const named = oneOf(Object.keys(RANGES) as RangeName[], params.get('range'));
+  const range = dates === undefined ? (named ?? '24h') : 'custom';
+  const usual = range === 'custom' ? 'day' : RANGES[range].interval;
+  return {
+    range,
+    dates,
+    interval: oneOf(['hour', 'day', 'month'], params.get('interval')) ?? usual,
+    groupBy: oneOf(Object.keys(GROUPINGS) as Grouping[], params.get('groupBy')),
+    isCompared: params.get('compare') === '1',
+    isUtc: params.get('zone') === 'utc',
+    filters: Object.fromEntries(
+      FILTERS.flatMap((name) => (params.get(name) ? [[name, params.get(name)]] : [])),
+    ),
+  };
+}
+
+function oneOf<T extends string>(all: readonly T[], text: string | null): T | undefined {
+  return all.find((each) => each === text);
+}
+
+export interface Span {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The instants that a view is about, as of now. */
+export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number): Span {
+  if (range === 'custom' && dates !== undefined)
+    return { from: dateStart(dates.first, 0, isUtc), to: dateStart(dates.last, 1, isUtc) };
+  const length = RANGES[range === 'custom' ? '24h' : range];
+  const back = moved(now, length, -1, isUtc);
+  if (interval === 'hour') return { from: back, to: now };
+  // Whole days: today is the last of them.
+  const next = length.unit === 'day' ? moved(back, { unit: 'day', count: 1 }, 1, isUtc) : back;
+  return { from: dayStart(next, isUtc), to: now };
+}
+
+/** The span of the same length before, at the same times of the day. */
+export function spanBefore(view: UsageView, { from, to }: Span): Span {
+  const { range, dates, isUtc } = view;
+  const length: RangeLength =
+    range === 'custom' && dates !== undefined
+      ? { unit: 'day', count: daysBetween(dates) }
+      : RANGES[range as RangeName];
+  return { from: moved(from, length, -1, isUtc), to: moved(to, length, -1, isUtc) };
+}
+
+/** The query of the series; `timeZone` is that of the browser, unless the view is in UTC. */
+export function queryOf(
+  { interval, isUtc, filters }: UsageView,
+  { from, to }: Span,
+  localZone: string,
+): UsageQuery {
+  return {
+    from: instantText(from),
+    to: instantText(to),
+    interval,
+    timeZone: isUtc ? 'UTC' : localZone,
+    ...filters,
+  };
+}
+
+/** The gateway keeps endpoints and customers by day of UTC alone. */
+export function isByUtcDay(groupBy: Grouping | undefined): boolean {
+  return groupBy === 'endpoint' || groupBy === 'customer';
+}
+
+function moved(at: number, { unit, count }: RangeLength, direction: 1 | -1, isUtc: boolean): number {
+  const date = new Date(at);
+  const by = direction * count;
+  if (isUtc) {
+    if (unit === 'day') date.setUTCDate(date.getUTCDate() + by);
+    else date.setUTCMonth(date.getUTCMonth() + by);
+  } else if (unit === 'day') date.setDate(date.getDate() + by);
+  else date.setMonth(date.getMonth() + by);
+  return date.getTime();
+}
+
+function dayStart(at: number, isUtc: boolean): number {
+  const date = new Date(at);
+  if (isUtc) date.setUTCHours(0, 0, 0, 0);
+  else date.setHours(0, 0, 0, 0);
+  return date.getTime();
+}
+
+/** The first instant of a date, or of the one so many days later. */
+function dateStart(text: string, days: number, isUtc: boolean): number {
+  const [year = 0, month = 1, day = 1] = text.split('-').map(Number);
+  return isUtc ? Date.UTC(year, month - 1, day + days) : new Date(year, month - 1, day + days).getTime();
+}
+
+function daysBetween({ first, last }: { readonly first: string; readonly last: string }): number {
+  return Math.round((dateStart(last, 1, true) - dateStart(first, 0, true)) / 86_400_000);
+}
