@@ -15,7 +15,7 @@ export function FirstSteps() {
         <li>
           <h3>Decide on a limit</h3>
           <p>Keys without a plan have the default plan. A plan of your own can have several limits.</p>
-          <div>{can('plans:write') && <ButtonLink href="/plans/new">New plan</ButtonLink>}</div>
+          <div>{can('plans:write') && <ButtonLink href="/plans?create">New plan</ButtonLink>}</div>
         </li>
         <li>
           <h3>Create a key</h3>

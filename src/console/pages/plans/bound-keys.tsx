@@ -1,0 +1,86 @@
+import { KeyRound } from 'lucide-react';
+import { useId } from 'react';
+import { Link } from 'wouter';
+import type { components } from '../../../client/management-api.ts';
+import { useLivePages } from '../../api/live.ts';
+import { type Column, DataTable } from '../../components/data-table.tsx';
+import { EmptyState } from '../../components/empty-state.tsx';
+import { RelativeTime } from '../../components/relative-time.tsx';
+import { StatusBadge } from '../../components/status-badge.tsx';
+import { now } from '../../format/clock.ts';
+import { counted } from '../../format/numbers.ts';
+import styles from './plans.module.css';
+
+type Key = components['schemas']['ListedConsumerKey'];
+
+/** The keys that are bound to a plan, last used first. */
+export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
+  const heading = useId();
+  const keys = useLivePages(
+    ['plans', rateLimitId, 'keys'],
+    (client, cursor, signal) =>
+      client.GET('/consumer-api-key', {
+        params: {
+          query: {
+            rateLimitId,
+            sort: 'lastUsedAt',
+            order: 'desc',
+            limit: 50,
+            count: 'true',
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
+        signal,
+      }),
+    ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }),
+    { scope: 'keys:read' },
+  );
+  return (
+    <section aria-labelledby={heading}>
+      <div className={styles.listHead}>
+        <div>
+          <h2 id={heading}>{keys.total === undefined ? 'Bound keys' : counted(keys.total, 'bound key')}</h2>
+          <p>A change of the plan holds for each of them with its next request.</p>
+        </div>
+        <Link href={`/keys?rateLimitId=${encodeURIComponent(rateLimitId)}`}>View in keys</Link>
+      </div>
+      <DataTable
+        label="bound keys"
+        live={keys}
+        columns={COLUMNS}
+        rowId={({ consumerApiKeyId }) => consumerApiKeyId}
+        rowHref={({ consumerApiKeyId }) => `/keys/${consumerApiKeyId}`}
+        hasMore={keys.hasMore}
+        loadMore={keys.loadMore}
+        total={keys.total}
+        empty={
+          <EmptyState icon={KeyRound} title="No key is bound to this plan">
+            Choose the plan on the page of a key, or when a key is created.
+          </EmptyState>
+        }
+      />
+    </section>
+  );
+}
+
+const COLUMNS: readonly Column<Key>[] = [
+  {
+    id: 'name',
+    header: 'Key',
+    cell: ({ consumerApiKeyId, name }) => (
+      <Link href={`/keys/${consumerApiKeyId}`}>
+        <bdi>{name}</bdi>
+      </Link>
+    ),
+  },
+  { id: 'hint', header: 'Secret', cell: ({ secretHint }) => <code>{secretHint}</code> },
+  { id: 'status', header: 'Status', cell: (key) => <KeyStatus apiKey={key} /> },
+  { id: 'used', header: 'Last used', cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} /> },
+];
+
+function KeyStatus({ apiKey: { enabled, expiresAt } }: { readonly apiKey: Key }) {
+  if (!enabled) return <StatusBadge tone="neutral">Disabled</StatusBadge>;
+  if (expiresAt !== null && Date.parse(expiresAt) <= now())
+    return <StatusBadge tone="failed">Expired</StatusBadge>;
+  return <StatusBadge tone="allowed">Active</StatusBadge>;
+}

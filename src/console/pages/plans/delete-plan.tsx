@@ -1,0 +1,121 @@
+import { type FormEvent, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useApi, useScopes } from '../../api/api-context.tsx';
+import { useChange } from '../../api/change.ts';
+import { faultSentence } from '../../api/fault-kind.ts';
+import { useLive } from '../../api/live.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Field, Select } from '../../components/field.tsx';
+import { LiveState } from '../../components/live-state.tsx';
+import { Notice } from '../../components/notice.tsx';
+import { Skeleton } from '../../components/skeleton.tsx';
+import { toast } from '../../components/toast.tsx';
+import { counted } from '../../format/numbers.ts';
+import { planWords } from './limit-words.ts';
+import type { ListedPlan, Plan } from './plan.ts';
+
+interface DeletePlanProps {
+  readonly plan: Plan;
+  readonly etag: string | undefined;
+  readonly onClose: () => void;
+}
+
+/** Says how many keys the plan holds for and asks where they go, before it is deleted. */
+export function DeletePlan({ plan, etag, onClose }: DeletePlanProps) {
+  const plans = useLive(
+    ['plans', 'all'],
+    (client, signal) => client.GET('/rate-limit', { params: { query: { include: 'keys' } }, signal }),
+    { scope: 'plans:read' },
+  );
+  return (
+    <Dialog open onClose={onClose} title={`Delete the plan ${plan.rateLimitId}?`}>
+      <LiveState live={plans} what="the plans" skeleton={<Skeleton />}>
+        {({ rateLimits }) => <DeleteForm plan={plan} etag={etag} plans={rateLimits} onClose={onClose} />}
+      </LiveState>
+    </Dialog>
+  );
+}
+
+function DeleteForm({
+  plan,
+  etag,
+  plans,
+  onClose,
+}: DeletePlanProps & { readonly plans: readonly ListedPlan[] }) {
+  const { rateLimitId } = plan;
+  const { can } = useScopes();
+  const { defaultPlanId } = useApi().whoami.settings;
+  const [, navigate] = useLocation();
+  const others = plans.filter((each) => each.rateLimitId !== rateLimitId);
+  const boundKeys = plans.find((each) => each.rateLimitId === rateLimitId)?.boundKeys ?? 0;
+  const fallback = others.find((each) => each.rateLimitId === defaultPlanId) ?? others[0];
+  const [rebindTo, setRebindTo] = useState(fallback?.rateLimitId ?? '');
+  const target = others.find((each) => each.rateLimitId === rebindTo);
+  const remove = useChange((client, query: { rebindTo?: string }) =>
+    client.DELETE('/rate-limit/{rateLimitId}', {
+      params: { path: { rateLimitId }, query, header: etag === undefined ? {} : { 'If-Match': etag } },
+    }),
+  );
+  const isMovable = boundKeys === 0 || (can('keys:write') && target !== undefined);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const gone = await remove.submit(boundKeys > 0 ? { rebindTo } : {});
+    if (gone === undefined) return;
+    navigate('/plans');
+    const moved = gone.reboundKeys ?? 0;
+    toast.done(
+      `The plan ${rateLimitId} is deleted`,
+      moved > 0 ? `${counted(moved, 'key')} moved to ${rebindTo}.` : undefined,
+    );
+  };
+  return (
+    <form onSubmit={submit}>
+      {remove.error !== undefined && (
+        <Notice tone="failed">
+          {remove.errorKind === 'conflict'
+            ? 'Somebody else changed this plan meanwhile. Close this and look at it again before you delete it.'
+            : faultSentence(remove.error)}
+        </Notice>
+      )}
+      {boundKeys === 0 ? (
+        <p>No key is bound to it. Nothing else changes.</p>
+      ) : (
+        <>
+          <p>
+            {counted(boundKeys, 'key is', 'keys are')} bound to it, and {boundKeys === 1 ? 'gets' : 'get'}{' '}
+            another plan. Counts of the present windows go on where the new plan has a limit of the same name
+            and period.
+          </p>
+          {can('keys:write') ? (
+            <Field
+              label="They get the plan"
+              hint={target !== undefined && `It allows ${planWords(target)}, from their next request on.`}
+            >
+              {(control) => (
+                <Select {...control} value={rebindTo} onChange={(event) => setRebindTo(event.target.value)}>
+                  {others.map((each) => (
+                    <option key={each.rateLimitId}>{each.rateLimitId}</option>
+                  ))}
+                </Select>
+              )}
+            </Field>
+          ) : (
+            <Notice tone="limited">
+              To move keys to another plan a token needs the scope <code>keys:write</code>, which this one
+              lacks.
+            </Notice>
+          )}
+        </>
+      )}
+      <DialogActions>
+        <Button onClick={onClose}>Keep the plan</Button>
+        {isMovable && (
+          <Button look="danger" type="submit" disabled={remove.isPending}>
+            {boundKeys === 0 ? 'Delete plan' : `Move ${counted(boundKeys, 'key')} and delete`}
+          </Button>
+        )}
+      </DialogActions>
+    </form>
+  );
+}

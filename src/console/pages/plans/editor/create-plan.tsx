@@ -1,0 +1,69 @@
+import { type FormEvent, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useChange } from '../../../api/change.ts';
+import { Button, ButtonLink } from '../../../components/button.tsx';
+import { DialogActions } from '../../../components/dialog.tsx';
+import { Field, Input } from '../../../components/field.tsx';
+import { Notice } from '../../../components/notice.tsx';
+import { PageHeader } from '../../../components/page-header.tsx';
+import { toast } from '../../../components/toast.tsx';
+import type { PlanTerms } from '../plan.ts';
+import styles from '../plans.module.css';
+import { type DraftFaults, EMPTY_PLAN, readDraft } from './plan-draft.ts';
+import { faultsOf, leftOverFault } from './plan-faults.ts';
+import { PlanForm } from './plan-form.tsx';
+
+/** Makes a plan. What is wrong stands beside the field, and nothing typed is lost. */
+export function CreatePlan() {
+  const [rateLimitId, setRateLimitId] = useState('');
+  const [draft, setDraft] = useState(EMPTY_PLAN);
+  const [faults, setFaults] = useState<DraftFaults>({});
+  const [, navigate] = useLocation();
+  const create = useChange((client, body: PlanTerms & { rateLimitId: string }, key) =>
+    client.POST('/rate-limit/create', { params: { header: { 'Idempotency-Key': key } }, body }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const read = readDraft(draft);
+    const id = rateLimitId.trim();
+    const found = id === '' ? { ...read.faults, rateLimitId: 'Give the plan an id.' } : read.faults;
+    setFaults(found);
+    if (Object.keys(found).length > 0) return;
+    const made = await create.submit({ rateLimitId: id, ...read.terms });
+    if (made === undefined) return;
+    toast.done(`The plan ${made.rateLimitId} is made`);
+    navigate(`/plans/${encodeURIComponent(made.rateLimitId)}`);
+  };
+  const all = { ...faultsOf(create.error), ...faults };
+  const leftOver = leftOverFault(create.error);
+  return (
+    <form className={styles.form} onSubmit={submit} noValidate>
+      <PageHeader title="Create plan" back={{ href: '/plans', label: 'Plans' }} />
+      {leftOver !== undefined && <Notice tone="failed">{leftOver}</Notice>}
+      <PlanForm draft={draft} onChange={setDraft} faults={all}>
+        <Field
+          label="Id"
+          error={all.rateLimitId}
+          hint="Letters, digits, dots, hyphens and underscores. Consumers see it in headers, and it stays as it is."
+        >
+          {(control) => (
+            <Input
+              {...control}
+              autoFocus
+              placeholder="gold"
+              maxLength={64}
+              value={rateLimitId}
+              onChange={(event) => setRateLimitId(event.target.value)}
+            />
+          )}
+        </Field>
+      </PlanForm>
+      <DialogActions>
+        <ButtonLink href="/plans">Cancel</ButtonLink>
+        <Button look="primary" type="submit" disabled={create.isPending}>
+          {create.isPending ? 'Creating…' : 'Create plan'}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

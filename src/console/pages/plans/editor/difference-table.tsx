@@ -1,0 +1,48 @@
+import styles from '../plans.module.css';
+import type { PlanDifference } from './plan-difference.ts';
+
+interface DifferenceTableProps {
+  readonly differences: readonly PlanDifference[];
+  /** Heads of the two columns. */
+  readonly from: string;
+  readonly to: string;
+}
+
+/** Two versions side by side, only where they differ. */
+export function DifferenceTable({ differences, from, to }: DifferenceTableProps) {
+  if (differences.length === 0) return <p className={styles.none}>Nothing.</p>;
+  return (
+    <div className={styles.wide}>
+      <table className={styles.facts}>
+        <thead>
+          <tr>
+            <th scope="col">What</th>
+            <th scope="col">{from}</th>
+            <th scope="col">{to}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {differences.map((difference) => (
+            <tr key={difference.what}>
+              <th scope="row">{difference.what}</th>
+              <td>
+                {difference.from === undefined ? (
+                  'not there'
+                ) : (
+                  <del className={styles.removed}>{difference.from}</del>
+                )}
+              </td>
+              <td>
+                {difference.to === undefined ? (
+                  'removed'
+                ) : (
+                  <ins className={styles.added}>{difference.to}</ins>
+                )}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}

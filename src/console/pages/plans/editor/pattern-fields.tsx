@@ -1,0 +1,89 @@
+import { Plus, Trash2 } from 'lucide-react';
+import { Button } from '../../../components/button.tsx';
+import { Field, Input } from '../../../components/field.tsx';
+import styles from '../plans.module.css';
+import { type DraftFaults, EMPTY_PATTERN, type PatternDraft } from './plan-draft.ts';
+
+const MAX_PATTERNS = 32;
+
+interface PatternListProps {
+  readonly patterns: readonly PatternDraft[];
+  readonly onChange: (patterns: readonly PatternDraft[]) => void;
+  readonly field: string;
+  readonly faults: DraftFaults;
+}
+
+/** The patterns of requests that a limit is for; none for all. */
+export function PatternList({ patterns, onChange, field, faults }: PatternListProps) {
+  return (
+    <>
+      {patterns.map((pattern, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: a pattern is known by its place alone, and the form holds all that it shows
+        <div key={index} className={styles.pattern}>
+          <PatternFields
+            pattern={pattern}
+            onChange={(change) => onChange(patterns.with(index, { ...pattern, ...change }))}
+            field={`${field}[${index}]`}
+            faults={faults}
+          />
+          <Button
+            look="quiet"
+            icon
+            aria-label={`Remove the pattern ${pattern.path}`}
+            onClick={() => onChange(patterns.toSpliced(index, 1))}
+          >
+            <Trash2 aria-hidden="true" />
+          </Button>
+        </div>
+      ))}
+      <div className={styles.none}>
+        {patterns.length === 0 && 'Holds for every request. '}
+        {patterns.length < MAX_PATTERNS && (
+          <Button small onClick={() => onChange([...patterns, EMPTY_PATTERN])}>
+            <Plus aria-hidden="true" />
+            {patterns.length === 0 ? 'Only for some requests' : 'Add pattern'}
+          </Button>
+        )}
+      </div>
+    </>
+  );
+}
+
+interface PatternFieldsProps {
+  readonly pattern: PatternDraft;
+  readonly onChange: (change: Partial<PatternDraft>) => void;
+  readonly field: string;
+  readonly faults: DraftFaults;
+}
+
+/** Which methods and which path. */
+export function PatternFields({ pattern, onChange, field, faults }: PatternFieldsProps) {
+  return (
+    <>
+      <Field label="Methods" optional error={faults[`${field}.methods`]}>
+        {(control) => (
+          <Input
+            {...control}
+            placeholder="all"
+            value={pattern.methods}
+            onChange={(event) => onChange({ methods: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field
+        label="Path"
+        error={faults[`${field}.path`]}
+        hint="* for one segment, ** at the end for the rest"
+      >
+        {(control) => (
+          <Input
+            {...control}
+            placeholder="/v1/search/**"
+            value={pattern.path}
+            onChange={(event) => onChange({ path: event.target.value })}
+          />
+        )}
+      </Field>
+    </>
+  );
+}

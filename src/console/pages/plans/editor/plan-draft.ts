@@ -1,0 +1,145 @@
+import type { AdditionalLimit, Cost, Plan, PlanTerms, RequestPattern } from '../plan.ts';
+
+/** A plan as it stands in the form: numbers are texts until they are sent, so that nothing typed is lost. */
+export interface PlanDraft {
+  readonly description: string;
+  readonly limit: string;
+  readonly period: string;
+  readonly additionalLimits: readonly LimitDraft[];
+  readonly costs: readonly CostDraft[];
+}
+
+export interface LimitDraft {
+  readonly limitId: string;
+  readonly limit: string;
+  readonly period: string;
+  readonly per: 'key' | 'customer';
+  readonly mode: 'enforce' | 'shadow';
+  /** None: every request. */
+  readonly match: readonly PatternDraft[];
+}
+
+export interface PatternDraft {
+  /** In a row, separated by blanks or commas; empty for all. */
+  readonly methods: string;
+  readonly path: string;
+}
+
+export interface CostDraft extends PatternDraft {
+  readonly kind: 'fixed' | 'response';
+  readonly cost: string;
+  readonly reserve: string;
+}
+
+/** What a faulty field says, by the path that the management interface names it with: `additionalLimits[0].period`. */
+export type DraftFaults = Readonly<Record<string, string>>;
+
+export const EMPTY_PLAN: PlanDraft = {
+  description: '',
+  limit: '',
+  period: 'hour',
+  additionalLimits: [],
+  costs: [],
+};
+
+export const EMPTY_PATTERN: PatternDraft = { methods: '', path: '' };
+export const EMPTY_LIMIT: LimitDraft = {
+  limitId: '',
+  limit: '',
+  period: 'second',
+  per: 'key',
+  mode: 'enforce',
+  match: [],
+};
+export const EMPTY_COST: CostDraft = { ...EMPTY_PATTERN, kind: 'fixed', cost: '', reserve: '' };
+
+export function draftOf({ description, limit, period, additionalLimits = [], costs = [] }: Plan): PlanDraft {
+  return {
+    description,
+    limit: String(limit),
+    period,
+    additionalLimits: additionalLimits.map(limitDraftOf),
+    costs: costs.map(costDraftOf),
+  };
+}
+
+function limitDraftOf({ limitId, limit, period, per, mode, match = [] }: AdditionalLimit): LimitDraft {
+  return {
+    limitId,
+    limit: String(limit),
+    period,
+    per: per === 'customer' ? per : 'key',
+    mode: mode === 'shadow' ? mode : 'enforce',
+    match: match.map(patternDraftOf),
+  };
+}
+
+function patternDraftOf({ methods = [], path }: RequestPattern): PatternDraft {
+  return { methods: methods.join(' '), path };
+}
+
+function costDraftOf(cost: Cost): CostDraft {
+  const isReported = cost.cost === 'response';
+  return {
+    ...patternDraftOf(cost),
+    kind: isReported ? 'response' : 'fixed',
+    cost: isReported ? '' : String(cost.cost),
+    reserve: cost.reserve === undefined ? '' : String(cost.reserve),
+  };
+}
+
+/** The plan that the draft says, or what keeps it from being one. The gateway knows the other rules, and names fields by the same paths. */
+export function readDraft(draft: PlanDraft): { readonly terms: PlanTerms; readonly faults: DraftFaults } {
+  const faults: Record<string, string> = {};
+  const whole = (text: string, field: string, least: number): number => {
+    const isGrouped = /^\d{1,3}(?:[ \u00a0\u202f,'’_]\d{3})+$/.test(text.trim());
+    const digits = isGrouped ? text.replaceAll(/\D/g, '') : text.trim();
+    if (/^\d{1,15}$/.test(digits) && Number(digits) >= least) return Number(digits);
+    faults[field] = text.trim() === '' ? 'Enter a number.' : `Enter a whole number from ${least}.`;
+    return least;
+  };
+  const present = (text: string, field: string, message: string): string => {
+    const trimmed = text.trim();
+    if (trimmed === '') faults[field] = message;
+    return trimmed;
+  };
+  const pattern = ({ methods, path }: PatternDraft, field: string): RequestPattern => {
+    const names = methods
+      .toUpperCase()
+      .split(/[\s,]+/)
+      .filter(Boolean);
+    return {
+      ...(names.length > 0 && { methods: names }),
+      path: present(path, `${field}.path`, 'Enter a path.'),
+    };
+  };
+  const terms: PlanTerms = {
+    description: draft.description,
+    limit: whole(draft.limit, 'limit', 1),
+    period: present(draft.period, 'period', 'Enter a period.'),
+    additionalLimits: draft.additionalLimits.map(({ limitId, limit, period, per, mode, match }, index) => {
+      const field = `additionalLimits[${index}]`;
+      return {
+        limitId: present(limitId, `${field}.limitId`, 'Give the limit a name.'),
+        limit: whole(limit, `${field}.limit`, 1),
+        period: present(period, `${field}.period`, 'Enter a period.'),
+        ...(per === 'customer' && { per }),
+        ...(mode === 'shadow' && { mode }),
+        ...(match.length > 0 && { match: match.map((each, at) => pattern(each, `${field}.match[${at}]`)) }),
+      };
+    }),
+    costs: draft.costs.map(({ kind, cost, reserve, ...path }, index) => {
+      const field = `costs[${index}]`;
+      const matched = pattern(path, field);
+      if (kind === 'fixed') return { ...matched, cost: whole(cost, `${field}.cost`, 0) };
+      const reserved = reserve.trim() === '' ? {} : { reserve: whole(reserve, `${field}.reserve`, 1) };
+      return { ...matched, cost: 'response' as const, ...reserved };
+    }),
+  };
+  return { terms, faults };
+}
+
+/** The terms of a plan as the form would send them: what the gateway writes out and the form leaves out is no difference. */
+export function termsOf(plan: Plan): PlanTerms {
+  return readDraft(draftOf(plan)).terms;
+}

@@ -1,0 +1,52 @@
+import type { ReactNode } from 'react';
+import { Field, Input } from '../../../components/field.tsx';
+import { Panel } from '../../../components/panel.tsx';
+import { planWords } from '../limit-words.ts';
+import styles from '../plans.module.css';
+import { CostsPanel } from './costs-panel.tsx';
+import { LimitsPanel } from './limits-panel.tsx';
+import { type DraftFaults, type PlanDraft, readDraft } from './plan-draft.ts';
+import { RateFields } from './rate-fields.tsx';
+
+interface PlanFormProps {
+  readonly draft: PlanDraft;
+  readonly onChange: (draft: PlanDraft) => void;
+  readonly faults: DraftFaults;
+  /** Above the other fields: the id of a new plan. */
+  readonly children?: ReactNode;
+}
+
+/** All that a plan may say, as fields. */
+export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
+  const set = (change: Partial<PlanDraft>) => onChange({ ...draft, ...change });
+  return (
+    <div className={styles.stack}>
+      <Panel title="Plan" about="Every request of a key counts towards its limit, called main.">
+        {children}
+        <Field label="Description" optional error={faults.description}>
+          {(control) => (
+            <Input
+              {...control}
+              value={draft.description}
+              maxLength={1024}
+              onChange={(event) => set({ description: event.target.value })}
+            />
+          )}
+        </Field>
+        <div className={styles.pair}>
+          <RateFields value={draft} onChange={set} field="" faults={faults} />
+        </div>
+        <Preview draft={draft} />
+      </Panel>
+      <LimitsPanel draft={draft} set={set} faults={faults} />
+      <CostsPanel draft={draft} set={set} faults={faults} />
+    </div>
+  );
+}
+
+/** The plan in a sentence, as soon as there is one. */
+function Preview({ draft }: { readonly draft: PlanDraft }) {
+  const { terms, faults } = readDraft(draft);
+  if (Object.keys(faults).length > 0) return null;
+  return <p className={styles.preview}>Allows {planWords(terms)}.</p>;
+}

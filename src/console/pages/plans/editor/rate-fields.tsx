@@ -1,0 +1,44 @@
+import { Field, Input } from '../../../components/field.tsx';
+import type { DraftFaults } from './plan-draft.ts';
+
+interface RateFieldsProps {
+  readonly value: { readonly limit: string; readonly period: string };
+  readonly onChange: (change: { limit?: string; period?: string }) => void;
+  /** Of the limit, in the words of the management interface; empty for the plan itself. */
+  readonly field: string;
+  readonly faults: DraftFaults;
+}
+
+/** How many requests in which time: two fields, to stand beside others. */
+export function RateFields({ value, onChange, field, faults }: RateFieldsProps) {
+  const prefix = field === '' ? '' : `${field}.`;
+  return (
+    <>
+      <Field label="Requests" error={faults[`${prefix}limit`]}>
+        {(control) => (
+          <Input
+            {...control}
+            inputMode="numeric"
+            placeholder="1000"
+            value={value.limit}
+            onChange={(event) => onChange({ limit: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field
+        label="In each"
+        error={faults[`${prefix}period`]}
+        hint="second, minute, hour, day, 15 minutes, 7d, P1M …"
+      >
+        {(control) => (
+          <Input
+            {...control}
+            value={value.period}
+            placeholder="hour"
+            onChange={(event) => onChange({ period: event.target.value })}
+          />
+        )}
+      </Field>
+    </>
+  );
+}

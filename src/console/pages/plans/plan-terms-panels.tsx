@@ -1,0 +1,92 @@
+import { Panel } from '../../components/panel.tsx';
+import { StatusBadge } from '../../components/status-badge.tsx';
+import { costWords, patternWords, rateWords } from './limit-words.ts';
+import type { Plan } from './plan.ts';
+import styles from './plans.module.css';
+
+/** The limits and the costs of a plan, as tables. */
+export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
+  const { additionalLimits = [], costs = [] } = plan;
+  return (
+    <>
+      <Panel title="Limits" about="A request needs room in all that apply to it." flush>
+        <div className={styles.wide}>
+          <table className={styles.facts} aria-label="Limits">
+            <thead>
+              <tr>
+                <th scope="col">Limit</th>
+                <th scope="col">Allows</th>
+                <th scope="col">Counted for</th>
+                <th scope="col">Requests</th>
+                <th scope="col">Mode</th>
+              </tr>
+            </thead>
+            <tbody>
+              {[{ limitId: 'main', limit: plan.limit, period: plan.period }, ...additionalLimits].map(
+                (limit) => (
+                  <LimitRow key={limit.limitId} limit={limit} />
+                ),
+              )}
+            </tbody>
+          </table>
+        </div>
+      </Panel>
+      {costs.length > 0 && (
+        <Panel
+          title="Costs"
+          about="The first that matches a request counts; any other request costs 1."
+          flush
+        >
+          <div className={styles.wide}>
+            <table className={styles.facts} aria-label="Costs">
+              <thead>
+                <tr>
+                  <th scope="col">Requests</th>
+                  <th scope="col">Cost</th>
+                </tr>
+              </thead>
+              <tbody>
+                {costs.map((cost, index) => (
+                  // biome-ignore lint/suspicious/noArrayIndexKey: a cost is known by its place alone
+                  <tr key={index}>
+                    <td>
+                      <code>{patternWords(cost)}</code>
+                    </td>
+                    <td>{costWords(cost)}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+        </Panel>
+      )}
+    </>
+  );
+}
+
+function LimitRow({ limit }: { readonly limit: NonNullable<Plan['additionalLimits']>[number] }) {
+  const { limitId, per, mode, match = [] } = limit;
+  return (
+    <tr>
+      <td>{limitId}</td>
+      <td>{rateWords(limit)}</td>
+      <td>{per === 'customer' ? 'each customer of a key' : 'each key'}</td>
+      <td>
+        {match.length === 0
+          ? 'all'
+          : match.map((pattern) => (
+              <div key={patternWords(pattern)}>
+                <code>{patternWords(pattern)}</code>
+              </div>
+            ))}
+      </td>
+      <td>
+        {mode === 'shadow' ? (
+          <StatusBadge tone="neutral">Shadow</StatusBadge>
+        ) : (
+          <StatusBadge tone="allowed">Enforced</StatusBadge>
+        )}
+      </td>
+    </tr>
+  );
+}

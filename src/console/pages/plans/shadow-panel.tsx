@@ -1,0 +1,140 @@
+import { useMemo } from 'react';
+import { useScopes } from '../../api/api-context.tsx';
+import { useLive } from '../../api/live.ts';
+import { Chart } from '../../components/chart.tsx';
+import { LiveState } from '../../components/live-state.tsx';
+import { NumberText } from '../../components/number-text.tsx';
+import { Panel } from '../../components/panel.tsx';
+import { now } from '../../format/clock.ts';
+import { counted, formatNumber, formatShare } from '../../format/numbers.ts';
+import { KeyName } from '../overview/key-name.tsx';
+import { bucketsOf } from '../usage/buckets.ts';
+import { ChartSkeleton } from '../usage/chart-skeleton.tsx';
+import { type Outcomes, sumOf } from '../usage/outcomes.ts';
+import { instantText, readUsageSeries, type UsageSeries } from '../usage/usage-series.ts';
+import { rateWords } from './limit-words.ts';
+import type { Plan } from './plan.ts';
+import styles from './plans.module.css';
+import { usePlanDay } from './use-plan-day.ts';
+
+const DAY_MS = 86_400_000;
+const MOST_KEYS = 10;
+
+/** What the limits in shadow would have rejected; nothing for a plan without any. */
+export function ShadowPanel({ plan }: { readonly plan: Plan }) {
+  const { can } = useScopes();
+  const shadows = (plan.additionalLimits ?? []).filter(({ mode }) => mode === 'shadow');
+  if (shadows.length === 0 || !can('usage:read')) return null;
+  const names = shadows.map((limit) => `${limit.limitId} (${rateWords(limit)})`).join(', ');
+  return (
+    <Panel title="What shadow limits would have rejected" about={`Tried and not enforced: ${names}`}>
+      <ShadowDay rateLimitId={plan.rateLimitId} limits={shadows.length} />
+    </Panel>
+  );
+}
+
+function ShadowDay({ rateLimitId, limits }: { readonly rateLimitId: string; readonly limits: number }) {
+  const live = usePlanDay(rateLimitId);
+  return (
+    <LiveState live={live} what="the usage" skeleton={<ChartSkeleton />}>
+      {(series) => <ShadowChart series={series} rateLimitId={rateLimitId} limits={limits} />}
+    </LiveState>
+  );
+}
+
+interface ShadowChartProps {
+  readonly series: UsageSeries;
+  readonly rateLimitId: string;
+  readonly limits: number;
+}
+
+function ShadowChart({ series, rateLimitId, limits }: ShadowChartProps) {
+  const { starts, outcomes } = useMemo(() => bucketsOf(series, 'hour'), [series]);
+  const data = useMemo(
+    () => ({
+      starts,
+      series: [
+        {
+          name: 'Would have been rejected',
+          tone: 'limited' as const,
+          values: outcomes.map(({ shadowLimited }) => shadowLimited),
+        },
+      ],
+      completeUntil: Date.parse(series.completeUntil),
+      labels: 'time' as const,
+    }),
+    [starts, outcomes, series.completeUntil],
+  );
+  const total = sumOf(outcomes);
+  if (total.shadowLimited === 0) return <p>{shadowSentence(total, limits)}</p>;
+  return (
+    <>
+      <Chart data={data} sentence={shadowSentence(total, limits)} />
+      <ShadowKeys rateLimitId={rateLimitId} />
+    </>
+  );
+}
+
+function shadowSentence({ requests, limited, shadowLimited }: Outcomes, limits: number): string {
+  const decided = requests - limited;
+  if (shadowLimited === 0)
+    return `Nothing: all ${counted(decided, 'request')} of the last 24 hours had room in ${limits === 1 ? 'it' : 'them'}.`;
+  // With several limits one request may be among the rejections of each.
+  if (limits > 1) return `They would have rejected ${counted(shadowLimited, 'time')} in 24 hours.`;
+  const share = formatShare(shadowLimited / Math.max(decided, 1));
+  return `It would have rejected ${formatNumber(shadowLimited)} of ${counted(decided, 'allowed request')} in 24 hours (${share}).`;
+}
+
+/** Whom it would hit. */
+function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
+  const live = useLive(
+    ['plans', rateLimitId, 'shadow-keys'],
+    (client, signal) => {
+      const to = now();
+      const span = { from: instantText(to - DAY_MS), to: instantText(to) };
+      return readUsageSeries(
+        client,
+        { rateLimitId, interval: 'total', groupBy: 'key', top: 100, ...span },
+        signal,
+      );
+    },
+    { scope: 'usage:read' },
+  );
+  const hit = (live.data?.rows ?? [])
+    .filter(({ shadowLimited, consumerApiKeyId }) => shadowLimited > 0 && consumerApiKeyId !== '__other__')
+    .toSorted((a, b) => b.shadowLimited - a.shadowLimited)
+    .slice(0, MOST_KEYS);
+  if (hit.length === 0) return null;
+  return (
+    <div className={styles.wide}>
+      <table className={styles.facts} aria-label="Keys that shadow limits would have rejected">
+        <thead>
+          <tr>
+            <th scope="col">Key</th>
+            <th scope="col" className={styles.end}>
+              Would have been rejected
+            </th>
+            <th scope="col" className={styles.end}>
+              Requests
+            </th>
+          </tr>
+        </thead>
+        <tbody>
+          {hit.map(({ consumerApiKeyId = '', shadowLimited, requests }) => (
+            <tr key={consumerApiKeyId}>
+              <td>
+                <KeyName id={consumerApiKeyId} />
+              </td>
+              <td className={styles.end}>
+                <NumberText value={shadowLimited} />
+              </td>
+              <td className={styles.end}>
+                <NumberText value={requests} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  );
+}
