@@ -1,5 +1,185 @@
+import { ScrollText } from 'lucide-react';
+import { useState } from 'react';
+import { Link, useSearchParams } from 'wouter';
+import { useScopes } from '../api/api-context.tsx';
+import { useLivePages } from '../api/live.ts';
+import { Button } from '../components/button.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { NoScope } from '../components/live-state.tsx';
 import { PageHeader } from '../components/page-header.tsx';
+import { RelativeTime } from '../components/relative-time.tsx';
+import { StatusBadge } from '../components/status-badge.tsx';
+import { counted } from '../format/numbers.ts';
+import styles from './audit/audit.module.css';
+import { AuditCsvButton } from './audit/audit-csv-button.tsx';
+import { AuditEntryDialog } from './audit/audit-entry-dialog.tsx';
+import { type AuditFilter, auditQuery, readAuditFilter } from './audit/audit-filter.ts';
+import { AuditFilters } from './audit/audit-filters.tsx';
+import { type AuditEntry, actionWords, actorId, changesInShort, targetHref } from './audit/audit-words.ts';
+import { VerifyButton } from './audit/verify-button.tsx';
 
+/** Who changed what, when and why. The filters are in the URL. */
 export function AuditPage() {
-  return <PageHeader title="Audit log" />;
+  const { can } = useScopes();
+  if (!can('audit:read')) return <NoScope what="the audit log" scope="audit:read" />;
+  return <AuditLog />;
+}
+
+function AuditLog() {
+  const [params, setParams] = useSearchParams();
+  const [shown, setShown] = useState<AuditEntry>();
+  const filter = readAuditFilter(params);
+  const isFiltered = Object.values(filter).some((value) => value !== '');
+  const change = (fields: Partial<AuditFilter>) =>
+    setParams(
+      Object.fromEntries(Object.entries({ ...filter, ...fields }).filter(([, value]) => value !== '')),
+      {
+        replace: true,
+      },
+    );
+  const entries = useLivePages(
+    ['audit', filter],
+    (client, cursor, signal) =>
+      client.GET('/tollgate/audit-log', {
+        params: {
+          query: {
+            ...auditQuery(filter),
+            format: 'json',
+            limit: 100,
+            count: 'true',
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
+        signal,
+      }),
+    (body) => {
+      // Without `format=csv` the body is never a text.
+      if (typeof body === 'string') return { rows: [] };
+      return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
+    },
+    { scope: 'audit:read' },
+  );
+  return (
+    <>
+      <PageHeader
+        title="Audit log"
+        about="Who changed what, when and why; who saw a secret, and what was not allowed."
+        actions={
+          <>
+            <VerifyButton />
+            <AuditCsvButton filter={filter} />
+          </>
+        }
+      />
+      <AuditFilters filter={filter} onChange={change} isFiltered={isFiltered} />
+      {entries.total !== undefined && (
+        <p className={styles.count}>{counted(entries.total, 'entry', 'entries')}</p>
+      )}
+      <DataTable
+        label="audit log"
+        live={entries}
+        columns={columnsOf(change, setShown)}
+        rowId={({ auditId }) => auditId}
+        hasMore={entries.hasMore}
+        loadMore={entries.loadMore}
+        total={entries.total}
+        empty={
+          isFiltered ? (
+            <EmptyState
+              title="No entry matches"
+              action={<Button onClick={() => setParams({}, { replace: true })}>Clear the filters</Button>}
+            />
+          ) : (
+            <EmptyState icon={ScrollText} title="Nothing has happened yet">
+              The first change of a key, a plan or a token appears here.
+            </EmptyState>
+          )
+        }
+      />
+      {shown !== undefined && <AuditEntryDialog entry={shown} onClose={() => setShown(undefined)} />}
+    </>
+  );
+}
+
+function columnsOf(
+  onFilter: (fields: Partial<AuditFilter>) => void,
+  onShow: (entry: AuditEntry) => void,
+): readonly Column<AuditEntry>[] {
+  return [
+    { id: 'at', header: 'When', cell: ({ at }) => <RelativeTime at={at} /> },
+    {
+      id: 'actor',
+      header: 'Who',
+      cell: ({ actor }) => <Actor actor={actor} onFilter={onFilter} />,
+    },
+    {
+      id: 'action',
+      header: 'Did what',
+      cell: (entry) => (
+        <button type="button" className={styles.action} onClick={() => onShow(entry)}>
+          {actionWords(entry.action)}
+        </button>
+      ),
+    },
+    { id: 'target', header: 'To what', cell: ({ target }) => <Target target={target} /> },
+    {
+      id: 'changes',
+      header: 'Difference',
+      cell: (entry) => {
+        const words = changesInShort(entry);
+        return (
+          <bdi className={styles.words} title={words}>
+            {words}
+          </bdi>
+        );
+      },
+    },
+    {
+      id: 'reason',
+      header: 'Reason',
+      cell: ({ reason }) => (
+        <bdi className={styles.words} title={reason ?? undefined}>
+          {reason}
+        </bdi>
+      ),
+    },
+    {
+      id: 'outcome',
+      header: 'Outcome',
+      cell: ({ outcome }) =>
+        outcome === 'success' ? (
+          <StatusBadge tone="allowed">Done</StatusBadge>
+        ) : (
+          <StatusBadge tone="failed">{outcome.replaceAll('_', ' ')}</StatusBadge>
+        ),
+    },
+  ];
+}
+
+interface ActorProps {
+  readonly actor: AuditEntry['actor'];
+  readonly onFilter: (fields: Partial<AuditFilter>) => void;
+}
+
+function Actor({ actor, onFilter }: ActorProps) {
+  const id = actorId(actor);
+  const name = <bdi>{actor.type === 'root' ? 'Root token' : (actor.name ?? actor.type)}</bdi>;
+  if (id === undefined) return name;
+  return (
+    <button
+      type="button"
+      className={styles.action}
+      title="Show only what they did"
+      onClick={() => onFilter({ actorId: id })}
+    >
+      {name}
+    </button>
+  );
+}
+
+function Target({ target }: { readonly target: AuditEntry['target'] }) {
+  const href = targetHref(target);
+  const name = <bdi>{target.name ?? target.id}</bdi>;
+  return href === undefined ? name : <Link href={href}>{name}</Link>;
 }

@@ -1,0 +1,94 @@
+import type { ReactNode } from 'react';
+import { Link } from 'wouter';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Dialog } from '../../components/dialog.tsx';
+import { exactTime } from '../../format/exact-time.ts';
+import styles from './audit.module.css';
+import { type AuditEntry, actionWords, targetHref, valueWords } from './audit-words.ts';
+
+interface AuditEntryDialogProps {
+  readonly entry: AuditEntry;
+  readonly onClose: () => void;
+}
+
+/** An entry in full: each field before and after, and whom to ask. */
+export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
+  const { actor, target, changes, reason, requestId, address, outcome, auditId, at, action } = entry;
+  const href = targetHref(target);
+  const fields = Object.entries(changes).filter(([, { from, to }]) => valueWords(from) !== valueWords(to));
+  return (
+    <Dialog
+      open
+      wide
+      onClose={onClose}
+      title={`${actor.type === 'root' ? 'Root token' : (actor.name ?? actor.type)} ${actionWords(action)}`}
+    >
+      {fields.length > 0 && (
+        <div className={styles.scroll}>
+          <table className={styles.changes} aria-label="Difference">
+            <thead>
+              <tr>
+                <th scope="col">Field</th>
+                <th scope="col">Before</th>
+                <th scope="col">After</th>
+              </tr>
+            </thead>
+            <tbody>
+              {fields.map(([field, { from, to }]) => (
+                <tr key={field}>
+                  <th scope="row">{field}</th>
+                  <td>
+                    <bdi>{valueWords(from)}</bdi>
+                  </td>
+                  <td>
+                    <bdi>{valueWords(to)}</bdi>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <dl className={styles.facts}>
+        <Fact name="When">{exactTime(Date.parse(at))}</Fact>
+        <Fact name="Target">
+          {href === undefined ? (
+            <bdi>{target.name ?? ''}</bdi>
+          ) : (
+            <Link href={href}>{target.name ?? target.id}</Link>
+          )}{' '}
+          <code>{target.id}</code>
+          <CopyButton text={target.id} what="id of the target" />
+        </Fact>
+        {actor.adminTokenId !== null && (
+          <Fact name="Token">
+            <code>{actor.adminTokenId}</code>
+          </Fact>
+        )}
+        <Fact name="Reason">
+          <bdi>{reason ?? 'none given'}</bdi>
+        </Fact>
+        <Fact name="Outcome">{outcome === 'success' ? 'done' : outcome.replaceAll('_', ' ')}</Fact>
+        <Fact name="From address">
+          <code>{address}</code>
+        </Fact>
+        <Fact name="Request">
+          <code>{requestId}</code>
+          <CopyButton text={requestId} what="request id" />
+        </Fact>
+        <Fact name="Entry">
+          <code>{auditId}</code>
+        </Fact>
+      </dl>
+    </Dialog>
+  );
+}
+
+function Fact({ name, children }: { readonly name: string; readonly children: ReactNode }) {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{children}</dd>
+    </>
+  );
+}

@@ -1,0 +1,115 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import { Button } from '../../components/button.tsx';
+import { Input, Select } from '../../components/field.tsx';
+import styles from './audit.module.css';
+import type { AuditFilter } from './audit-filter.ts';
+import { ACTION_WORDS, type AuditAction } from './audit-words.ts';
+
+interface AuditFiltersProps {
+  readonly filter: AuditFilter;
+  readonly onChange: (fields: Partial<AuditFilter>) => void;
+  readonly isFiltered: boolean;
+}
+
+export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps) {
+  return (
+    <search className={styles.filters}>
+      <Filter label="Did what" wide>
+        <Select
+          value={filter.action}
+          onChange={(event) => onChange({ action: event.target.value as AuditAction | '' })}
+        >
+          <option value="">anything</option>
+          {Object.entries(ACTION_WORDS).map(([action, words]) => (
+            <option key={action} value={action}>
+              {words}
+            </option>
+          ))}
+        </Select>
+      </Filter>
+      <IdFilter
+        label="Who"
+        placeholder="root, or adm_…"
+        value={filter.actorId}
+        onChange={(actorId) => onChange({ actorId })}
+      />
+      <IdFilter
+        label="To what"
+        placeholder="id of a key, plan or token"
+        value={filter.targetId}
+        onChange={(targetId) => onChange({ targetId })}
+      />
+      <Filter label="First day">
+        <Input
+          type="date"
+          value={filter.from}
+          max={filter.to || undefined}
+          onChange={(event) => onChange({ from: event.target.value })}
+        />
+      </Filter>
+      <Filter label="Last day">
+        <Input
+          type="date"
+          value={filter.to}
+          min={filter.from || undefined}
+          onChange={(event) => onChange({ to: event.target.value })}
+        />
+      </Filter>
+      {isFiltered && (
+        <Button
+          look="quiet"
+          onClick={() => onChange({ action: '', actorId: '', targetId: '', from: '', to: '' })}
+        >
+          Clear
+        </Button>
+      )}
+    </search>
+  );
+}
+
+interface IdFilterProps {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+}
+
+/** Takes effect when it is left, or with Enter. What can be no id is not asked for. */
+function IdFilter({ label, placeholder, value, onChange }: IdFilterProps) {
+  const [text, setText] = useState(value);
+  useEffect(() => setText(value), [value]);
+  const id = text.trim();
+  const isId = id === '' || /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(id);
+  const apply = () => {
+    if (isId && id !== value) onChange(id);
+  };
+  return (
+    <Filter label={label} wide>
+      <Input
+        value={text}
+        placeholder={placeholder}
+        aria-invalid={!isId}
+        spellCheck={false}
+        onChange={(event) => setText(event.target.value)}
+        onBlur={apply}
+        onKeyDown={(event) => event.key === 'Enter' && apply()}
+      />
+    </Filter>
+  );
+}
+
+interface FilterProps {
+  readonly label: string;
+  readonly wide?: boolean;
+  readonly children: ReactNode;
+}
+
+function Filter({ label, wide = false, children }: FilterProps) {
+  return (
+    // biome-ignore lint/a11y/noLabelWithoutControl: the control is its child
+    <label className={wide ? styles.wideFilter : styles.filter}>
+      <span>{label}</span>
+      {children}
+    </label>
+  );
+}

@@ -1,0 +1,64 @@
+import type { components } from '../../../client/management-api.ts';
+
+export type AuditEntry = components['schemas']['AuditEntry'];
+export type AuditAction = AuditEntry['action'];
+
+/** What was done, in the words of a sentence: "Support changed a key". */
+export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
+  'key.create': 'created a key',
+  'key.update': 'changed a key',
+  'key.delete': 'deleted a key',
+  'key.import': 'imported a key',
+  'key.find': 'searched a key by its secret',
+  'key.rotate': 'rotated a key',
+  'key.end-rotation': 'ended a rotation',
+  'key.show-secret': 'saw the secret of a key',
+  'limits.reset': 'reset live counters',
+  'limits.grant': 'gave a key more room',
+  'plan.create': 'created a plan',
+  'plan.update': 'changed a plan',
+  'plan.delete': 'deleted a plan',
+  'token.create': 'created an admin token',
+  'token.update': 'changed an admin token',
+  'token.delete': 'revoked an admin token',
+  'token.rotate': 'rotated an admin token',
+  'request.deny': 'was not allowed to',
+};
+
+export function actionWords(action: string): string {
+  // A gateway that is newer than this page may know more.
+  return Object.hasOwn(ACTION_WORDS, action) ? ACTION_WORDS[action as AuditAction] : action;
+}
+
+/** The id that the filter knows an actor by; undefined where it knows none. */
+export function actorId({ type, adminTokenId }: AuditEntry['actor']): string | undefined {
+  return adminTokenId ?? (type === 'root' || type === 'config' ? type : undefined);
+}
+
+/** Where the target has a page. */
+export function targetHref({ type, id }: AuditEntry['target']): string | undefined {
+  if (type === 'key') return `/keys/${encodeURIComponent(id)}`;
+  return type === 'plan' ? `/plans/${encodeURIComponent(id)}` : undefined;
+}
+
+/** A value of a field, as short as it is clear: texts as they are, other things as JSON. */
+export function valueWords(value: unknown): string {
+  if (value === undefined || value === null || value === '') return 'none';
+  if (typeof value === 'string') return value;
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (Array.isArray(value) && value.every((each) => typeof each === 'string'))
+    return value.length === 0 ? 'none' : value.join(', ');
+  return JSON.stringify(value);
+}
+
+/** "limit: 1000 → 2000", "name: Mobile app" of what is new; of several fields the first one and how many more. */
+export function changesInShort({ changes }: AuditEntry): string {
+  const fields = Object.entries(changes);
+  const [first] = fields;
+  if (first === undefined) return '';
+  const [field, { from, to }] = first;
+  const value =
+    from === null || from === undefined ? valueWords(to) : `${valueWords(from)} → ${valueWords(to)}`;
+  const more = fields.length > 1 ? ` and ${fields.length - 1} more` : '';
+  return `${field}: ${value}${more}`;
+}

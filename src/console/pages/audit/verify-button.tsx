@@ -1,0 +1,76 @@
+import { ShieldCheck } from 'lucide-react';
+import { useState } from 'react';
+import type { components } from '../../../client/management-api.ts';
+import { bodyOf } from '../../../client/management-client.ts';
+import { useApi } from '../../api/api-context.tsx';
+import { faultSentence } from '../../api/fault-kind.ts';
+import { Button } from '../../components/button.tsx';
+import { CopyButton } from '../../components/copy-button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Notice } from '../../components/notice.tsx';
+import { toast } from '../../components/toast.tsx';
+import { counted } from '../../format/numbers.ts';
+import styles from './audit.module.css';
+
+type Verdict = components['schemas']['VerifyAuditLogResponse'];
+
+/** Has the gateway check the chain of hashes, and says what that means. */
+export function VerifyButton() {
+  const { client } = useApi();
+  const [isPending, setPending] = useState(false);
+  const [verdict, setVerdict] = useState<Verdict>();
+  const verify = async () => {
+    setPending(true);
+    try {
+      setVerdict(await bodyOf(client.GET('/tollgate/audit-log/verify')));
+    } catch (error) {
+      toast.failed('The log could not be checked', faultSentence(error));
+    }
+    setPending(false);
+  };
+  return (
+    <>
+      <Button onClick={() => void verify()} disabled={isPending}>
+        <ShieldCheck aria-hidden="true" />
+        {isPending ? 'Checking…' : 'Verify the log'}
+      </Button>
+      {verdict !== undefined && <VerdictDialog verdict={verdict} onClose={() => setVerdict(undefined)} />}
+    </>
+  );
+}
+
+function VerdictDialog({ verdict, onClose }: { readonly verdict: Verdict; readonly onClose: () => void }) {
+  const { valid, entries, firstBroken, lastHash } = verdict;
+  return (
+    <Dialog open onClose={onClose} title={valid ? 'The log is intact' : 'The log was changed'}>
+      {valid ? (
+        <p>
+          {counted(entries, 'entry', 'entries')} checked: none was changed, removed or put in. Each holds the
+          hash of the one before.
+        </p>
+      ) : (
+        <Notice tone="failed">
+          The entry <code>{firstBroken}</code> was changed, put in, or follows one that was removed. What is
+          older than it is intact.
+        </Notice>
+      )}
+      {lastHash !== null && lastHash !== undefined && (
+        <>
+          <p className={styles.remark}>
+            Note the hash of the newest entry elsewhere: with it a log that somebody calculated anew can be
+            told apart.
+          </p>
+          <div className={styles.hash}>
+            <code>{lastHash}</code>
+            <CopyButton text={lastHash} what="hash" />
+          </div>
+        </>
+      )}
+      <DialogActions>
+        <Button look="primary" onClick={onClose}>
+          Close
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}
