@@ -1,5 +1,171 @@
+import { EllipsisVertical, Plus, ShieldCheck } from 'lucide-react';
+import { useState } from 'react';
+import { useSearchParams } from 'wouter';
+import { useApi, useScopes } from '../api/api-context.tsx';
+import { useLivePages } from '../api/live.ts';
+import { Button } from '../components/button.tsx';
+import { type Column, DataTable } from '../components/data-table.tsx';
+import { EmptyState } from '../components/empty-state.tsx';
+import { NoScope } from '../components/live-state.tsx';
+import { Menu } from '../components/menu.tsx';
 import { PageHeader } from '../components/page-header.tsx';
+import { RelativeTime } from '../components/relative-time.tsx';
+import { StatusBadge } from '../components/status-badge.tsx';
+import { now } from '../format/clock.ts';
+import type { AdminToken } from './tokens/admin-token.ts';
+import { CreateToken } from './tokens/create-token.tsx';
+import { EditToken } from './tokens/edit-token.tsx';
+import { RevokeToken } from './tokens/revoke-token.tsx';
+import { RotateToken } from './tokens/rotate-token.tsx';
+import { scopeWords } from './tokens/scopes.ts';
+import styles from './tokens/tokens.module.css';
 
+/** Who may do what with this gateway. */
 export function TokensPage() {
-  return <PageHeader title="Admin tokens" />;
+  const { can } = useScopes();
+  if (!can('tokens:write')) return <NoScope what="admin tokens" scope="tokens:write" />;
+  return <Tokens />;
+}
+
+/** What is being done to a token. */
+interface Action {
+  readonly kind: 'edit' | 'rotate' | 'revoke';
+  readonly token: AdminToken;
+}
+
+function Tokens() {
+  const { whoami } = useApi();
+  const [params, setParams] = useSearchParams();
+  const [action, setAction] = useState<Action>();
+  const tokens = useLivePages(
+    ['tokens'],
+    (client, cursor, signal) =>
+      client.GET('/tollgate/admin-token', {
+        params: { query: { limit: 100, ...(cursor !== undefined && { cursor }) } },
+        signal,
+      }),
+    ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }),
+    { scope: 'tokens:write' },
+  );
+  const create = () => setParams({ create: '' }, { replace: true });
+  const close = () => setAction(undefined);
+  return (
+    <>
+      <PageHeader
+        title="Admin tokens"
+        about="One for each person and each program, with no more scopes than they need."
+        actions={
+          <Button look="primary" onClick={create}>
+            <Plus aria-hidden="true" />
+            Create token
+          </Button>
+        }
+      />
+      <DataTable
+        label="admin tokens"
+        live={tokens}
+        columns={columnsOf(whoami.adminTokenId, (kind, token) => setAction({ kind, token }))}
+        rowId={({ adminTokenId }) => adminTokenId}
+        hasMore={tokens.hasMore}
+        loadMore={tokens.loadMore}
+        empty={
+          <EmptyState
+            icon={ShieldCheck}
+            title="No admin tokens yet"
+            action={<Button onClick={create}>Create the first</Button>}
+          >
+            Until then there is only the root token, which may do everything.
+          </EmptyState>
+        }
+      />
+      {params.has('create') && <CreateToken onClose={() => setParams({}, { replace: true })} />}
+      {action?.kind === 'edit' && <EditToken token={action.token} onClose={close} />}
+      {action?.kind === 'rotate' && <RotateToken token={action.token} onClose={close} />}
+      {action?.kind === 'revoke' && <RevokeToken token={action.token} onClose={close} />}
+    </>
+  );
+}
+
+function columnsOf(
+  ownId: string | null,
+  onAction: (kind: Action['kind'], token: AdminToken) => void,
+): readonly Column<AdminToken>[] {
+  return [
+    {
+      id: 'name',
+      header: 'Token',
+      sortBy: ({ name }) => name,
+      cell: (token) => (
+        <>
+          <button type="button" className={styles.name} onClick={() => onAction('edit', token)}>
+            <bdi>{token.name}</bdi>
+          </button>{' '}
+          {token.adminTokenId === ownId && <StatusBadge tone="accent">You</StatusBadge>}
+        </>
+      ),
+    },
+    { id: 'hint', header: 'Secret', cell: ({ secretHint }) => <code>{secretHint}</code> },
+    {
+      id: 'scopes',
+      header: 'May',
+      cell: ({ scopes }) => (
+        <span className={styles.scopes} title={scopes.join(', ')}>
+          {scopeWords(scopes)}
+        </span>
+      ),
+    },
+    {
+      id: 'tags',
+      header: 'Keys',
+      cell: ({ onlyTags }) => (onlyTags.length === 0 ? 'all' : `with ${onlyTags.join(', ')}`),
+    },
+    {
+      id: 'used',
+      header: 'Last used',
+      sortBy: ({ lastUsedAt }) => (lastUsedAt === null ? undefined : Date.parse(lastUsedAt)),
+      cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} />,
+    },
+    {
+      id: 'state',
+      header: 'State',
+      cell: (token) => <TokenState token={token} />,
+    },
+    {
+      id: 'actions',
+      header: 'Actions',
+      hiddenHeader: true,
+      align: 'end',
+      cell: (token) => (
+        <Menu
+          trigger={
+            <Button look="quiet" small icon aria-label={`Actions for ${token.name}`}>
+              <EllipsisVertical aria-hidden="true" />
+            </Button>
+          }
+          items={[
+            { label: 'Edit…', onSelect: () => onAction('edit', token) },
+            { label: 'Rotate…', onSelect: () => onAction('rotate', token) },
+            { label: 'Revoke…', onSelect: () => onAction('revoke', token), danger: true },
+          ]}
+        />
+      ),
+    },
+  ];
+}
+
+function TokenState({ token: { expiresAt, rotation } }: { readonly token: AdminToken }) {
+  if (expiresAt !== null && Date.parse(expiresAt) <= now())
+    return <StatusBadge tone="failed">Expired</StatusBadge>;
+  if (rotation !== null)
+    return (
+      <StatusBadge tone="limited">
+        Two secrets, the old one ends <RelativeTime at={rotation.previousValidUntil} />
+      </StatusBadge>
+    );
+  if (expiresAt === null) return <StatusBadge tone="allowed">Active</StatusBadge>;
+  return (
+    <StatusBadge tone="allowed">
+      Active, ends <RelativeTime at={expiresAt} />
+    </StatusBadge>
+  );
 }

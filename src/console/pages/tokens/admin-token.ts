@@ -1,0 +1,3 @@
+import type { components } from '../../../client/management-api.ts';
+
+export type AdminToken = components['schemas']['AdminToken'];

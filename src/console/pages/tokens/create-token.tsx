@@ -1,0 +1,45 @@
+import { type FormEvent, useState } from 'react';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { bodyOfDraft, EMPTY_TOKEN } from './token-draft.ts';
+import { TokenFault } from './token-fault.tsx';
+import { TokenForm } from './token-form.tsx';
+import { TokenSecret } from './token-secret.tsx';
+
+/** Makes a token, then shows its secret once. */
+export function CreateToken({ onClose }: { readonly onClose: () => void }) {
+  const [draft, setDraft] = useState(EMPTY_TOKEN);
+  const [made, setMade] = useState<{
+    readonly adminTokenId: string;
+    readonly name: string;
+    readonly secret: string;
+  }>();
+  const create = useChange((client, body: ReturnType<typeof bodyOfDraft>, key) =>
+    client.POST('/tollgate/admin-token/create', { params: { header: { 'Idempotency-Key': key } }, body }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setMade(await create.submit(bodyOfDraft(draft)));
+  };
+  if (made !== undefined)
+    return (
+      <Dialog open title={`The token “${made.name}” is made`} dismissible={false} onClose={onClose}>
+        <TokenSecret adminTokenId={made.adminTokenId} secret={made.secret} onDone={onClose} />
+      </Dialog>
+    );
+  return (
+    <Dialog open wide title="Create an admin token" onClose={onClose}>
+      <form onSubmit={submit} noValidate>
+        <TokenFault error={create.error} />
+        <TokenForm draft={draft} onChange={setDraft} error={create.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={create.isPending}>
+            {create.isPending ? 'Creating…' : 'Create token'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

@@ -1,0 +1,76 @@
+import { type FormEvent, useState } from 'react';
+import { useChange } from '../../api/change.ts';
+import { useLive } from '../../api/live.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { LiveState } from '../../components/live-state.tsx';
+import { Notice } from '../../components/notice.tsx';
+import { Skeleton } from '../../components/skeleton.tsx';
+import { toast } from '../../components/toast.tsx';
+import type { AdminToken } from './admin-token.ts';
+import { changesOf, draftOf } from './token-draft.ts';
+import { TokenFault } from './token-fault.tsx';
+import { TokenForm } from './token-form.tsx';
+
+interface EditTokenProps {
+  readonly token: AdminToken;
+  readonly onClose: () => void;
+}
+
+/** Changes a token: what it may do holds with its next request. */
+export function EditToken({ token, onClose }: EditTokenProps) {
+  const path = { adminTokenId: token.adminTokenId };
+  // Read once: what others do meanwhile is found when saving.
+  const current = useLive(
+    ['tokens', token.adminTokenId],
+    (client, signal) => client.GET('/tollgate/admin-token/{adminTokenId}', { params: { path }, signal }),
+    { scope: 'tokens:write', pollMs: false },
+  );
+  return (
+    <Dialog open wide title={`Edit the token “${token.name}”`} onClose={onClose}>
+      <LiveState live={current} what="the token" skeleton={<Skeleton />}>
+        {(read) => <EditForm key={current.etag} token={read} etag={current.etag} onClose={onClose} />}
+      </LiveState>
+    </Dialog>
+  );
+}
+
+function EditForm({ token, etag, onClose }: EditTokenProps & { readonly etag: string | undefined }) {
+  const [draft, setDraft] = useState(() => draftOf(token));
+  const save = useChange((client, body: ReturnType<typeof changesOf>) =>
+    client.PATCH('/tollgate/admin-token/{adminTokenId}', {
+      params: {
+        path: { adminTokenId: token.adminTokenId },
+        header: etag === undefined ? {} : { 'If-Match': etag },
+      },
+      body,
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const changes = changesOf(token, draft);
+    if (Object.keys(changes).length === 0) return onClose();
+    if ((await save.submit(changes)) === undefined) return;
+    toast.done(`The token “${draft.name}” is saved`, 'It holds with its next request.');
+    onClose();
+  };
+  return (
+    <form onSubmit={submit} noValidate>
+      {save.errorKind === 'conflict' ? (
+        <Notice tone="failed">
+          Somebody else changed this token meanwhile. Close this and open it again to see what it is now;
+          nothing was saved.
+        </Notice>
+      ) : (
+        <TokenFault error={save.error} />
+      )}
+      <TokenForm draft={draft} onChange={setDraft} error={save.error} />
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="primary" type="submit" aria-disabled={save.isPending}>
+          {save.isPending ? 'Saving…' : 'Save changes'}
+        </Button>
+      </DialogActions>
+    </form>
+  );
+}

@@ -1,0 +1,67 @@
+import type { FormEvent } from 'react';
+import { useApi } from '../../api/api-context.tsx';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Notice } from '../../components/notice.tsx';
+import { RelativeTime } from '../../components/relative-time.tsx';
+import { toast } from '../../components/toast.tsx';
+import type { AdminToken } from './admin-token.ts';
+import { scopeWords } from './scopes.ts';
+import { TokenFault } from './token-fault.tsx';
+
+interface RevokeTokenProps {
+  readonly token: AdminToken;
+  readonly onClose: () => void;
+}
+
+/** Says what ends with the token before it is gone for good. */
+export function RevokeToken({ token, onClose }: RevokeTokenProps) {
+  const { adminTokenId, name, scopes, lastUsedAt } = token;
+  const { whoami } = useApi();
+  const isOwn = adminTokenId === whoami.adminTokenId;
+  const revoke = useChange((client, _: undefined) =>
+    client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path: { adminTokenId } } }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if ((await revoke.submit(undefined)) === undefined) return;
+    toast.done(`The token “${name}” is revoked`);
+    onClose();
+  };
+  return (
+    <Dialog open title={`Revoke the token “${name}”?`} onClose={onClose}>
+      <form onSubmit={submit}>
+        <TokenFault error={revoke.error} />
+        {isOwn && (
+          <Notice tone="failed">
+            You are signed in with this token: you will be signed out, and can't sign in with it again.
+          </Notice>
+        )}
+        <p>
+          Whoever uses it is rejected with their next request, on every replica. There is no way back: they
+          need another token.
+        </p>
+        <p>
+          It may: {scopeWords(scopes)}.{' '}
+          {lastUsedAt === null ? 'It was never used.' : <LastUse at={lastUsedAt} />} What it did stays in the
+          audit log.
+        </p>
+        <DialogActions>
+          <Button onClick={onClose}>Keep it</Button>
+          <Button look="danger" type="submit" aria-disabled={revoke.isPending}>
+            {revoke.isPending ? 'Revoking…' : 'Revoke token'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+function LastUse({ at }: { readonly at: string }) {
+  return (
+    <>
+      It was last used <RelativeTime at={at} />.
+    </>
+  );
+}

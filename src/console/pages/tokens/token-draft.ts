@@ -1,0 +1,60 @@
+import type { components } from '../../../client/management-api.ts';
+import type { Scope } from '../../api/api-context.tsx';
+import { dateText } from '../../format/date-text.ts';
+import type { AdminToken } from './admin-token.ts';
+
+type CreateBody = components['schemas']['CreateAdminTokenRequest'];
+
+/** A token as it stands in the form. */
+export interface TokenDraft {
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  /** In a row, separated by blanks or commas. */
+  readonly onlyTags: string;
+  readonly allowedIps: string;
+  /** A date of the browser's time zone, to its end; empty: never. */
+  readonly expires: string;
+}
+
+export const EMPTY_TOKEN: TokenDraft = { name: '', scopes: [], onlyTags: '', allowedIps: '', expires: '' };
+
+export function draftOf({ name, scopes, onlyTags, allowedIps, expiresAt }: AdminToken): TokenDraft {
+  return {
+    name,
+    scopes,
+    onlyTags: onlyTags.join(' '),
+    allowedIps: (allowedIps ?? []).join(' '),
+    expires: expiresAt === null ? '' : dateText(Date.parse(expiresAt)),
+  };
+}
+
+/** What the draft asks for. */
+export function bodyOfDraft({ name, scopes, onlyTags, allowedIps, expires }: TokenDraft) {
+  const ips = words(allowedIps);
+  return {
+    name: name.trim(),
+    scopes: [...scopes],
+    onlyTags: words(onlyTags),
+    allowedIps: ips.length === 0 ? null : ips,
+    expiresAt: expires === '' ? null : endOf(expires),
+  } satisfies CreateBody;
+}
+
+/** The fields that differ from the token: an expiry that nobody touched keeps its time of the day. */
+export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnType<typeof bodyOfDraft>> {
+  const [before, after] = [bodyOfDraft(draftOf(token)), bodyOfDraft(draft)];
+  return Object.fromEntries(
+    Object.entries(after).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name as keyof typeof before]),
+    ),
+  );
+}
+
+function endOf(date: string): string {
+  const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
+  return `${new Date(year, month - 1, day + 1).toISOString().slice(0, 19)}Z`;
+}
+
+function words(text: string): string[] {
+  return text.split(/[\s,]+/).filter(Boolean);
+}

@@ -1,0 +1,9 @@
+import { ManagementFault } from '../../../client/management-fault.ts';
+import { faultSentence } from '../../api/fault-kind.ts';
+import { Notice } from '../../components/notice.tsx';
+
+/** What went wrong with a form, unless its fields say so. */
+export function TokenFault({ error }: { readonly error: unknown }) {
+  if (error === undefined || (error instanceof ManagementFault && error.fields.length > 0)) return null;
+  return <Notice tone="failed">{faultSentence(error)}</Notice>;
+}

@@ -1,0 +1,155 @@
+import type { Scope } from '../../api/api-context.tsx';
+import { useScopes } from '../../api/api-context.tsx';
+import { fieldMessage } from '../../api/fault-kind.ts';
+import { Button } from '../../components/button.tsx';
+import { Checkbox, Field, Input } from '../../components/field.tsx';
+import { now } from '../../format/clock.ts';
+import { dateText } from '../../format/date-text.ts';
+import { timeZone } from '../../format/exact-time.ts';
+import { PRESETS, SCOPE_WORDS } from './scopes.ts';
+import type { TokenDraft } from './token-draft.ts';
+import styles from './tokens.module.css';
+
+const DAY_MS = 86_400_000;
+const EXPIRIES = [
+  { label: '30 days', days: 30 },
+  { label: '90 days', days: 90 },
+  { label: 'a year', days: 365 },
+] as const;
+
+interface TokenFormProps {
+  readonly draft: TokenDraft;
+  readonly onChange: (draft: TokenDraft) => void;
+  readonly error: unknown;
+}
+
+/** The fields of a token. Only scopes that this token has can be granted: others are not shown. */
+export function TokenForm({ draft, onChange, error }: TokenFormProps) {
+  const set = (change: Partial<TokenDraft>) => onChange({ ...draft, ...change });
+  const fault = (field: string) => {
+    const message = fieldMessage(error, field);
+    return message === undefined ? undefined : `It ${message}.`;
+  };
+  return (
+    <>
+      <Field label="Name" error={fault('name')} hint="Whose it is: it stands in the audit log.">
+        {(control) => (
+          <Input
+            {...control}
+            placeholder="Support"
+            maxLength={255}
+            value={draft.name}
+            onChange={(event) => set({ name: event.target.value })}
+          />
+        )}
+      </Field>
+      <ScopeFields scopes={draft.scopes} onChange={(scopes) => set({ scopes })} error={fault('scopes')} />
+      <Field
+        label="Only keys with all of these tags"
+        optional
+        error={fault('onlyTags')}
+        hint="For this token other keys do not exist. What it makes gets the tags."
+      >
+        {(control) => (
+          <Input
+            {...control}
+            placeholder="eu partner:acme"
+            value={draft.onlyTags}
+            onChange={(event) => set({ onlyTags: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field
+        label="Only from these addresses"
+        optional
+        error={fault('allowedIps')}
+        hint="Addresses or CIDR blocks; empty: from anywhere."
+      >
+        {(control) => (
+          <Input
+            {...control}
+            placeholder="203.0.113.0/24"
+            value={draft.allowedIps}
+            onChange={(event) => set({ allowedIps: event.target.value })}
+          />
+        )}
+      </Field>
+      <Field
+        label="Valid until the end of"
+        optional
+        error={fault('expiresAt')}
+        hint={`In ${timeZone}; empty: it never expires.`}
+      >
+        {(control) => (
+          <div className={styles.expiry}>
+            <Input
+              {...control}
+              type="date"
+              min={dateText(now())}
+              value={draft.expires}
+              onChange={(event) => set({ expires: event.target.value })}
+            />
+            {EXPIRIES.map(({ label, days }) => (
+              <Button key={days} small onClick={() => set({ expires: dateText(now() + days * DAY_MS) })}>
+                {label}
+              </Button>
+            ))}
+          </div>
+        )}
+      </Field>
+    </>
+  );
+}
+
+interface ScopeFieldsProps {
+  readonly scopes: readonly Scope[];
+  readonly onChange: (scopes: readonly Scope[]) => void;
+  readonly error: string | undefined;
+}
+
+function ScopeFields({ scopes, onChange, error }: ScopeFieldsProps) {
+  const { can } = useScopes();
+  const grantable = (Object.keys(SCOPE_WORDS) as Scope[]).filter(
+    (scope) => can(scope) || scopes.includes(scope),
+  );
+  const presets = Object.entries(PRESETS).filter(([, preset]) => preset.scopes.every(can));
+  const isChosen = (preset: readonly Scope[]) =>
+    preset.length === scopes.length && preset.every((scope) => scopes.includes(scope));
+  return (
+    <fieldset className={styles.fieldset}>
+      <legend>It may</legend>
+      <div className={styles.presets}>
+        {presets.map(([name, preset]) => (
+          <button
+            key={name}
+            type="button"
+            className={styles.preset}
+            aria-pressed={isChosen(preset.scopes)}
+            onClick={() => onChange(preset.scopes)}
+          >
+            <strong>{preset.label}</strong>
+            <span>{preset.about}</span>
+          </button>
+        ))}
+      </div>
+      {error !== undefined && (
+        <p className={styles.error} role="alert">
+          {error}
+        </p>
+      )}
+      <div className={styles.scopeList}>
+        {grantable.map((scope) => (
+          <Checkbox
+            key={scope}
+            label={<code>{scope}</code>}
+            hint={SCOPE_WORDS[scope]}
+            checked={scopes.includes(scope)}
+            onChange={(event) =>
+              onChange(event.target.checked ? [...scopes, scope] : scopes.filter((each) => each !== scope))
+            }
+          />
+        ))}
+      </div>
+    </fieldset>
+  );
+}
