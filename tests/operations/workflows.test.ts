@@ -1,0 +1,95 @@
+import { globSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { actionlint } from './actionlint.ts';
+
+interface Step {
+  readonly uses?: string;
+  readonly run?: string;
+  readonly with?: Readonly<Record<string, unknown>>;
+}
+
+interface Workflow {
+  readonly permissions?: Readonly<Record<string, string>>;
+  readonly jobs: Readonly<
+    Record<
+      string,
+      { readonly permissions?: Readonly<Record<string, string>>; readonly steps?: readonly Step[] }
+    >
+  >;
+}
+
+const files = globSync('.github/workflows/*.yml').toSorted();
+const workflowOf = (file: string): Workflow => parse(readFileSync(file, 'utf8'));
+const stepsOf = ({ jobs }: Workflow): readonly Step[] =>
+  Object.values(jobs).flatMap(({ steps = [] }) => steps);
+const release = workflowOf('.github/workflows/release.yml');
+
+describe('the workflows', () => {
+  it('run what every change has to pass, also before a release', () => {
+    expect(stepsOf(workflowOf('.github/workflows/ci.yml')).map(({ run }) => run)).toContain('bash .ci/run');
+    for (const [name, job] of Object.entries(release.jobs))
+      if (name === 'check') expect(job).toMatchObject({ uses: './.github/workflows/ci.yml' });
+      else expect(job).toMatchObject({ needs: 'check' });
+  });
+
+  it('may write nothing but what a job says', () => {
+    for (const file of files) {
+      const rights = Object.values(workflowOf(file).permissions ?? { missing: 'write' });
+      expect([file, rights.filter((right) => right !== 'read')]).toEqual([file, []]);
+    }
+    const written = Object.entries(release.jobs).map(([name, { permissions = {} }]) => [
+      name,
+      Object.keys(permissions).filter((scope) => permissions[scope] === 'write'),
+    ]);
+    expect(written).toEqual([
+      ['check', []],
+      ['image', ['packages']],
+      ['package', ['contents', 'id-token', 'attestations']],
+    ]);
+  });
+
+  it('use actions by a major version or a commit', () => {
+    const used = files.flatMap((file) => stepsOf(workflowOf(file)).flatMap(({ uses = [] }) => uses));
+    expect(used.length).toBeGreaterThan(5);
+    expect(used.filter((action) => !/^[\w-]+\/[\w-]+@(v\d+|[0-9a-f]{40})$/.test(action))).toEqual([]);
+  });
+
+  it('put nothing into scripts that others may have written', () => {
+    for (const file of files)
+      for (const { run = '' } of stepsOf(workflowOf(file))) expect(run).not.toContain('${{');
+  });
+
+  it('publish an image for two architectures with its parts and its origin', () => {
+    const build = stepsOf(release).find(({ uses }) => uses?.startsWith('docker/build-push-action@'));
+    expect(build?.with).toMatchObject({
+      platforms: 'linux/amd64,linux/arm64',
+      push: true,
+      sbom: true,
+      provenance: 'mode=max',
+    });
+  });
+
+  it('are checked by actionlint, which finds what is wrong', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-workflow-'));
+    try {
+      const file = join(directory, 'bad.yml');
+      await writeFile(
+        file,
+        'on: push\njobs:\n  a:\n    runs-on: ubuntu-latest\n    steps:\n      - rum: echo\n',
+      );
+      const verdict = await actionlint([file]);
+      expect(verdict).toEqual(
+        'leftOut' in verdict
+          ? { leftOut: expect.stringMatching(/^(there is no go|go could not)/) }
+          : { faults: expect.arrayContaining([expect.stringContaining('step must run script')]) },
+      );
+      if (!('leftOut' in verdict)) expect(await actionlint(files)).toEqual({ faults: [] });
+    } finally {
+      await rm(directory, { recursive: true, force: true });
+    }
+  });
+});
