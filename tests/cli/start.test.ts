@@ -1,4 +1,6 @@
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
+import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 import { satisfies } from 'semver';
 import { freePort } from '../support/free-port.ts';
@@ -8,6 +10,13 @@ import { runTollgate } from './support/run-tollgate.ts';
 const first = (script: string) => ['--import', `data:text/javascript,${encodeURIComponent(script)}`];
 
 describe('the start of tollgate', () => {
+  it('takes npx in a clone, which installs nothing for it', async () => {
+    const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
+    const env = { ...process.env, npm_config_offline: 'true' };
+    const { stdout } = await promisify(execFile)('npx', ['--no', '--', 'tollgate', '--version'], { env });
+    expect(stdout.trim()).toBe(version);
+  });
+
   it('on an old Node says which one is needed, in one sentence', async () => {
     const { engines } = JSON.parse(await readFile('package.json', 'utf8')) as { engines: { node: string } };
     for (const version of ['14.0.0', '22.21.0', '24.8.0', '24.9.0', '25.2.0', '26.10.0']) {

@@ -58,7 +58,8 @@ Examples:
   const verify = audit
     .command('verify')
     .summary('Check that no entry was changed or taken out')
-    .description('Follows the chain of all entries. Exit code 0 when it is whole, else 1.');
+    .description('Follows the chain of all entries. Exit code 0 when it is whole, else 1.')
+    .addHelpText('after', '\nExample:\n  tollgate audit verify || echo "the audit log was changed"');
   managed(verify, terminal, async ({ client, output }) => {
     const result = await bodyOf(client.GET('/tollgate/audit-log/verify'));
     await output.item(VERIFICATION, result);

@@ -46,7 +46,8 @@ export const declareContext: Declare = (command, terminal) => {
   const list = command
     .command('list')
     .summary('List the contexts')
-    .description('Lists the contexts, without their tokens.');
+    .description('Lists the contexts, without their tokens.')
+    .addHelpText('after', '\nExample:\n  tollgate context list -o id');
   writesData(list).action(async (options: OutputOptions) => {
     const { current, contexts } = readContexts(contextsFile(terminal));
     const rows = Object.entries(contexts).map(([name, { url }]) => ({
@@ -60,6 +61,7 @@ export const declareContext: Declare = (command, terminal) => {
     .command('use')
     .summary('Choose the context that is used where none is named')
     .argument('<name>')
+    .addHelpText('after', '\nExample:\n  tollgate context use production')
     .action((name: string) => {
       const file = contextsFile(terminal);
       const { contexts } = readContexts(file);

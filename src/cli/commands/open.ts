@@ -23,6 +23,7 @@ export const declareOpen: Declare = (command, terminal) =>
     .option('--context <name>', 'use this context (or TOLLGATE_CONTEXT)')
     .option('--url <url>', 'address of the management interface (or TOLLGATE_URL)')
     .option('--print', 'only print the address')
+    .addHelpText('after', '\nExamples:\n  tollgate open --context production\n  tollgate open --print')
     .action(async (options: OpenOptions) => {
       const address = `${gatewayUrl(options, terminal)}/tollgate/console`;
       terminal.stdout.write(`${address}\n`);

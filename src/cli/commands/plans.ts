@@ -28,7 +28,11 @@ interface DeleteOptions extends ConfirmationOptions {
 export const declarePlans: Declare = (plans, terminal) => {
   plans.description('Rate limit plans. A <plan> is named by its id.');
 
-  const list = plans.command('list').summary('List plans').description('Lists plans, by id.');
+  const list = plans
+    .command('list')
+    .summary('List plans')
+    .description('Lists plans, by id.')
+    .addHelpText('after', '\nExample:\n  tollgate plans list --all -o csv > plans.csv');
   managed<PageOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
     const pages = pagesOf(options, output, async (query) => {
       const { rateLimits, nextCursor } = await bodyOf(client.GET('/rate-limit', { params: { query } }));
@@ -37,7 +41,11 @@ export const declarePlans: Declare = (plans, terminal) => {
     await output.list(PLANS, pages);
   });
 
-  const show = plans.command('show').summary('Show a plan').argument('<plan>');
+  const show = plans
+    .command('show')
+    .summary('Show a plan')
+    .argument('<plan>')
+    .addHelpText('after', '\nExample:\n  tollgate plans show gold -o yaml > gold.yaml');
   managed(show, terminal, async ({ client, output }, [rateLimitId = '']) => {
     const path = { rateLimitId };
     await output.item(PLANS, await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } })));

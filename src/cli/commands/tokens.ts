@@ -32,7 +32,11 @@ export const declareTokens: Declare = (tokens, terminal) => {
     'Admin tokens, which may do what their scopes say. Where a <token> is asked for, its id will do, and its name where no other token has it.',
   );
 
-  const list = tokens.command('list').summary('List tokens').description('Lists admin tokens, newest first.');
+  const list = tokens
+    .command('list')
+    .summary('List tokens')
+    .description('Lists admin tokens, newest first.')
+    .addHelpText('after', '\nExample:\n  tollgate tokens list --all -o csv');
   managed<PageOptions>(paged(list), terminal, async ({ client, output }, _words, options) => {
     const pages = pagesOf(options, output, async (query) => {
       const { adminTokens, nextCursor } = await bodyOf(

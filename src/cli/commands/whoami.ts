@@ -8,7 +8,9 @@ type Self = paths['/tollgate/whoami']['get']['responses'][200]['content']['appli
 
 export const declareWhoami: Declare = (command, terminal) =>
   void managed(
-    command.description('Says as whom the gateway sees you, what you may do, and what its version is.'),
+    command
+      .description('Says as whom the gateway sees you, what you may do, and what its version is.')
+      .addHelpText('after', '\nExample:\n  tollgate whoami --context production -o json | jq .scopes'),
     terminal,
     async ({ client, output, url }) => {
       output.note(`The gateway is ${url}.`);

@@ -42,7 +42,8 @@ export function declareKeyChanges(keys: Command, terminal: Terminal): void {
     .command('enable')
     .summary('Let a key be used again')
     .description('Lets a disabled key be used again, with its next request.')
-    .argument('<key>', 'id or name');
+    .argument('<key>', 'id or name')
+    .addHelpText('after', '\nExample:\n  tollgate keys enable "Mobile app" --reason "paid"');
   managed(audited(enable), terminal, (session, [key = '']) => change(session, key, { enabled: true }));
 
   const disable = keys
