@@ -59,6 +59,10 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
     summary: 'Usage of all keys over time',
     load: async () => (await import('./commands/usage.ts')).declareUsage,
   },
+  config: {
+    summary: 'Plans and keys as a configuration',
+    load: async () => (await import('./commands/config/config.ts')).declareConfig,
+  },
   tokens: {
     summary: 'Admin tokens and their scopes',
     load: async () => (await import('./commands/tokens.ts')).declareTokens,

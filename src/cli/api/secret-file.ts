@@ -2,11 +2,11 @@ import { closeSync, fchmodSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { Command } from 'commander';
 import { CommandFault } from '../command-fault.ts';
 
-/** The option of a command that makes a secret. */
-export function makesSecret(command: Command): Command {
+/** The option of a command that makes a secret, or several. */
+export function makesSecret(command: Command, what = 'the secret'): Command {
   return command.option(
     '--secret-file <path>',
-    'write the secret to a new file of mode 600 instead of standard output',
+    `write ${what} to a new file of mode 600 instead of standard output`,
   );
 }
 
@@ -19,16 +19,28 @@ export async function keepSecret<T extends { readonly secret: string }>(
   make: () => Promise<T>,
 ): Promise<Omit<T, 'secret'> & { readonly secret?: string }> {
   if (file === undefined) return make();
-  const descriptor = open(file);
-  try {
-    const { secret, ...shown } = await make().catch((error: unknown) => {
-      unlinkSync(file);
-      throw error;
-    });
-    writeSync(descriptor, `${secret}\n`);
+  return withSecretFile(file, async (keep) => {
+    const { secret, ...shown } = await make();
+    keep(`${secret}\n`);
     return shown;
+  });
+}
+
+/** Runs work that may have secrets to keep in a file. It is taken away where nothing was kept, or the work rejects. */
+export async function withSecretFile<Result>(
+  file: string,
+  work: (keep: (text: string) => void) => Promise<Result>,
+): Promise<Result> {
+  const descriptor = open(file);
+  let isEmpty = true;
+  try {
+    return await work((text) => {
+      isEmpty = false;
+      writeSync(descriptor, text);
+    });
   } finally {
     closeSync(descriptor);
+    if (isEmpty) unlinkSync(file);
   }
 }
 

@@ -16,7 +16,7 @@ export interface Session {
   readonly terminal: Terminal;
 }
 
-interface SessionOptions extends ConnectionOptions, OutputOptions {
+export interface SessionOptions extends ConnectionOptions, OutputOptions {
   readonly retries: number;
   readonly reason?: string;
 }
@@ -26,7 +26,20 @@ export type Handle<Options> = (session: Session, words: readonly string[], optio
 
 /** Gives a command the options that all have that speak to a gateway, and what it does. */
 export function managed<Options>(command: Command, terminal: Terminal, handle: Handle<Options>): Command {
-  return writesData(command)
+  return connected(writesData(command)).action(async () => {
+    const options = command.opts<Options & SessionOptions>();
+    // An argument that may be repeated comes as a list.
+    await handle(
+      openSession(options, terminal),
+      command.processedArgs.flat().filter((word) => word !== undefined),
+      options,
+    );
+  });
+}
+
+/** Gives a command the options that say which gateway it speaks to. */
+export function connected(command: Command): Command {
+  return command
     .option('--context <name>', 'use this context (or TOLLGATE_CONTEXT)')
     .option('--url <url>', 'address of the management interface (or TOLLGATE_URL)')
     .option('--token-file <path>', 'file with the token, - for standard input (or TOLLGATE_TOKEN)')
@@ -35,16 +48,7 @@ export function managed<Options>(command: Command, terminal: Terminal, handle: H
       'how often a request is tried again that failed for the moment',
       wholeNumber,
       3,
-    )
-    .action(async () => {
-      const options = command.opts<Options & SessionOptions>();
-      // An argument that may be repeated comes as a list.
-      await handle(
-        openSession(options, terminal),
-        command.processedArgs.flat().filter((word) => word !== undefined),
-        options,
-      );
-    });
+    );
 }
 
 /** Gives a command that changes something the reason that the audit log keeps. */
@@ -52,7 +56,8 @@ export function audited(command: Command): Command {
   return command.option('--reason <text>', 'why, for the audit log');
 }
 
-function openSession(options: SessionOptions, terminal: Terminal): Session {
+/** For a command that finds out itself whether it needs one. */
+export function openSession(options: SessionOptions, terminal: Terminal): Session {
   const output = new Output(options, terminal);
   const connection = readConnection(options, terminal);
   return {

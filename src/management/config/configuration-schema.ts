@@ -56,7 +56,7 @@ const KEY: FieldSchema = {
 };
 
 /** A configuration: all that is said of a plan or a key, so that what is missing is as in a new one. */
-const CONFIGURATION = {
+export const CONFIGURATION = {
   title: 'Configuration',
   description: 'must be an object with "plans" and "keys"',
   type: 'object',

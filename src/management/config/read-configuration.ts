@@ -1,16 +1,33 @@
 import type { DesiredKey, DesiredState } from '../../desired-state/desired-state.ts';
 import { type FieldFault, InvalidBody, PlanNotFound } from '../../errors.ts';
+import { createBodyCompiler } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
 import { checkPlan } from '../../plans/check-plan.ts';
 import type { NewPlan } from '../../plans/plan-service.ts';
+import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
 import { KEY_FIELDS, readTimelessFields } from '../keys/key-fields.ts';
 import { digestOfText } from '../keys/secret-fields.ts';
 import { readTerms } from '../plans/rate-limits.ts';
-import type { WrittenConfiguration, WrittenKey, WrittenPlan } from './configuration-schema.ts';
+import {
+  CONFIGURATION,
+  type WrittenConfiguration,
+  type WrittenKey,
+  type WrittenPlan,
+} from './configuration-schema.ts';
 
 /** Faults listed at most. */
 const MAX_FAULTS = 50;
+
+/** A reader of what a file says, of any type. It throws `InvalidBody` with the faults of the schema, or else with those below. */
+export function configurationReader(): (value: unknown) => DesiredState {
+  const check = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS)(CONFIGURATION);
+  return (value) => {
+    check(value);
+    // What has passed the schema beside it.
+    return readConfiguration(value as WrittenConfiguration);
+  };
+}
 
 /** Reads what a schema can't check by itself. Throws `InvalidBody` with all faults, up to a bound, by their paths. */
 export function readConfiguration({ plans = [], keys = [] }: WrittenConfiguration): DesiredState {

@@ -1,0 +1,61 @@
+import { LineCounter, parseDocument } from 'yaml';
+import type { DesiredState } from '../desired-state/desired-state.ts';
+import { InvalidBody } from '../errors.ts';
+import { configurationReader } from '../management/config/read-configuration.ts';
+
+/** A text that is no configuration. `faults` has one line for each thing to mend, with its path or place in the file, and no secret. */
+export class InvalidConfiguration extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The configuration has ${faults.length} fault(s):\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
+    this.name = 'InvalidConfiguration';
+    this.faults = faults;
+  }
+}
+
+/** Reads a configuration in YAML or JSON, without asking a gateway. Throws `InvalidConfiguration` with all faults, up to a bound. */
+export function readConfigurationText(text: string): DesiredState {
+  const value = parseText(text);
+  try {
+    return configurationReader()(value);
+  } catch (error) {
+    throw error instanceof InvalidBody ? invalidConfiguration(error) : error;
+  }
+}
+
+/** The faults by their paths in the file. */
+export function invalidConfiguration({ faults }: InvalidBody): InvalidConfiguration {
+  return new InvalidConfiguration(
+    faults.map(({ field, message }) => `${field === 'body' ? 'the file' : field}: ${message}`),
+  );
+}
+
+/** JSON is YAML as well. */
+function parseText(text: string): unknown {
+  const lineCounter = new LineCounter();
+  // Its own errors would quote the file.
+  const document = parseDocument(text, { lineCounter, prettyErrors: false });
+  if (document.errors.length > 0) {
+    throw new InvalidConfiguration(
+      document.errors.map(({ message, pos: [start] }) => {
+        const { line, col } = lineCounter.linePos(start);
+        return `line ${line}, column ${col}: ${message}`;
+      }),
+    );
+  }
+  try {
+    // As JSON has it, and the interface would get it: no infinity, and nothing twice in memory that an alias names.
+    return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES }) ?? null));
+  } catch (error) {
+    if (!(error instanceof ReferenceError)) throw error;
+    throw new InvalidConfiguration([
+      `its aliases stand for too much, or for nothing (${MAX_ALIASES} at most)`,
+    ]);
+  }
+}
+
+/** What aliases may stand for altogether: a few lines of them could be more than any memory. */
+const MAX_ALIASES = 100;
