@@ -27,7 +27,7 @@ export function readConfigurationText(text: string): DesiredState {
 }
 
 /** The faults by their paths in the file. */
-export function invalidConfiguration({ faults }: InvalidBody): InvalidConfiguration {
+function invalidConfiguration({ faults }: InvalidBody): InvalidConfiguration {
   return new InvalidConfiguration(
     faults.map(({ field, message }) => `${field === 'body' ? 'the file' : field}: ${message}`),
   );
