@@ -1,0 +1,70 @@
+import { type FormEvent, useState } from 'react';
+import { useLocation } from 'wouter';
+import type { components } from '../../../client/management-api.ts';
+import { useChange } from '../../api/change.ts';
+import { Button } from '../../components/button.tsx';
+import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Field, Input } from '../../components/field.tsx';
+import { FormFault } from './form-fault.tsx';
+import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
+import { KeyForm, metadataFault } from './key-form.tsx';
+import { NewSecret } from './new-secret.tsx';
+
+type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
+
+/** Makes a key, then shows its secret once. */
+export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
+  const [draft, setDraft] = useState(EMPTY_DRAFT);
+  const [ownSecret, setOwnSecret] = useState('');
+  const [made, setMade] = useState<components['schemas']['CreatedConsumerKey']>();
+  const [, navigate] = useLocation();
+  const create = useChange((client, body: CreateBody, idempotencyKey) =>
+    client.POST('/consumer-api-key/create', {
+      params: { header: { 'Idempotency-Key': idempotencyKey } },
+      body,
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (metadataFault(draft) !== undefined) return;
+    const secret = ownSecret.trim();
+    const body = { ...fieldsOf(draft), ...(secret !== '' && { secret }) };
+    setMade(await create.submit(body));
+  };
+  if (made !== undefined)
+    return (
+      <Dialog open title={`The key “${made.name}” is made`} dismissible={false} onClose={onClose}>
+        <NewSecret keyId={made.id} secret={made.secret} onDone={() => navigate(`/keys/${made.id}`)} />
+      </Dialog>
+    );
+  return (
+    <Dialog open title="Create a key" onClose={onClose}>
+      <form onSubmit={submit} noValidate>
+        <FormFault error={create.error} />
+        <KeyForm draft={draft} onChange={setDraft} error={create.error} />
+        <Field
+          label="Existing secret"
+          optional
+          error={messageFor(create.error, 'secret')}
+          hint="To move a key here without a change for its consumer. Otherwise the gateway makes one."
+        >
+          {(control) => (
+            <Input
+              {...control}
+              type="password"
+              autoComplete="off"
+              value={ownSecret}
+              onChange={({ target }) => setOwnSecret(target.value)}
+            />
+          )}
+        </Field>
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={create.isPending}>
+            {create.isPending ? 'Creating…' : 'Create key'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

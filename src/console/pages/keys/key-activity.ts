@@ -1,0 +1,84 @@
+import { useQuery } from '@tanstack/react-query';
+import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
+import { useApi, useScopes } from '../../api/api-context.tsx';
+import { jsonSeries } from './json-series.ts';
+
+/** Requests of a key by hour, the oldest of 24 first. */
+export type Activity = readonly number[];
+
+const HOUR_MS = 3_600_000;
+const REFRESH_MS = 60_000;
+/** Keys that scroll by within this time are asked for together. */
+const GATHER_MS = 80;
+const MOST_KEYS = 100;
+
+/** The last 24 hours of a key. All rows that come into sight at the same time share one request; undefined until it is answered. */
+export function useKeyActivity(keyId: string): Activity | undefined {
+  const { client } = useApi();
+  const { can } = useScopes();
+  const { data } = useQuery({
+    queryKey: ['key-activity', keyId],
+    queryFn: () => batchOf(client).load(keyId),
+    enabled: can('usage:read'),
+    staleTime: REFRESH_MS,
+    refetchInterval: REFRESH_MS,
+  });
+  return data;
+}
+
+const batches = new WeakMap<ManagementClient, ActivityBatch>();
+
+function batchOf(client: ManagementClient): ActivityBatch {
+  const known = batches.get(client) ?? new ActivityBatch(client);
+  batches.set(client, known);
+  return known;
+}
+
+/** Gathers keys for a moment and reads their usage with one request. */
+class ActivityBatch {
+  readonly #client: ManagementClient;
+  #waiting: string[] = [];
+  #answer: Promise<ReadonlyMap<string, Activity>> | undefined;
+
+  constructor(client: ManagementClient) {
+    this.#client = client;
+  }
+
+  async load(keyId: string): Promise<Activity> {
+    if (this.#waiting.length >= MOST_KEYS) this.#answer = undefined;
+    if (this.#answer === undefined) {
+      const keyIds: string[] = [];
+      this.#waiting = keyIds;
+      this.#answer = new Promise((resolve) => setTimeout(resolve, GATHER_MS)).then(() => {
+        if (this.#waiting === keyIds) this.#answer = undefined;
+        return read(this.#client, keyIds);
+      });
+    }
+    this.#waiting.push(keyId);
+    const activities = await this.#answer;
+    return activities.get(keyId) ?? new Array<number>(24).fill(0);
+  }
+}
+
+async function read(
+  client: ManagementClient,
+  keyIds: readonly string[],
+): Promise<ReadonlyMap<string, Activity>> {
+  const query = { consumerApiKeyId: keyIds.join(','), groupBy: 'key', interval: 'hour' } as const;
+  const activities = new Map(keyIds.map((keyId) => [keyId, new Array<number>(24).fill(0)]));
+  let cursor: string | undefined;
+  do {
+    const call = client.GET('/api-keys/usage', {
+      params: { query: { ...query, ...(cursor && { cursor }) } },
+    });
+    const page = await bodyOf(jsonSeries(call));
+    const firstHour = Date.parse(page.to) - 24 * HOUR_MS;
+    for (const { start, consumerApiKeyId = '', requests } of page.rows) {
+      const hour = (Date.parse(start) - firstHour) / HOUR_MS;
+      const activity = activities.get(consumerApiKeyId);
+      if (activity !== undefined && hour >= 0) activity[hour] = requests;
+    }
+    cursor = page.nextCursor;
+  } while (cursor !== undefined);
+  return activities;
+}

@@ -1,0 +1,84 @@
+import { Link } from 'wouter';
+import type { Column } from '../../components/data-table.tsx';
+import { RelativeTime } from '../../components/relative-time.tsx';
+import { Sparkline } from '../../components/sparkline.tsx';
+import { StatusBadge } from '../../components/status-badge.tsx';
+import { useNow } from '../../components/use-now.ts';
+import { WindowBar } from '../../components/window-bar.tsx';
+import { formatNumber } from '../../format/numbers.ts';
+import { useKeyActivity } from './key-activity.ts';
+import { type KeyState, keyState, type ListedKey, quotaOf, tightestLimit } from './key-model.ts';
+import styles from './keys-page.module.css';
+
+/** The columns of the list. Those with `sortBy` are sorted by the gateway, by the column's id. */
+export const KEY_COLUMNS: readonly Column<ListedKey>[] = [
+  { id: 'name', header: 'Name', sortBy: ({ name }) => name, cell: (key) => <NameCell apiKey={key} /> },
+  {
+    id: 'plan',
+    header: 'Plan',
+    cell: ({ rateLimitId }) => rateLimitId ?? <span className={styles.faint}>default</span>,
+  },
+  { id: 'window', header: 'Tightest window', cell: ({ limits }) => <WindowCell limits={limits ?? []} /> },
+  {
+    id: 'activity',
+    header: 'Last 24 hours',
+    cell: ({ consumerApiKeyId }) => <ActivityCell keyId={consumerApiKeyId} />,
+  },
+  {
+    id: 'lastUsedAt',
+    header: 'Last used',
+    sortBy: ({ lastUsedAt }) => lastUsedAt,
+    cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} />,
+  },
+  {
+    id: 'expiresAt',
+    header: 'Expires',
+    sortBy: ({ expiresAt }) => expiresAt,
+    cell: ({ expiresAt }) => <RelativeTime at={expiresAt} />,
+  },
+  { id: 'tags', header: 'Tags', cell: ({ tags }) => <Tags tags={tags} /> },
+];
+
+function NameCell({ apiKey }: { readonly apiKey: ListedKey }) {
+  const now = useNow();
+  const state = keyState(apiKey, now);
+  return (
+    <span className={styles.name}>
+      <Link href={`/keys/${apiKey.consumerApiKeyId}`} title={apiKey.name}>
+        <bdi>{apiKey.name}</bdi>
+      </Link>
+      {apiKey.secretHint !== null && <code className={styles.hint}>{apiKey.secretHint}</code>}
+      {state.name !== 'active' && <KeyStateBadge state={state} />}
+    </span>
+  );
+}
+
+export function KeyStateBadge({ state }: { readonly state: KeyState }) {
+  return <StatusBadge tone={state.tone}>{state.name}</StatusBadge>;
+}
+
+function WindowCell({ limits }: { readonly limits: NonNullable<ListedKey['limits']> }) {
+  const tightest = tightestLimit(limits);
+  if (tightest === undefined) return <span className={styles.faint}>no limit</span>;
+  return <WindowBar used={tightest.used} limit={quotaOf(tightest)} />;
+}
+
+function ActivityCell({ keyId }: { readonly keyId: string }) {
+  const activity = useKeyActivity(keyId);
+  if (activity === undefined) return null;
+  const requests = activity.reduce((sum, each) => sum + each, 0);
+  if (requests === 0) return <span className={styles.faint}>none</span>;
+  return <Sparkline values={activity} label={`${formatNumber(requests)} requests in 24 hours`} />;
+}
+
+export function Tags({ tags }: { readonly tags: readonly string[] }) {
+  return (
+    <span className={styles.tags}>
+      {tags.map((tag) => (
+        <Link key={tag} className={styles.tag} href={`/keys?tag=${encodeURIComponent(tag)}`}>
+          {tag}
+        </Link>
+      ))}
+    </span>
+  );
+}

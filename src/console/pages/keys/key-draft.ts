@@ -1,0 +1,139 @@
+import type { components } from '../../../client/management-api.ts';
+import { ManagementFault } from '../../../client/management-fault.ts';
+import type { KeyDetail } from './key-model.ts';
+
+type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
+
+/** What the form of a key holds: texts, as they are typed. */
+export interface KeyDraft {
+  readonly name: string;
+  readonly rateLimitId: string;
+  /** As an `<input type="datetime-local">` has it, in the time zone of the browser; empty for never. */
+  readonly expiresAt: string;
+  readonly externalId: string;
+  /** Separated by blanks or commas. */
+  readonly tags: string;
+  readonly metadata: string;
+  /** One a line. */
+  readonly allowedIps: string;
+  readonly allowedOrigins: string;
+  readonly mayRotate: boolean;
+}
+
+export const EMPTY_DRAFT: KeyDraft = {
+  name: '',
+  rateLimitId: '',
+  expiresAt: '',
+  externalId: '',
+  tags: '',
+  metadata: '',
+  allowedIps: '',
+  allowedOrigins: '',
+  mayRotate: false,
+};
+
+/** The fields of a key that the form changes, as the management interface takes them. */
+export type KeyFields = Required<
+  Pick<
+    CreateBody,
+    | 'name'
+    | 'rateLimitId'
+    | 'expiresAt'
+    | 'externalId'
+    | 'tags'
+    | 'metadata'
+    | 'allowedIps'
+    | 'allowedOrigins'
+    | 'selfService'
+  >
+>;
+
+/** What the fields are called for people. */
+export const FIELD_LABELS: Readonly<Record<keyof KeyFields, string>> = {
+  name: 'Name',
+  rateLimitId: 'Plan',
+  expiresAt: 'Expires',
+  externalId: 'Owner',
+  tags: 'Tags',
+  metadata: 'Metadata',
+  allowedIps: 'Allowed addresses',
+  allowedOrigins: 'Allowed origins',
+  selfService: 'Self-service',
+};
+
+export function draftOf(key: Omit<KeyDetail, 'secret' | 'usage'>): KeyDraft {
+  return {
+    name: key.name,
+    rateLimitId: key.rateLimitId ?? '',
+    expiresAt: key.expiresAt === null ? '' : localText(Date.parse(key.expiresAt)),
+    externalId: key.externalId ?? '',
+    tags: key.tags.join(' '),
+    metadata: key.metadata === null ? '' : JSON.stringify(key.metadata, null, 2),
+    allowedIps: (key.allowedIps ?? []).join('\n'),
+    allowedOrigins: (key.allowedOrigins ?? []).join('\n'),
+    mayRotate: key.selfService.includes('rotate'),
+  };
+}
+
+/** Throws a `SyntaxError` where the metadata is no JSON object; all else is for the gateway to judge. */
+export function fieldsOf(draft: KeyDraft): KeyFields {
+  return {
+    name: draft.name,
+    rateLimitId: draft.rateLimitId || null,
+    expiresAt: draft.expiresAt === '' ? null : instantOf(draft.expiresAt),
+    externalId: draft.externalId.trim() || null,
+    tags: words(draft.tags, /[\s,]+/),
+    metadata: metadataOf(draft.metadata),
+    allowedIps: orNull(words(draft.allowedIps, /[\s,]+/)),
+    allowedOrigins: orNull(words(draft.allowedOrigins, /[\s,]+/)),
+    selfService: draft.mayRotate ? ['rotate'] : [],
+  };
+}
+
+/** The fields that differ between two drafts, with the values of the second. */
+export function changedFields(from: KeyDraft, to: KeyDraft): Partial<KeyFields> {
+  const [before, after] = [fieldsOf(from), fieldsOf(to)];
+  const names = Object.keys(after) as (keyof KeyFields)[];
+  const changed = names.filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
+  return Object.fromEntries(changed.map((name) => [name, after[name]]));
+}
+
+/** What the gateway says about a field, also about one entry of a list. */
+export function messageFor(
+  error: unknown,
+  field: keyof KeyFields | 'secret' | 'overrides',
+): string | undefined {
+  if (!(error instanceof ManagementFault)) return undefined;
+  const fault = error.fields.find(
+    (each) =>
+      each.field === field || each.field.startsWith(`${field}[`) || each.field.startsWith(`${field}.`),
+  );
+  return fault && `${fault.field} ${fault.message}`;
+}
+
+/** The instant of a local date and time, to the second. An impossible one stays as it is, for the gateway to reject. */
+export function instantOf(local: string): string {
+  const at = Date.parse(local);
+  return Number.isNaN(at) ? local : `${new Date(at).toISOString().slice(0, 19)}Z`;
+}
+
+export function localText(at: number): string {
+  const local = at - new Date(at).getTimezoneOffset() * 60_000;
+  return new Date(local).toISOString().slice(0, 19);
+}
+
+function metadataOf(text: string): KeyFields['metadata'] {
+  if (text.trim() === '') return null;
+  const value: unknown = JSON.parse(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new SyntaxError('It has to be a JSON object, such as {"team": "mobile"}.');
+  return value as KeyFields['metadata'];
+}
+
+function words(text: string, separator: RegExp): string[] {
+  return text.split(separator).filter((word) => word !== '');
+}
+
+function orNull(list: string[]): string[] | null {
+  return list.length === 0 ? null : list;
+}

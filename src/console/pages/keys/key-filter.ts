@@ -1,0 +1,81 @@
+import { useSearchParams } from 'wouter';
+import type { paths } from '../../../client/management-api.ts';
+import type { Sort } from '../../components/data-table.tsx';
+
+export type KeyListQuery = NonNullable<paths['/consumer-api-key']['get']['parameters']['query']>;
+
+/** The states to choose from, and what the list is asked for. The first is the default. */
+export const STATES = [
+  { value: 'active', label: 'Active' },
+  { value: 'expiring', label: 'Expire within 30 days' },
+  { value: 'disabled', label: 'Disabled' },
+  { value: 'expired', label: 'Expired' },
+  { value: 'all', label: 'All' },
+] as const;
+
+const FILTERS = [
+  'q',
+  'status',
+  'rateLimitId',
+  'tag',
+  'externalId',
+  'unusedSince',
+  'createdBefore',
+  'expiresBefore',
+] as const;
+type FilterName = (typeof FILTERS)[number];
+const SORTS = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
+
+/** The search, filters and sort of the list. They are in the address, by the names of the management interface, so that it can be shared. */
+export interface KeyFilter {
+  readonly get: (name: FilterName) => string;
+  readonly set: (name: FilterName, value: string) => void;
+  readonly sort: Sort;
+  readonly setSort: (sort: Sort) => void;
+  readonly clear: () => void;
+  /** Whether keys are left out that the list shows by itself. */
+  readonly isFiltered: boolean;
+  /** For the management interface: the filters without the state, and all. */
+  readonly everyState: KeyListQuery;
+  readonly query: KeyListQuery;
+}
+
+export function useKeyFilter(): KeyFilter {
+  const [params, setParams] = useSearchParams();
+  const get = (name: FilterName) => params.get(name)?.trim() ?? '';
+  const change = (changes: Readonly<Record<string, string>>) =>
+    setParams(
+      (before) => {
+        const next = new URLSearchParams(before);
+        for (const [name, value] of Object.entries(changes)) {
+          if (value === '') next.delete(name);
+          else next.set(name, value);
+        }
+        return next;
+      },
+      { replace: true },
+    );
+  const column = SORTS.find((sort) => sort === params.get('sort')) ?? 'createdAt';
+  const order = params.get('order') === 'asc' ? 'asc' : params.get('order') === 'desc' ? 'desc' : undefined;
+  const sort = {
+    column,
+    order: order ?? (column === 'name' || column === 'expiresAt' ? 'asc' : 'desc'),
+  } as const;
+  const given = FILTERS.filter((name) => name !== 'status' && get(name) !== '');
+  const everyState: KeyListQuery = {
+    ...Object.fromEntries(given.map((name) => [name, get(name)])),
+    sort: column,
+    order: sort.order,
+  };
+  const status = get('status') || 'active';
+  return {
+    get,
+    set: (name, value) => change({ [name]: value }),
+    sort,
+    setSort: (next) => change({ sort: next.column, order: next.order }),
+    clear: () => change(Object.fromEntries([...FILTERS, 'sort', 'order'].map((name) => [name, '']))),
+    isFiltered: given.length > 0 || status !== 'active',
+    everyState,
+    query: { ...everyState, ...(status !== 'all' && { status }) },
+  };
+}

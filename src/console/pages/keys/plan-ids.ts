@@ -1,0 +1,10 @@
+import { useLive } from '../../api/live.ts';
+
+/** The ids of all plans, in order; none without the scope to see them. */
+export function usePlanIds(): readonly string[] {
+  const plans = useLive(['plan-ids'], (client, signal) => client.GET('/rate-limit', { signal }), {
+    scope: 'plans:read',
+    pollMs: 60_000,
+  });
+  return plans.data?.rateLimits.map(({ rateLimitId }) => rateLimitId) ?? [];
+}
