@@ -1,5 +1,65 @@
+import { useLive } from '../api/live.ts';
+import { LiveState } from '../components/live-state.tsx';
 import { PageHeader } from '../components/page-header.tsx';
+import { Skeleton } from '../components/skeleton.tsx';
+import type { PageProps } from '../routes.tsx';
+import { KeyAuditPanel } from './keys/detail/key-audit-panel.tsx';
+import { KeyHeader } from './keys/detail/key-header.tsx';
+import styles from './keys/detail/key-page.module.css';
+import { KeyRotationPanel } from './keys/detail/key-rotation-panel.tsx';
+import { KeySecretPanel } from './keys/detail/key-secret-panel.tsx';
+import { KeySettingsPanel } from './keys/detail/key-settings-panel.tsx';
+import { KeyUsagePanel } from './keys/detail/key-usage-panel.tsx';
+import { KeyCustomers, KeyEndpoints } from './keys/detail/key-use-panels.tsx';
+import { KeyWindows } from './keys/limits/key-windows.tsx';
 
-export function KeyPage() {
-  return <PageHeader title="Key" />;
+/** Everything about one key. */
+export function KeyPage({ params: { consumerApiKeyId = '' } }: PageProps) {
+  const live = useLive(
+    ['key', consumerApiKeyId],
+    (client, signal) =>
+      client.GET('/consumer-api-key/{consumerApiKeyId}', {
+        // The page is read every few seconds, and must not show the secret each time.
+        params: { path: { consumerApiKeyId }, query: { reveal: 'false' } },
+        signal,
+      }),
+    { scope: 'keys:read' },
+  );
+  const { etag = '' } = live;
+  return (
+    <LiveState live={live} what="the key" skeleton={<KeySkeleton />}>
+      {(apiKey) => (
+        <>
+          <KeyHeader apiKey={apiKey} etag={etag} />
+          <div className={styles.grid}>
+            <div className={styles.whole}>
+              <KeyWindows apiKey={apiKey} etag={etag} />
+            </div>
+            <div className={styles.whole}>
+              <KeyUsagePanel keyId={consumerApiKeyId} />
+            </div>
+            <KeyEndpoints live={live} />
+            <KeyCustomers live={live} />
+            <div className={styles.column}>
+              <KeySecretPanel apiKey={apiKey} />
+              <KeyRotationPanel apiKey={apiKey} />
+            </div>
+            <KeySettingsPanel apiKey={apiKey} />
+            <div className={styles.whole}>
+              <KeyAuditPanel keyId={consumerApiKeyId} />
+            </div>
+          </div>
+        </>
+      )}
+    </LiveState>
+  );
+}
+
+function KeySkeleton() {
+  return (
+    <>
+      <PageHeader title="Key" back={{ href: '/keys', label: 'Keys' }} />
+      <Skeleton />
+    </>
+  );
 }

@@ -9,10 +9,10 @@ import { EmptyState } from '../components/empty-state.tsx';
 import { Input, Select } from '../components/field.tsx';
 import { PageHeader } from '../components/page-header.tsx';
 import { counted } from '../format/numbers.ts';
-import { CreateKeyDialog } from './keys/create-key-dialog.tsx';
-import { KEY_COLUMNS } from './keys/key-columns.tsx';
-import { type KeyFilter, type KeyListQuery, STATES, useKeyFilter } from './keys/key-filter.ts';
-import styles from './keys/keys-page.module.css';
+import { CreateKeyDialog } from './keys/change/create-key-dialog.tsx';
+import { KEY_COLUMNS } from './keys/list/key-columns.tsx';
+import { type KeyFilter, type KeyListQuery, STATES, useKeyFilter } from './keys/list/key-filter.ts';
+import styles from './keys/list/keys-page.module.css';
 import { usePlanIds } from './keys/plan-ids.ts';
 
 const PAGE_KEYS = 100;

@@ -1,10 +1,10 @@
 import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
-import type { components } from '../../../client/management-api.ts';
-import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Field, Input } from '../../components/field.tsx';
+import type { components } from '../../../../client/management-api.ts';
+import { useChange } from '../../../api/change.ts';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { Field, Input } from '../../../components/field.tsx';
 import { FormFault } from './form-fault.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
 import { KeyForm, metadataFault } from './key-form.tsx';

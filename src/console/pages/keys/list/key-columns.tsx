@@ -1,13 +1,13 @@
 import { Link } from 'wouter';
-import type { Column } from '../../components/data-table.tsx';
-import { RelativeTime } from '../../components/relative-time.tsx';
-import { Sparkline } from '../../components/sparkline.tsx';
-import { StatusBadge } from '../../components/status-badge.tsx';
-import { useNow } from '../../components/use-now.ts';
-import { WindowBar } from '../../components/window-bar.tsx';
-import { formatNumber } from '../../format/numbers.ts';
+import type { Column } from '../../../components/data-table.tsx';
+import { RelativeTime } from '../../../components/relative-time.tsx';
+import { Sparkline } from '../../../components/sparkline.tsx';
+import { StatusBadge } from '../../../components/status-badge.tsx';
+import { useNow } from '../../../components/use-now.ts';
+import { WindowBar } from '../../../components/window-bar.tsx';
+import { formatNumber } from '../../../format/numbers.ts';
+import { type KeyState, keyState, type ListedKey, quotaOf, tightestLimit } from '../key-model.ts';
 import { useKeyActivity } from './key-activity.ts';
-import { type KeyState, keyState, type ListedKey, quotaOf, tightestLimit } from './key-model.ts';
 import styles from './keys-page.module.css';
 
 /** The columns of the list. Those with `sortBy` are sorted by the gateway, by the column's id. */

@@ -1,8 +1,8 @@
-import { Checkbox, Field, Input, Select, TextArea } from '../../components/field.tsx';
-import { timeZone } from '../../format/exact-time.ts';
+import { Checkbox, Field, Input, Select, TextArea } from '../../../components/field.tsx';
+import { timeZone } from '../../../format/exact-time.ts';
+import { usePlanIds } from '../plan-ids.ts';
 import { fieldsOf, type KeyDraft, type KeyFields, messageFor } from './key-draft.ts';
 import styles from './key-form.module.css';
-import { usePlanIds } from './plan-ids.ts';
 
 interface KeyFormProps {
   readonly draft: KeyDraft;

@@ -1,6 +1,6 @@
-import type { components } from '../../../client/management-api.ts';
-import { ManagementFault } from '../../../client/management-fault.ts';
-import type { KeyDetail } from './key-model.ts';
+import type { components } from '../../../../client/management-api.ts';
+import { ManagementFault } from '../../../../client/management-fault.ts';
+import type { KeyDetail } from '../key-model.ts';
 
 type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
 

@@ -1,0 +1,85 @@
+import { type FormEvent, useState } from 'react';
+import { useLocation } from 'wouter';
+import { useChange } from '../../../api/change.ts';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { Field, Input } from '../../../components/field.tsx';
+import { toast } from '../../../components/toast.tsx';
+import { counted } from '../../../format/numbers.ts';
+import type { KeyDetail } from '../key-model.ts';
+import { FormFault } from './form-fault.tsx';
+import { reasonHeader } from './key-change.ts';
+import { ReasonField } from './reason-field.tsx';
+import { RecentUse } from './recent-use.tsx';
+
+interface DeleteKeyDialogProps {
+  readonly apiKey: KeyDetail;
+  readonly onClose: () => void;
+}
+
+/** Deletes a key for good, once the end of its id was typed: names need not be unique, and may be hard to type. */
+export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
+  const { consumerApiKeyId, name, usage } = apiKey;
+  const [typed, setTyped] = useState('');
+  const [reason, setReason] = useState('');
+  const [isMissing, setMissing] = useState(false);
+  const [, navigate] = useLocation();
+  const confirmation = consumerApiKeyId.slice(-4);
+  const remove = useChange((client, why: string) =>
+    client.DELETE('/consumer-api-key/{consumerApiKeyId}', {
+      params: { path: { consumerApiKeyId }, header: reasonHeader(why) },
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const isConfirmed = typed.trim().toUpperCase() === confirmation;
+    setMissing(!isConfirmed);
+    if (!isConfirmed || (await remove.submit(reason)) === undefined) return;
+    toast.done('The key is deleted', name);
+    navigate('/keys');
+  };
+  return (
+    <Dialog
+      open
+      title={`Delete “${name}”?`}
+      description={
+        <>
+          <RecentUse apiKey={apiKey} />
+          <p>
+            From the next request on it gets 401, and this can't be undone. Its{' '}
+            {counted(usage.totalRequests, 'request')} stay in the usage of all keys.
+          </p>
+        </>
+      }
+      onClose={onClose}
+    >
+      <form onSubmit={submit} noValidate>
+        <FormFault error={remove.error} />
+        <Field
+          label={
+            <>
+              Type <code>{confirmation}</code>, the end of its id
+            </>
+          }
+          error={isMissing ? `Type ${confirmation} to delete the key.` : undefined}
+        >
+          {(control) => (
+            <Input
+              {...control}
+              autoComplete="off"
+              value={typed}
+              onChange={({ target }) => setTyped(target.value)}
+            />
+          )}
+        </Field>
+        <ReasonField value={reason} onChange={setReason} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" type="submit" aria-disabled={remove.isPending}>
+            Delete key
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

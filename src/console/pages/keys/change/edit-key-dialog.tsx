@@ -1,0 +1,96 @@
+import { type FormEvent, useState } from 'react';
+import { bodyOf } from '../../../../client/management-client.ts';
+import { useApi } from '../../../api/api-context.tsx';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { toast } from '../../../components/toast.tsx';
+import type { KeyDetail } from '../key-model.ts';
+import { FormFault } from './form-fault.tsx';
+import { useKeyUpdate } from './key-change.ts';
+import { KeyConflict } from './key-conflict.tsx';
+import { changedFields, draftOf, type KeyDraft } from './key-draft.ts';
+import { KeyForm, metadataFault } from './key-form.tsx';
+
+interface EditKeyDialogProps {
+  readonly apiKey: KeyDetail;
+  readonly etag: string;
+  readonly onClose: () => void;
+}
+
+interface Version {
+  readonly draft: KeyDraft;
+  readonly etag: string;
+}
+
+/** Changes a key, unless somebody else has changed it since the dialog opened: then both versions are shown, and one is chosen. */
+export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
+  const { client } = useApi();
+  // What the key was when the dialog opened: it may change below, while somebody types.
+  const [base, setBase] = useState<Version>(() => ({ draft: draftOf(apiKey), etag }));
+  const [draft, setDraft] = useState(base.draft);
+  const [theirs, setTheirs] = useState<Version>();
+  const update = useKeyUpdate(apiKey.consumerApiKeyId);
+
+  // For the case that the key was changed meanwhile. Where that fails too, the form says why the key could not be saved.
+  const readTheirs = async (): Promise<void> => {
+    const { consumerApiKeyId } = apiKey;
+    const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
+      params: { path: { consumerApiKeyId }, query: { reveal: 'false' } },
+    });
+    const key = await bodyOf(call).catch(() => undefined);
+    const tag = (await call.catch(() => undefined))?.response.headers.get('etag') ?? undefined;
+    if (key !== undefined && tag !== undefined) setTheirs({ draft: draftOf(key), etag: tag });
+  };
+  const save = async (on: Version) => {
+    const body = changedFields(base.draft, draft);
+    if (Object.keys(body).length === 0) return onClose();
+    const saved = await update.submit({ body, etag: on.etag });
+    if (saved === undefined) return readTheirs();
+    toast.done('The key is changed', 'It holds with the next request.');
+    onClose();
+  };
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if (metadataFault(draft) === undefined) await save(base);
+  };
+  const isConflict = update.errorKind === 'conflict';
+  if (isConflict && theirs !== undefined)
+    return (
+      <Dialog open wide title="Somebody else has changed this key" onClose={onClose}>
+        <KeyConflict
+          base={base.draft}
+          theirs={theirs.draft}
+          mine={draft}
+          onTakeTheirs={onClose}
+          onBack={() => {
+            // Fields that were not touched here follow the other version.
+            setDraft({ ...theirs.draft, ...touched(base.draft, draft) });
+            setBase(theirs);
+            setTheirs(undefined);
+            update.reset();
+          }}
+          onKeepMine={() => save(theirs)}
+        />
+      </Dialog>
+    );
+  return (
+    <Dialog open title="Edit the key" onClose={onClose}>
+      <form onSubmit={submit} noValidate>
+        <FormFault error={update.error} />
+        <KeyForm draft={draft} onChange={setDraft} error={update.error} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={update.isPending}>
+            {update.isPending ? 'Saving…' : 'Save'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
+
+/** The texts of the form that were changed in it. */
+function touched(from: KeyDraft, to: KeyDraft): Partial<KeyDraft> {
+  const names = Object.keys(to) as (keyof KeyDraft)[];
+  return Object.fromEntries(names.filter((name) => from[name] !== to[name]).map((name) => [name, to[name]]));
+}

@@ -1,0 +1,56 @@
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { toast } from '../../../components/toast.tsx';
+import type { KeyDetail } from '../key-model.ts';
+import { FormFault } from './form-fault.tsx';
+import { useKeyUpdate } from './key-change.ts';
+import { ReasonField } from './reason-field.tsx';
+import { RecentUse } from './recent-use.tsx';
+
+interface EnableKeyDialogProps {
+  readonly apiKey: KeyDetail;
+  readonly onClose: () => void;
+}
+
+/** Disables a key, or enables it again. */
+export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
+  // As it was when the dialog opened: a change from elsewhere must not turn the button around.
+  const [disables] = useState(apiKey.enabled);
+  const [reason, setReason] = useState('');
+  const update = useKeyUpdate(apiKey.consumerApiKeyId);
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    if ((await update.submit({ body: { enabled: !disables }, reason })) === undefined) return;
+    toast.done(disables ? 'The key is disabled' : 'The key is enabled');
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      title={disables ? `Disable “${apiKey.name}”?` : `Enable “${apiKey.name}”?`}
+      description={
+        disables ? (
+          <>
+            <RecentUse apiKey={apiKey} />
+            <p>From the next request on it gets 401. Nothing is lost: it can be enabled again.</p>
+          </>
+        ) : (
+          'It is valid again with the next request, with the same secret and the same counters.'
+        )
+      }
+      onClose={onClose}
+    >
+      <form onSubmit={submit}>
+        <FormFault error={update.error} />
+        <ReasonField value={reason} onChange={setReason} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look={disables ? 'danger' : 'primary'} type="submit" aria-disabled={update.isPending}>
+            {disables ? 'Disable key' : 'Enable key'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

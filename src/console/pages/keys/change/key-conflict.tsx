@@ -1,0 +1,67 @@
+import { Button } from '../../../components/button.tsx';
+import { DialogActions } from '../../../components/dialog.tsx';
+import { FIELD_LABELS, fieldsOf, type KeyDraft, type KeyFields } from './key-draft.ts';
+import styles from './key-form.module.css';
+
+interface KeyConflictProps {
+  /** What both began with. */
+  readonly base: KeyDraft;
+  readonly theirs: KeyDraft;
+  readonly mine: KeyDraft;
+  readonly onTakeTheirs: () => void;
+  /** To the form, with both versions in it as far as they do not contradict each other. */
+  readonly onBack: () => void;
+  readonly onKeepMine: () => void;
+}
+
+/** Two versions of a key side by side: the gateway's, and the one that was typed. */
+export function KeyConflict({ base, theirs, mine, onTakeTheirs, onBack, onKeepMine }: KeyConflictProps) {
+  const [was, now, wanted] = [base, theirs, mine].map(fieldsOf) as [KeyFields, KeyFields, KeyFields];
+  const names = (Object.keys(FIELD_LABELS) as (keyof KeyFields)[]).filter(
+    (name) => text(was[name]) !== text(now[name]) || text(was[name]) !== text(wanted[name]),
+  );
+  return (
+    <>
+      <table className={styles.compared}>
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Was</th>
+            <th scope="col">Is now</th>
+            <th scope="col">Yours</th>
+          </tr>
+        </thead>
+        <tbody>
+          {names.map((name) => (
+            <tr key={name}>
+              <th scope="row">{FIELD_LABELS[name]}</th>
+              {[was, now, wanted].map((fields, version) => (
+                <td key={['was', 'now', 'wanted'][version]}>
+                  <bdi>{text(fields[name]) || '–'}</bdi>
+                </td>
+              ))}
+            </tr>
+          ))}
+          {names.length === 0 && (
+            <tr>
+              <td colSpan={4}>Only what this form does not show has changed: the state, or overrides.</td>
+            </tr>
+          )}
+        </tbody>
+      </table>
+      <DialogActions>
+        <Button onClick={onTakeTheirs}>Discard mine</Button>
+        <Button onClick={onBack}>Back to the form</Button>
+        <Button look="primary" onClick={onKeepMine}>
+          Save mine over it
+        </Button>
+      </DialogActions>
+    </>
+  );
+}
+
+function text(value: KeyFields[keyof KeyFields]): string {
+  if (value === null) return '';
+  if (Array.isArray(value)) return value.join(', ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

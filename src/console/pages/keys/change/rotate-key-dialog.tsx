@@ -1,0 +1,97 @@
+import { type FormEvent, useState } from 'react';
+import type { components } from '../../../../client/management-api.ts';
+import { useChange } from '../../../api/change.ts';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import type { KeyDetail } from '../key-model.ts';
+import { FormFault } from './form-fault.tsx';
+import styles from './key-form.module.css';
+import { NewSecret } from './new-secret.tsx';
+import { RecentUse } from './recent-use.tsx';
+
+const GRACES = [
+  {
+    seconds: 0,
+    label: 'Now',
+    consequence: 'The previous secret gets 401 from the next request on. For a secret that has leaked.',
+  },
+  { seconds: 3600, label: '1 hour', consequence: 'Both secrets work for an hour, then only the new one.' },
+  { seconds: 86_400, label: '24 hours', consequence: 'Both secrets work until this time tomorrow.' },
+  {
+    seconds: 604_800,
+    label: '7 days',
+    consequence: 'Both secrets work for a week: time for a consumer to deploy the new one.',
+  },
+] as const;
+
+interface RotateKeyDialogProps {
+  readonly apiKey: KeyDetail;
+  readonly onClose: () => void;
+}
+
+/** Gives a key a new secret, and says what becomes of the one that it has. */
+export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
+  const { consumerApiKeyId, name } = apiKey;
+  const [graceSeconds, setGraceSeconds] = useState<number>(86_400);
+  const [rotated, setRotated] = useState<components['schemas']['RotatedConsumerKey']>();
+  const rotate = useChange((client, seconds: number, idempotencyKey) =>
+    client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', {
+      params: { path: { consumerApiKeyId }, header: { 'Idempotency-Key': idempotencyKey } },
+      body: { graceSeconds: seconds },
+    }),
+  );
+  if (rotated !== undefined)
+    return (
+      <Dialog open title={`“${name}” has a new secret`} dismissible={false} onClose={onClose}>
+        <NewSecret keyId={consumerApiKeyId} secret={rotated.secret} onDone={onClose} />
+      </Dialog>
+    );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    setRotated(await rotate.submit(graceSeconds));
+  };
+  return (
+    <Dialog
+      open
+      title={`Rotate “${name}”`}
+      description={
+        <>
+          <RecentUse apiKey={apiKey} />
+          <p>The key keeps its id, history and counters; its consumer needs the new secret.</p>
+        </>
+      }
+      onClose={onClose}
+    >
+      <form onSubmit={submit}>
+        <FormFault error={rotate.error} />
+        <fieldset className={styles.choices}>
+          <legend>When the previous secret ends</legend>
+          {GRACES.map(({ seconds, label, consequence }) => (
+            <label key={seconds} className={styles.choice}>
+              <input
+                type="radio"
+                name="grace"
+                checked={graceSeconds === seconds}
+                onChange={() => setGraceSeconds(seconds)}
+              />
+              <span>
+                {label}
+                <small>{consequence}</small>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button
+            look={graceSeconds === 0 ? 'danger' : 'primary'}
+            type="submit"
+            aria-disabled={rotate.isPending}
+          >
+            {rotate.isPending ? 'Rotating…' : 'Rotate key'}
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

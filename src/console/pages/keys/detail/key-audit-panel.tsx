@@ -1,0 +1,46 @@
+import { Link } from 'wouter';
+import type { components } from '../../../../client/management-api.ts';
+import { useLive } from '../../../api/live.ts';
+import { type Column, DataTable } from '../../../components/data-table.tsx';
+import { EmptyState } from '../../../components/empty-state.tsx';
+import { Panel } from '../../../components/panel.tsx';
+import { RelativeTime } from '../../../components/relative-time.tsx';
+
+type Entry = components['schemas']['AuditEntry'];
+
+const COLUMNS: readonly Column<Entry>[] = [
+  { id: 'at', header: 'When', cell: ({ at }) => <RelativeTime at={at} /> },
+  { id: 'action', header: 'Action', cell: ({ action }) => action },
+  { id: 'actor', header: 'Who', cell: ({ actor }) => <bdi>{actor.name}</bdi> },
+  {
+    id: 'changes',
+    header: 'Changed',
+    cell: ({ changes }) => Object.keys(changes).join(', ') || '–',
+  },
+  { id: 'reason', header: 'Reason', cell: ({ reason }) => <bdi>{reason ?? '–'}</bdi> },
+];
+
+/** What was done to the key last. */
+export function KeyAuditPanel({ keyId }: { readonly keyId: string }) {
+  const live = useLive(
+    ['key-audit', keyId],
+    (client, signal) =>
+      client.GET('/tollgate/audit-log', {
+        params: { query: { targetId: keyId, limit: 10, format: 'json' } },
+        signal,
+      }),
+    { scope: 'audit:read', pollMs: 15_000 },
+  );
+  const entries = typeof live.data === 'object' ? live.data.entries : undefined;
+  return (
+    <Panel flush title="Audit log" action={<Link href={`/audit?targetId=${keyId}`}>All entries</Link>}>
+      <DataTable
+        label="Audit log"
+        live={{ ...live, data: entries }}
+        columns={COLUMNS}
+        rowId={({ auditId }) => auditId}
+        empty={<EmptyState title="Nothing was done to this key yet" />}
+      />
+    </Panel>
+  );
+}

@@ -1,0 +1,105 @@
+import { Ban, CircleCheck, Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
+import { useState } from 'react';
+import { useScopes } from '../../../api/api-context.tsx';
+import { Button } from '../../../components/button.tsx';
+import { CopyButton } from '../../../components/copy-button.tsx';
+import { Menu, type MenuItem } from '../../../components/menu.tsx';
+import { PageHeader } from '../../../components/page-header.tsx';
+import { RelativeTime } from '../../../components/relative-time.tsx';
+import { useNow } from '../../../components/use-now.ts';
+import { DeleteKeyDialog } from '../change/delete-key-dialog.tsx';
+import { EditKeyDialog } from '../change/edit-key-dialog.tsx';
+import { EnableKeyDialog } from '../change/enable-key-dialog.tsx';
+import { RotateKeyDialog } from '../change/rotate-key-dialog.tsx';
+import { type KeyDetail, keyState } from '../key-model.ts';
+import { KeyStateBadge, Tags } from '../list/key-columns.tsx';
+import styles from './key-page.module.css';
+
+interface KeyHeaderProps {
+  readonly apiKey: KeyDetail;
+  /** Of what is shown. */
+  readonly etag: string;
+}
+
+/** What the key is, and what can be done with it as a whole. What the token may not do is not there. */
+export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
+  const { can } = useScopes();
+  const [open, setOpen] = useState<'edit' | 'rotate' | 'enable' | 'delete'>();
+  const close = () => setOpen(undefined);
+  const items: MenuItem[] = [];
+  if (can('keys:write'))
+    items.push({
+      label: apiKey.enabled ? 'Disable' : 'Enable',
+      icon: apiKey.enabled ? Ban : CircleCheck,
+      onSelect: () => setOpen('enable'),
+    });
+  if (can('keys:delete'))
+    items.push({ label: 'Delete', icon: Trash2, danger: true, onSelect: () => setOpen('delete') });
+  return (
+    <>
+      <PageHeader
+        title={apiKey.name}
+        back={{ href: '/keys', label: 'Keys' }}
+        badge={<KeyStateBadge state={keyState(apiKey, useNow())} />}
+        about={<About apiKey={apiKey} />}
+        actions={
+          <>
+            {can('keys:write') && (
+              <>
+                <Button onClick={() => setOpen('edit')}>
+                  <Pencil aria-hidden="true" />
+                  Edit
+                </Button>
+                <Button look="primary" onClick={() => setOpen('rotate')}>
+                  <RefreshCw aria-hidden="true" />
+                  Rotate
+                </Button>
+              </>
+            )}
+            {items.length > 0 && (
+              <Menu
+                items={items}
+                trigger={
+                  <Button icon aria-label="More actions">
+                    <Ellipsis aria-hidden="true" />
+                  </Button>
+                }
+              />
+            )}
+          </>
+        }
+      />
+      {open === 'edit' && <EditKeyDialog apiKey={apiKey} etag={etag} onClose={close} />}
+      {open === 'rotate' && <RotateKeyDialog apiKey={apiKey} onClose={close} />}
+      {open === 'enable' && <EnableKeyDialog apiKey={apiKey} onClose={close} />}
+      {open === 'delete' && <DeleteKeyDialog apiKey={apiKey} onClose={close} />}
+    </>
+  );
+}
+
+function About({ apiKey }: { readonly apiKey: KeyDetail }) {
+  const { consumerApiKeyId, externalId, lastUsedAt, expiresAt, createdAt, tags } = apiKey;
+  return (
+    <span className={styles.about}>
+      <span>
+        <code>{consumerApiKeyId}</code>
+        <CopyButton text={consumerApiKeyId} what="key id" />
+      </span>
+      {externalId !== null && (
+        <span>
+          Owner <bdi>{externalId}</bdi>
+        </span>
+      )}
+      <span>
+        Last used <RelativeTime at={lastUsedAt} />
+      </span>
+      <span>
+        Expires <RelativeTime at={expiresAt} />
+      </span>
+      <span>
+        Created <RelativeTime at={createdAt} />
+      </span>
+      {tags.length > 0 && <Tags tags={tags} />}
+    </span>
+  );
+}

@@ -1,0 +1,117 @@
+import { useState } from 'react';
+import { useScopes } from '../../../api/api-context.tsx';
+import { useChange } from '../../../api/change.ts';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { Panel } from '../../../components/panel.tsx';
+import { RelativeTime } from '../../../components/relative-time.tsx';
+import { toast } from '../../../components/toast.tsx';
+import { FormFault } from '../change/form-fault.tsx';
+import type { KeyDetail } from '../key-model.ts';
+import styles from './key-page.module.css';
+
+/** The rotation that is under way: what was, what is, and what will be. */
+export function KeyRotationPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
+  const { createdAt, rotation, consumerApiKeyId } = apiKey;
+  const { can } = useScopes();
+  const [keep, setKeep] = useState<'new' | 'previous'>();
+  if (rotation === null)
+    return (
+      <Panel title="Rotation">
+        <p className={styles.faint}>No rotation is under way: the key has one secret.</p>
+      </Panel>
+    );
+  return (
+    <Panel
+      title="Rotation"
+      about="Both secrets work until the previous one ends"
+      action={
+        can('keys:write') && (
+          <span className={styles.actions}>
+            <Button small onClick={() => setKeep('previous')}>
+              Undo
+            </Button>
+            <Button small onClick={() => setKeep('new')}>
+              End now
+            </Button>
+          </span>
+        )
+      }
+    >
+      <ol className={styles.timeline}>
+        <li>
+          Key made <RelativeTime at={createdAt} />
+        </li>
+        <li>
+          New secret made <RelativeTime at={rotation.startedAt} />
+        </li>
+        <li data-now="">
+          {rotation.previousLastUsedAt === null ? (
+            'The previous secret was not used since'
+          ) : (
+            <>
+              The previous secret was last used <RelativeTime at={rotation.previousLastUsedAt} />
+            </>
+          )}
+        </li>
+        <li>
+          The previous secret ends <RelativeTime at={rotation.previousValidUntil} />
+        </li>
+      </ol>
+      {keep !== undefined && (
+        <EndRotationDialog
+          keyId={consumerApiKeyId}
+          keep={keep}
+          rotation={rotation}
+          onClose={() => setKeep(undefined)}
+        />
+      )}
+    </Panel>
+  );
+}
+
+interface EndRotationDialogProps {
+  readonly keyId: string;
+  readonly keep: 'new' | 'previous';
+  readonly rotation: NonNullable<KeyDetail['rotation']>;
+  readonly onClose: () => void;
+}
+
+function EndRotationDialog({ keyId, keep, rotation, onClose }: EndRotationDialogProps) {
+  const end = useChange((client, kept: 'new' | 'previous', idempotencyKey) =>
+    client.POST('/consumer-api-key/{consumerApiKeyId}/end-rotation', {
+      params: { path: { consumerApiKeyId: keyId }, header: { 'Idempotency-Key': idempotencyKey } },
+      body: { keep: kept },
+    }),
+  );
+  const submit = async () => {
+    if ((await end.submit(keep)) === undefined) return;
+    toast.done(keep === 'new' ? 'The previous secret has ended' : 'The rotation is undone');
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      title={keep === 'new' ? 'End the previous secret now?' : 'Undo the rotation?'}
+      description={
+        keep === 'new' ? (
+          <>
+            The previous secret, last used <RelativeTime at={rotation.previousLastUsedAt} />, gets 401 from
+            the next request on.
+          </>
+        ) : (
+          'The new secret gets 401 from the next request on, and the previous one stays. Who has the new one already needs the old one again.'
+        )
+      }
+      onClose={onClose}
+    >
+      <FormFault error={end.error} />
+      <DialogActions>
+        <Button onClick={onClose}>Cancel</Button>
+        <Button look="danger" aria-disabled={end.isPending} onClick={submit}>
+          {keep === 'new' ? 'End the previous secret' : 'Undo the rotation'}
+        </Button>
+      </DialogActions>
+    </Dialog>
+  );
+}

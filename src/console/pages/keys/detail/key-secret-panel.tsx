@@ -1,0 +1,88 @@
+import { useEffect, useState } from 'react';
+import { bodyOf } from '../../../../client/management-client.ts';
+import { useApi, useScopes } from '../../../api/api-context.tsx';
+import { faultSentence } from '../../../api/fault-kind.ts';
+import { Button } from '../../../components/button.tsx';
+import { CopyButton } from '../../../components/copy-button.tsx';
+import { Panel } from '../../../components/panel.tsx';
+import { toast } from '../../../components/toast.tsx';
+import type { KeyDetail } from '../key-model.ts';
+import styles from './key-page.module.css';
+
+const SHOWN_MS = 30_000;
+
+/** The secret for half a minute, on request and with an entry in the audit log; and a line that tries the key. */
+export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
+  const { can } = useScopes();
+  const { settings } = useApi().whoami;
+  const mayReveal = can('keys:secret') && settings.secretReveal === 'always';
+  const curl = `curl -i "${window.location.origin}/" -H "Authorization: Bearer $API_KEY"`;
+  return (
+    <Panel title="Secret" about={mayReveal ? 'Each time that it is shown is in the audit log' : undefined}>
+      <div className={styles.stack}>
+        <Secret apiKey={apiKey} mayReveal={mayReveal} />
+        <div>
+          <p className={styles.faint}>Try the key, with its secret in API_KEY, at the port for consumers:</p>
+          <div className={styles.line}>
+            <code>{curl}</code>
+            <CopyButton text={curl} what="curl line" />
+          </div>
+        </div>
+      </div>
+    </Panel>
+  );
+}
+
+function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly mayReveal: boolean }) {
+  const { consumerApiKeyId, secretHint } = apiKey;
+  const { client } = useApi();
+  // Never in the cache of what was read: it would outlast this panel.
+  const [secret, setSecret] = useState<string>();
+  const [isPending, setPending] = useState(false);
+  useEffect(() => {
+    if (secret === undefined) return;
+    const timer = setTimeout(() => setSecret(undefined), SHOWN_MS);
+    return () => clearTimeout(timer);
+  }, [secret]);
+  const reveal = async () => {
+    setPending(true);
+    try {
+      const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
+        params: { path: { consumerApiKeyId } },
+      });
+      const shown = (await bodyOf(call)).secret;
+      if (shown.endsWith('*'))
+        toast.failed('The gateway does not have this secret', 'Only its hash was imported.');
+      else setSecret(shown);
+    } catch (error) {
+      toast.failed('The secret could not be read', faultSentence(error));
+    } finally {
+      setPending(false);
+    }
+  };
+  if (secret !== undefined)
+    return (
+      <div>
+        <div className={styles.line}>
+          <code>{secret}</code>
+          <CopyButton text={secret} what="secret" />
+          <Button small onClick={() => setSecret(undefined)}>
+            Hide
+          </Button>
+        </div>
+        <p className={styles.faint} role="status">
+          It hides by itself after 30 seconds.
+        </p>
+      </div>
+    );
+  return (
+    <div className={styles.line}>
+      <code>{secretHint ?? 'known to its consumer only'}</code>
+      {mayReveal && secretHint !== null && (
+        <Button small aria-disabled={isPending} onClick={reveal}>
+          Reveal
+        </Button>
+      )}
+    </div>
+  );
+}

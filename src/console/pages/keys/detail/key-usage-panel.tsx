@@ -1,0 +1,128 @@
+import { useMemo } from 'react';
+import { useSearchParams } from 'wouter';
+import { useLive } from '../../../api/live.ts';
+import { Chart } from '../../../components/chart.tsx';
+import type { ChartData } from '../../../components/chart-data.ts';
+import { Select } from '../../../components/field.tsx';
+import { LiveState } from '../../../components/live-state.tsx';
+import { Panel } from '../../../components/panel.tsx';
+import { Skeleton } from '../../../components/skeleton.tsx';
+import { now } from '../../../format/clock.ts';
+import { timeZone } from '../../../format/exact-time.ts';
+import { counted, formatNumber } from '../../../format/numbers.ts';
+import { jsonSeries, type UsageSeries } from '../json-series.ts';
+import styles from './key-page.module.css';
+
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+const RANGES = [
+  { value: '24h', label: 'Last 24 hours', ms: DAY_MS, interval: 'hour' },
+  { value: '7d', label: 'Last 7 days', ms: 7 * DAY_MS, interval: 'hour' },
+  { value: '30d', label: 'Last 30 days', ms: 30 * DAY_MS, interval: 'day' },
+  { value: '90d', label: 'Last 90 days', ms: 90 * DAY_MS, interval: 'day' },
+] as const;
+type Range = (typeof RANGES)[number];
+
+/** The requests of a key over time, by how they ended. */
+export function KeyUsagePanel({ keyId }: { readonly keyId: string }) {
+  const [params, setParams] = useSearchParams();
+  const range = RANGES.find(({ value }) => value === params.get('range')) ?? RANGES[0];
+  const live = useLive(
+    ['key-usage', keyId, range.value],
+    (client, signal) =>
+      jsonSeries(
+        client.GET('/consumer-api-key/{consumerApiKeyId}/usage', {
+          params: { path: { consumerApiKeyId: keyId }, query: queryOf(range) },
+          signal,
+        }),
+      ),
+    { scope: 'usage:read' },
+  );
+  return (
+    <Panel
+      title="Requests by outcome"
+      action={
+        <Select
+          className={styles.range}
+          aria-label="Range"
+          value={range.value}
+          onChange={({ target }) =>
+            setParams(
+              (before) => {
+                const next = new URLSearchParams(before);
+                next.set('range', target.value);
+                return next;
+              },
+              { replace: true },
+            )
+          }
+        >
+          {RANGES.map(({ value, label }) => (
+            <option key={value} value={value}>
+              {label}
+            </option>
+          ))}
+        </Select>
+      }
+    >
+      <LiveState live={live} what="the usage" skeleton={<Skeleton />}>
+        {(series) => <SeriesChart series={series} range={range} />}
+      </LiveState>
+    </Panel>
+  );
+}
+
+/** Days are those of the reader. */
+function queryOf({ ms, interval }: Range) {
+  const to = now();
+  const from = `${new Date(to - ms).toISOString().slice(0, 19)}Z`;
+  return { from, interval, ...(interval === 'day' && { timeZone }) };
+}
+
+function SeriesChart({ series, range }: { readonly series: UsageSeries; readonly range: Range }) {
+  const { data, sentence } = useMemo(() => chartOf(series, range), [series, range]);
+  return <Chart data={data} sentence={sentence} />;
+}
+
+function chartOf(series: UsageSeries, { label, interval }: Range): { data: ChartData; sentence: string } {
+  const rows = new Map(series.rows.map((row) => [Date.parse(row.start), row]));
+  const starts = interval === 'hour' ? hoursOf(series) : daysOf(series);
+  const counts = starts.map((start) => {
+    const { requests = 0, successful = 0, rateLimited = 0 } = rows.get(start) ?? {};
+    return { requests, successful, rateLimited, otherwise: requests - successful - rateLimited };
+  });
+  const sum = (of: (count: (typeof counts)[number]) => number) =>
+    counts.reduce((total, count) => total + of(count), 0);
+  const all = sum(({ requests }) => requests);
+  const sentence =
+    all === 0
+      ? `No requests in the ${label.toLowerCase()}.`
+      : `${counted(all, 'request')} in the ${label.toLowerCase()}: ${formatNumber(sum(({ rateLimited }) => rateLimited))} limited, ${formatNumber(sum(({ otherwise }) => otherwise))} failed.`;
+  return {
+    sentence,
+    data: {
+      starts,
+      completeUntil: Date.parse(series.completeUntil),
+      labels: interval === 'hour' ? 'time' : 'date',
+      series: [
+        { name: 'Allowed', tone: 'allowed', values: counts.map(({ successful }) => successful) },
+        { name: 'Limited', tone: 'limited', values: counts.map(({ rateLimited }) => rateLimited) },
+        { name: 'Failed', tone: 'failed', values: counts.map(({ otherwise }) => otherwise) },
+      ],
+    },
+  };
+}
+
+function hoursOf({ from, to }: UsageSeries): readonly number[] {
+  const [first, end] = [Date.parse(from), Date.parse(to)];
+  return Array.from({ length: Math.round((end - first) / HOUR_MS) }, (_, hour) => first + hour * HOUR_MS);
+}
+
+/** The first instants of the reader's days, which need not be 24 hours long. */
+function daysOf({ from, to }: UsageSeries): readonly number[] {
+  const starts: number[] = [];
+  const day = new Date(Date.parse(from));
+  day.setHours(0, 0, 0, 0);
+  for (; day.getTime() < Date.parse(to); day.setDate(day.getDate() + 1)) starts.push(day.getTime());
+  return starts;
+}

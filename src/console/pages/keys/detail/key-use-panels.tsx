@@ -1,0 +1,101 @@
+import type { components } from '../../../../client/management-api.ts';
+import type { Live } from '../../../api/live.ts';
+import { type Column, DataTable } from '../../../components/data-table.tsx';
+import { EmptyState } from '../../../components/empty-state.tsx';
+import { NumberText } from '../../../components/number-text.tsx';
+import { Panel } from '../../../components/panel.tsx';
+import type { KeyDetail } from '../key-model.ts';
+
+type EndpointUsage = components['schemas']['EndpointUsage'];
+type CustomerUsage = components['schemas']['CustomerUsage'];
+
+const SHOWN = 10;
+
+const ENDPOINT_COLUMNS: readonly Column<EndpointUsage>[] = [
+  { id: 'endpoint', header: 'Endpoint', cell: ({ endpoint }) => <Named text={endpoint} /> },
+  ...countColumns<EndpointUsage>(),
+  {
+    id: 'time',
+    header: 'Average',
+    align: 'end',
+    sortBy: ({ averageResponseTimeMs }) => averageResponseTimeMs,
+    cell: ({ averageResponseTimeMs }) => (
+      <>
+        <NumberText value={averageResponseTimeMs} /> ms
+      </>
+    ),
+  },
+];
+const CUSTOMER_COLUMNS: readonly Column<CustomerUsage>[] = [
+  { id: 'customer', header: 'Customer', cell: ({ customerId }) => <Named text={customerId} /> },
+  ...countColumns<CustomerUsage>(),
+];
+
+/** The endpoints that the key was used for most, since it was made. That data is old is said once, above the page. */
+export function KeyEndpoints({ live }: { readonly live: Live<KeyDetail> }) {
+  const rows = live.data?.usage.endpoints;
+  return (
+    <Panel flush title="Endpoints" about={aboutOf(rows)}>
+      <DataTable
+        label="Endpoints"
+        live={{ ...live, status: 'ready', data: busiest(rows) }}
+        columns={ENDPOINT_COLUMNS}
+        rowId={({ endpoint }) => endpoint}
+        empty={<EmptyState title="No requests yet" />}
+      />
+    </Panel>
+  );
+}
+
+/** The customers that used the key most, since it was made. */
+export function KeyCustomers({ live }: { readonly live: Live<KeyDetail> }) {
+  const rows = live.data?.usage.usageByCustomer;
+  return (
+    <Panel flush title="Customers" about={aboutOf(rows)}>
+      <DataTable
+        label="Customers"
+        live={{ ...live, status: 'ready', data: busiest(rows) }}
+        columns={CUSTOMER_COLUMNS}
+        rowId={({ customerId }) => customerId}
+        empty={<EmptyState title="No requests yet" />}
+      />
+    </Panel>
+  );
+}
+
+function countColumns<Row extends CustomerUsage | EndpointUsage>(): readonly Column<Row>[] {
+  return [
+    {
+      id: 'requests',
+      header: 'Requests',
+      align: 'end',
+      sortBy: ({ requests }) => requests,
+      cell: ({ requests }) => <NumberText value={requests} short />,
+    },
+    {
+      id: 'failed',
+      header: 'Failed',
+      align: 'end',
+      sortBy: ({ failed }) => failed,
+      cell: ({ failed }) => <NumberText value={failed} short />,
+    },
+  ];
+}
+
+/** What clients send: shown as text of its own direction. */
+function Named({ text }: { readonly text: string }) {
+  return <bdi title={text}>{text === '__other__' ? 'All others' : text}</bdi>;
+}
+
+function busiest<Row extends { readonly requests: number }>(
+  rows: readonly Row[] | undefined,
+): readonly Row[] | undefined {
+  return rows?.toSorted((a, b) => b.requests - a.requests).slice(0, SHOWN);
+}
+
+function aboutOf(rows: readonly object[] | undefined): string {
+  const count = rows?.length ?? 0;
+  return count > SHOWN
+    ? `The ${SHOWN} busiest of ${count}, since the key was made`
+    : 'Since the key was made';
+}

@@ -1,0 +1,32 @@
+import { Field, Input } from '../../../components/field.tsx';
+import type { LimitCounter } from '../key-model.ts';
+
+interface CustomerFieldProps {
+  readonly counter: LimitCounter;
+  readonly value: string;
+  readonly onChange: (customerId: string) => void;
+}
+
+/** Whose window is meant, of a limit that has one for each customer. */
+export function CustomerField({ counter, value, onChange }: CustomerFieldProps) {
+  if (counter.per !== 'customer') return null;
+  return (
+    <Field label="Customer" hint="The value of the customer header; anonymous for requests without one.">
+      {(control) => (
+        <Input
+          {...control}
+          autoComplete="off"
+          maxLength={128}
+          placeholder="anonymous"
+          value={value}
+          onChange={({ target }) => onChange(target.value)}
+        />
+      )}
+    </Field>
+  );
+}
+
+/** For the body of a request about a limit. */
+export function customerOf({ per }: LimitCounter, customerId: string): { readonly customerId?: string } {
+  return per === 'customer' ? { customerId: customerId.trim() || 'anonymous' } : {};
+}

@@ -1,0 +1,85 @@
+import { type FormEvent, useState } from 'react';
+import type { components } from '../../../../client/management-api.ts';
+
+import { useChange } from '../../../api/change.ts';
+import { fieldMessage } from '../../../api/fault-kind.ts';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { Field, Input } from '../../../components/field.tsx';
+import { RelativeTime } from '../../../components/relative-time.tsx';
+import { toast } from '../../../components/toast.tsx';
+import { counted } from '../../../format/numbers.ts';
+import { FormFault } from '../change/form-fault.tsx';
+import { ReasonField } from '../change/reason-field.tsx';
+import type { LimitCounter } from '../key-model.ts';
+import { CustomerField, customerOf } from './customer-field.tsx';
+
+interface LimitDialogProps {
+  readonly keyId: string;
+  readonly counter: LimitCounter;
+  readonly onClose: () => void;
+}
+
+/** Gives more room in the present window of a limit. */
+export function GrantDialog({ keyId, counter, onClose }: LimitDialogProps) {
+  const { limitId, per, open, resetTime } = counter;
+  const [requests, setRequests] = useState('100');
+  const [customerId, setCustomerId] = useState('');
+  const [reason, setReason] = useState('');
+  const grant = useChange((client, body: components['schemas']['GrantKeyLimitsRequest'], idempotencyKey) =>
+    client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', {
+      params: { path: { consumerApiKeyId: keyId }, header: { 'Idempotency-Key': idempotencyKey } },
+      body,
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const body = { limitId, requests: Number(requests), ...customerOf(counter, customerId) };
+    const why = reason.trim();
+    if ((await grant.submit({ ...body, ...(why !== '' && { reason: why }) })) === undefined) return;
+    toast.done(`${counted(Number(requests), 'request')} more for ${limitId}`, 'Until the window ends.');
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      title={`Give ${limitId} more room`}
+      description={
+        open === true && per === 'key' ? (
+          <>
+            The room ends with the window, which resets <RelativeTime at={resetTime} />. For longer, override
+            the limit.
+          </>
+        ) : (
+          'The room ends with the window, which opens now if it is not open. For longer, override the limit.'
+        )
+      }
+      onClose={onClose}
+    >
+      <form onSubmit={submit} noValidate>
+        <FormFault error={grant.error} />
+        <Field label="Requests" error={fieldMessage(grant.error, 'requests')}>
+          {(control) => (
+            <Input
+              {...control}
+              type="number"
+              inputMode="numeric"
+              min={1}
+              step={1}
+              value={requests}
+              onChange={({ target }) => setRequests(target.value)}
+            />
+          )}
+        </Field>
+        <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
+        <ReasonField value={reason} onChange={setReason} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={grant.isPending}>
+            Grant
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

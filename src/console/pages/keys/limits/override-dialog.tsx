@@ -1,0 +1,85 @@
+import { type FormEvent, useState } from 'react';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { Field, Input } from '../../../components/field.tsx';
+import { toast } from '../../../components/toast.tsx';
+import { timeZone } from '../../../format/exact-time.ts';
+import { formatNumber } from '../../../format/numbers.ts';
+import { FormFault } from '../change/form-fault.tsx';
+import { useKeyUpdate } from '../change/key-change.ts';
+import { instantOf, localText, messageFor } from '../change/key-draft.ts';
+import type { KeyDetail, LimitCounter } from '../key-model.ts';
+
+interface OverrideDialogProps {
+  readonly apiKey: KeyDetail;
+  readonly etag: string;
+  readonly counter: LimitCounter;
+  readonly onClose: () => void;
+}
+
+/** Gives this key another limit than its plan says, for good or until an instant. */
+export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialogProps) {
+  const { limitId, baseLimit, period } = counter;
+  // All overrides are written together: those of other limits must be the ones that were there when the dialog opened.
+  const [opened] = useState({ overrides: apiKey.overrides, etag });
+  const present = opened.overrides[limitId];
+  const [limit, setLimit] = useState(String(present?.limit ?? baseLimit));
+  const [until, setUntil] = useState(
+    present?.until === undefined ? '' : localText(Date.parse(present.until)),
+  );
+  const update = useKeyUpdate(apiKey.consumerApiKeyId);
+  const save = async (overrides: KeyDetail['overrides']) => {
+    if ((await update.submit({ body: { overrides }, etag: opened.etag })) === undefined) return;
+    toast.done('The limit is changed for this key', 'It holds with the next request.');
+    onClose();
+  };
+  const submit = (event: FormEvent) => {
+    event.preventDefault();
+    const override = { limit: Number(limit), ...(until !== '' && { until: instantOf(until) }) };
+    return save({ ...opened.overrides, [limitId]: override });
+  };
+  const { [limitId]: _, ...others } = opened.overrides;
+  return (
+    <Dialog
+      open
+      title={`Override ${limitId} for this key`}
+      description={`The plan says ${formatNumber(baseLimit)} per ${period}. What is used stays, and the window goes on.`}
+      onClose={onClose}
+    >
+      <form onSubmit={submit} noValidate>
+        <FormFault error={update.error} />
+        <Field label="Limit" error={messageFor(update.error, 'overrides')} hint={`Requests per ${period}.`}>
+          {(control) => (
+            <Input
+              {...control}
+              type="number"
+              inputMode="numeric"
+              min={1}
+              step={1}
+              value={limit}
+              onChange={({ target }) => setLimit(target.value)}
+            />
+          )}
+        </Field>
+        <Field label="Until" optional hint={`For good when empty. In the time zone ${timeZone}.`}>
+          {(control) => (
+            <Input
+              {...control}
+              type="datetime-local"
+              step={1}
+              value={until}
+              onChange={({ target }) => setUntil(target.value)}
+            />
+          )}
+        </Field>
+        <DialogActions>
+          {present !== undefined && <Button onClick={() => save(others)}>Remove the override</Button>}
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="primary" type="submit" aria-disabled={update.isPending}>
+            Save
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}

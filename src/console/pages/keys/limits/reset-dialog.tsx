@@ -1,0 +1,62 @@
+import { type FormEvent, useState } from 'react';
+import type { components } from '../../../../client/management-api.ts';
+import { useChange } from '../../../api/change.ts';
+import { Button } from '../../../components/button.tsx';
+import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { toast } from '../../../components/toast.tsx';
+import { formatNumber } from '../../../format/numbers.ts';
+import { FormFault } from '../change/form-fault.tsx';
+import { ReasonField } from '../change/reason-field.tsx';
+import { type LimitCounter, quotaOf } from '../key-model.ts';
+import { CustomerField, customerOf } from './customer-field.tsx';
+
+interface ResetDialogProps {
+  readonly keyId: string;
+  readonly counter: LimitCounter;
+  readonly onClose: () => void;
+}
+
+/** Closes the window of a limit, so that the next request opens a new one. */
+export function ResetDialog({ keyId, counter, onClose }: ResetDialogProps) {
+  const { limitId, used, per } = counter;
+  const [customerId, setCustomerId] = useState('');
+  const [reason, setReason] = useState('');
+  const reset = useChange((client, body: components['schemas']['ResetKeyLimitsRequest'], idempotencyKey) =>
+    client.POST('/consumer-api-key/{consumerApiKeyId}/limits/reset', {
+      params: { path: { consumerApiKeyId: keyId }, header: { 'Idempotency-Key': idempotencyKey } },
+      body,
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const why = reason.trim();
+    const body = { limitId, ...customerOf(counter, customerId), ...(why !== '' && { reason: why }) };
+    if ((await reset.submit(body)) === undefined) return;
+    toast.done(`${limitId} is reset`, 'The next request opens a new window.');
+    onClose();
+  };
+  return (
+    <Dialog
+      open
+      title={`Reset ${limitId}?`}
+      description={
+        per === 'key' && used !== null
+          ? `The ${formatNumber(used)} of ${formatNumber(quotaOf(counter))} that are used count no longer, and room that was given is gone. The next request opens a new window.`
+          : 'What is used counts no longer. The next request opens a new window.'
+      }
+      onClose={onClose}
+    >
+      <form onSubmit={submit}>
+        <FormFault error={reset.error} />
+        <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
+        <ReasonField value={reason} onChange={setReason} />
+        <DialogActions>
+          <Button onClick={onClose}>Cancel</Button>
+          <Button look="danger" type="submit" aria-disabled={reset.isPending}>
+            Reset
+          </Button>
+        </DialogActions>
+      </form>
+    </Dialog>
+  );
+}
