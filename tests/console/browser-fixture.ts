@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
-import { type Browser, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
 import { requireProgram } from '../support/debian-package.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
@@ -21,8 +21,9 @@ export interface ConsoleStage {
   readonly fleet: Fleet;
   /** Of the gateway. */
   readonly url: string;
-  /** Between the gateway and Redis, to take Redis away. */
-  readonly redis: TcpRelay;
+  readonly rootToken: string;
+  /** Redis is gone for the gateway, until the function that this returns is called. */
+  takeRedisAway(): () => void;
   /** Opens a page of the console in a browser session of its own, signed in unless `token` is null. */
   open(path?: string, options?: OpenOptions): Promise<ConsoleTab>;
   /** Sends requests with a key through the gateway, one after the other, and resolves with their statuses. */
@@ -61,7 +62,8 @@ interface ConsoleTab {
 export async function startConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleStage> {
   const [executablePath] = await Promise.all([requireProgram('chromium', 'chromium'), buildWhereOutdated()]);
   const redisUrl = testRedisUrl();
-  const redis = await TcpRelay.start(Number(new URL(redisUrl).port));
+  const redisPort = Number(new URL(redisUrl).port);
+  const redis = await TcpRelay.start(redisPort);
   const fleet = await startFleet(1, {
     REDIS_URL: redis.urlOf(redisUrl),
     USAGE_FLUSH_MS: '200',
@@ -77,7 +79,11 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
   return {
     fleet,
     url,
-    redis,
+    rootToken: ROOT_TOKEN,
+    takeRedisAway: () => {
+      redis.reject();
+      return () => redis.pass(redisPort);
+    },
     open: (path = '/', options = {}) => openTab(browser, path, options, watch),
     use: async (secret, requests, path = '/orders', headers = {}) => {
       const statuses: number[] = [];
@@ -92,6 +98,7 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
     },
     keepSecret: (secret) => void secrets.push(secret),
     stop: async () => {
+      for (const context of browser.contexts()) await checkStorage(context, watch);
       await browser.close();
       await fleet.stop();
       await redis.stop();
@@ -136,7 +143,7 @@ async function openTab(
     },
     accessibilityFaults: () => brokenRules(page),
     close: async () => {
-      await checkStorage(page, watch);
+      await checkStorage(context, watch);
       await context.close();
     },
   };
@@ -172,8 +179,8 @@ function noteFaults(page: Page, { url, faults, secrets }: Watch): readonly strin
 }
 
 /** What outlasts the tab: cookies and `localStorage`. */
-async function checkStorage(page: Page, { faults, secrets }: Watch): Promise<void> {
-  const kept = JSON.stringify(await page.context().storageState());
+async function checkStorage(context: BrowserContext, { faults, secrets }: Watch): Promise<void> {
+  const kept = JSON.stringify(await context.storageState());
   if (secrets.some((secret) => kept.includes(secret))) faults.push('a secret is in localStorage or a cookie');
 }
 

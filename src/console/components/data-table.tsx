@@ -10,6 +10,7 @@ import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
 import { type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../api/live.ts';
+import { useNarrow } from '../shell/use-narrow.ts';
 import { classes } from './classes.ts';
 import styles from './data-table.module.css';
 import { LiveState } from './live-state.tsx';
@@ -62,6 +63,7 @@ const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSorted
 /** A list as a table: sortable, drawn in part where it is long, with all the states of live data. */
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { label, live, columns, empty } = props;
+  const isNarrow = useNarrow();
   const skeleton = (
     <div className={styles.box}>
       <table className={styles.table} aria-hidden="true">
@@ -86,6 +88,8 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
         <div
           className={classes(styles.box, live.status === 'refreshing' && styles.refreshing)}
           aria-busy={live.status === 'refreshing'}
+          // Where it scrolls sideways it has to be reached by the keyboard.
+          {...(isNarrow && { tabIndex: 0, role: 'group', 'aria-label': label })}
         >
           {rows.length === 0 ? empty : <Rows {...props} rows={rows} />}
         </div>

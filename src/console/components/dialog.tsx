@@ -1,6 +1,6 @@
 import { Dialog as BaseDialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useState } from 'react';
 import { Button } from './button.tsx';
 import { classes } from './classes.ts';
 import styles from './dialog.module.css';
@@ -20,6 +20,7 @@ interface DialogProps {
 /** A modal dialog. It keeps the focus, and gives it back to where it was. */
 export function Dialog(props: DialogProps) {
   const { open, onClose, title, description, wide = false, dismissible = true, children } = props;
+  useFocusGivenBack();
   return (
     <BaseDialog.Root
       open={open}
@@ -50,6 +51,21 @@ export function Dialog(props: DialogProps) {
         </BaseDialog.Popup>
       </BaseDialog.Portal>
     </BaseDialog.Root>
+  );
+}
+
+/** A dialog that is taken out of the page while it is open gives the focus back as well: to the button, or that of the menu, that opened it. */
+function useFocusGivenBack(): void {
+  const [opener] = useState(() => {
+    const { activeElement } = document;
+    const menu = activeElement?.closest('[role="menu"]')?.getAttribute('aria-labelledby');
+    return menu == null ? activeElement : document.getElementById(menu);
+  });
+  useEffect(
+    () => () => {
+      if (opener instanceof HTMLElement) opener.focus();
+    },
+    [opener],
   );
 }
 

@@ -2,7 +2,6 @@ import { useLive } from '../api/live.ts';
 import { LiveState } from '../components/live-state.tsx';
 import { PageHeader } from '../components/page-header.tsx';
 import { Skeleton } from '../components/skeleton.tsx';
-import type { PageProps } from '../routes.tsx';
 import { KeyAuditPanel } from './keys/detail/key-audit-panel.tsx';
 import { KeyHeader } from './keys/detail/key-header.tsx';
 import styles from './keys/detail/key-page.module.css';
@@ -13,8 +12,12 @@ import { KeyUsagePanel } from './keys/detail/key-usage-panel.tsx';
 import { KeyCustomers, KeyEndpoints } from './keys/detail/key-use-panels.tsx';
 import { KeyWindows } from './keys/limits/key-windows.tsx';
 
+interface KeyPageProps {
+  readonly params: Readonly<Record<string, string | undefined>>;
+}
+
 /** Everything about one key. */
-export function KeyPage({ params: { consumerApiKeyId = '' } }: PageProps) {
+export function KeyPage({ params: { consumerApiKeyId = '' } }: KeyPageProps) {
   const live = useLive(
     ['key', consumerApiKeyId],
     (client, signal) =>

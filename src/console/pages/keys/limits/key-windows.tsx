@@ -57,7 +57,7 @@ export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
             <>
               <Button
                 small
-                aria-label={`Give ${limitId} more room`}
+                aria-label={`Grant ${limitId} more room`}
                 onClick={() => setOpen({ action: 'grant', limitId })}
               >
                 Grant

@@ -1,0 +1,362 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { until } from '../support/until.ts';
+import { type ConsoleStage, startConsole } from './browser-fixture.ts';
+
+let stage: ConsoleStage;
+beforeAll(async () => {
+  stage = await startConsole();
+}, 300_000);
+afterAll(() => stage?.stop());
+
+async function makeKey(fields: object): Promise<{ readonly id: string; readonly secret: string }> {
+  const { status, body } = await stage.fleet.admin.call('POST', '/consumer-api-key/create', fields);
+  if (status !== 201) throw new Error(`the key was not made: ${JSON.stringify(body)}`);
+  stage.keepSecret(body.secret);
+  return body;
+}
+
+async function makePlan(rateLimitId: string, limit: number): Promise<void> {
+  await stage.fleet.admin.makePlan(rateLimitId, limit, 'hour');
+}
+
+const dialogOf = (page: Page) => page.getByRole('dialog');
+const buttonOf = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
+
+describe('creating a key', () => {
+  it('makes one for a double click, shows its secret once, and then what it is used for', async () => {
+    const { page, close } = await stage.open('/keys');
+    await buttonOf(page, 'Create key').first().click();
+    await dialogOf(page).getByLabel('Name').fill('Made in the browser');
+    await dialogOf(page).getByLabel('Tags').fill('eu, paid');
+    await dialogOf(page).getByRole('button', { name: 'Create key' }).dblclick();
+    const done = buttonOf(page, 'I have kept it');
+    await done.waitFor();
+    const secret = (await dialogOf(page).locator('code').textContent()) ?? '';
+    stage.keepSecret(secret);
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: 'Copy secret' }).click();
+    // The clipboard belongs to a page in front, which a headless one always is.
+    expect(await page.evaluate('navigator.clipboard.readText()')).toBe(secret);
+    await done.click();
+    await page.getByRole('heading', { name: 'Made in the browser', level: 1 }).waitFor();
+    expect(await page.content()).not.toContain(secret);
+
+    const { body } = await stage.fleet.admin.call('GET', '/consumer-api-key?q=Made%20in%20the%20browser');
+    expect(body.apiKeys).toMatchObject([{ name: 'Made in the browser', tags: ['eu', 'paid'] }]);
+    expect(await stage.use(secret, 3)).toEqual([200, 200, 200]);
+    await page.getByText('3 requests in the last 24 hours: 0 limited, 0 failed.').waitFor();
+    await page.getByRole('cell', { name: '/orders' }).waitFor();
+    await close();
+  });
+
+  it('says beside the field what is wrong, and loses nothing that was typed', async () => {
+    const { page, close } = await stage.open('/keys?create=true');
+    await dialogOf(page).getByLabel('Name').fill('Typed');
+    await dialogOf(page).getByLabel('Tags').fill('Not A Tag!');
+    await dialogOf(page).getByRole('button', { name: 'Create key' }).click();
+    await dialogOf(page)
+      .getByText(/^tags\[0\] must be/)
+      .waitFor();
+    expect(await dialogOf(page).getByLabel('Tags').getAttribute('aria-invalid')).toBe('true');
+    expect(await dialogOf(page).getByLabel('Name').inputValue()).toBe('Typed');
+    await close();
+  });
+});
+
+describe('the list of keys', () => {
+  it('is searched and filtered by an address that can be shared', async () => {
+    await makePlan('listed', 100);
+    await makeKey({ name: 'Shop one', externalId: 'listed', rateLimitId: 'listed' });
+    await makeKey({ name: 'Shop two', externalId: 'listed' });
+    await makeKey({ name: 'Shop three', externalId: 'listed', enabled: false });
+    const { page, close } = await stage.open('/keys?externalId=listed');
+    const names = () =>
+      page.getByRole('table').locator('tbody tr[aria-rowindex] td:first-child a').allInnerTexts();
+    await page.getByText('2 keys · 1 disabled or expired key not shown').waitFor();
+    await until(async () => (await names()).join() === 'Shop two,Shop one');
+    await buttonOf(page, 'Show all').click();
+    await until(async () => (await names()).length === 3);
+    await page.getByLabel('Plan', { exact: true }).selectOption('listed');
+    await until(async () => (await names()).join() === 'Shop one');
+    await page.getByLabel('Plan', { exact: true }).selectOption('');
+    await page.getByRole('button', { name: 'Name' }).click();
+    await until(async () => (await names()).join() === 'Shop one,Shop three,Shop two');
+    await page.getByLabel('Search keys').fill('three');
+    await until(async () => (await names()).join() === 'Shop three');
+    expect(new URL(page.url()).search).toBe('?externalId=listed&status=all&sort=name&order=asc&q=three');
+    await page.reload();
+    await until(async () => (await names()).join() === 'Shop three');
+    await page.getByLabel('Search keys').fill('nothing has this');
+    await page.getByText('No key matches').waitFor();
+    await buttonOf(page, 'Clear filters').last().click();
+    await until(() => new URL(page.url()).search === '');
+    await close();
+  });
+
+  it('makes three kinds of requests for a page of keys, however many there are', async () => {
+    for (let made = 0; made < 30; made += 1) await makeKey({ name: `Many ${made}`, externalId: 'many' });
+    const { page, requests, close } = await stage.open('/keys?externalId=many');
+    await page.getByText('30 keys').waitFor();
+    await page.getByText('none').first().waitFor();
+    const asked = requests.filter((request) => /\/consumer-api-key\?|\/api-keys\/usage/.test(request));
+    // The list, the number of those that are not shown, and the usage; each may be asked again as time goes by.
+    expect(new Set(asked).size).toBe(3);
+    await close();
+  });
+});
+
+describe('a key', () => {
+  it('is rotated with both secrets valid, until the previous one is ended', async () => {
+    const { id, secret } = await makeKey({ name: 'To rotate' });
+    const { page, close } = await stage.open(`/keys/${id}`);
+    await buttonOf(page, 'Rotate').click();
+    await dialogOf(page).getByText('No request used this key since').waitFor();
+    await dialogOf(page).getByLabel('1 hour').check();
+    await dialogOf(page).getByRole('button', { name: 'Rotate key' }).dblclick();
+    await buttonOf(page, 'I have kept it').waitFor();
+    const newSecret = (await dialogOf(page).locator('code').textContent()) ?? '';
+    stage.keepSecret(newSecret);
+    await buttonOf(page, 'I have kept it').click();
+    expect([await stage.use(secret, 1), await stage.use(newSecret, 1)]).toEqual([[200], [200]]);
+    await buttonOf(page, 'End now').click();
+    await dialogOf(page).getByRole('button', { name: 'End the previous secret' }).click();
+    await page.getByText('No rotation is under way').waitFor();
+    expect([await stage.use(secret, 1), await stage.use(newSecret, 1)]).toEqual([[401], [200]]);
+    await close();
+  });
+
+  it('that is limited is given more room, and its window is reset', async () => {
+    await makePlan('narrow', 2);
+    const { id, secret } = await makeKey({ name: 'Narrow', rateLimitId: 'narrow' });
+    expect(await stage.use(secret, 3)).toEqual([200, 200, 429]);
+    const { page, close } = await stage.open(`/keys/${id}`);
+    await page.getByText('2 / 2').waitFor();
+    await buttonOf(page, 'Grant main more room').click();
+    await dialogOf(page).getByLabel('Requests').fill('1');
+    await dialogOf(page).getByRole('button', { name: 'Grant' }).dblclick();
+    await page.getByText('2 / 3').waitFor();
+    expect(await stage.use(secret, 2)).toEqual([200, 429]);
+    await page.getByText('3 / 3').waitFor();
+    await buttonOf(page, 'Reset main').click();
+    await dialogOf(page).getByText('The 3 of 3 that are used count no longer').waitFor();
+    await dialogOf(page).getByRole('button', { name: 'Reset' }).click();
+    await page.getByText('0 / 2').waitFor();
+    expect(await stage.use(secret, 1)).toEqual([200]);
+    await close();
+  });
+
+  it('has another limit than its plan, for good or until an instant', async () => {
+    await makePlan('overridden', 1);
+    const { id, secret } = await makeKey({ name: 'Overridden', rateLimitId: 'overridden' });
+    const { page, close } = await stage.open(`/keys/${id}`);
+    await buttonOf(page, 'Override main').click();
+    await dialogOf(page).getByLabel('Limit', { exact: true }).fill('3');
+    await dialogOf(page).getByLabel('Until').fill('2098-01-02T03:04:05');
+    await dialogOf(page).getByRole('button', { name: 'Save' }).click();
+    await page.getByText('0 / 3').waitFor();
+    const { overrides } = await stage.fleet.admin.detail(id);
+    expect(overrides).toEqual({ main: { limit: 3, until: '2098-01-02T02:04:05Z' } });
+    expect(await stage.use(secret, 4)).toEqual([200, 200, 200, 429]);
+    await close();
+  });
+
+  it('shows its secret on a click, with one entry in the audit log, for 30 seconds', async () => {
+    const { id, secret } = await makeKey({ name: 'To reveal' });
+    const { page, requests, close } = await stage.open(`/keys/${id}`);
+    await page.getByText('No rotation is under way').waitFor();
+    await page.clock.install();
+    await buttonOf(page, 'Reveal').click();
+    await page.getByText(secret).waitFor();
+    await page.clock.fastForward(29_000);
+    expect(await page.getByText(secret).count()).toBe(1);
+    await page.clock.fastForward(2000);
+    await page.getByText(secret).waitFor({ state: 'detached' });
+    expect(requests.filter((request) => request.endsWith(id))).toHaveLength(2);
+    const log = `/tollgate/audit-log?action=key.show-secret&targetId=${id}`;
+    expect((await stage.fleet.admin.call('GET', log)).body.entries).toHaveLength(1);
+    await close();
+  });
+
+  it('that somebody else changes meanwhile shows both versions, and keeps the chosen one', async () => {
+    const { id } = await makeKey({ name: 'Contested', tags: ['old'] });
+    const { page, close } = await stage.open(`/keys/${id}`);
+    await buttonOf(page, 'Edit').click();
+    await dialogOf(page).getByLabel('Name').fill('Mine');
+    await stage.fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { name: 'Theirs', tags: ['theirs'] });
+    await dialogOf(page).getByRole('button', { name: 'Save' }).click();
+    await dialogOf(page).getByRole('heading', { name: 'Somebody else has changed this key' }).waitFor();
+    expect(await dialogOf(page).locator('tbody tr').allInnerTexts()).toEqual([
+      'Name\tContested\tTheirs\tMine',
+      'Tags\told\ttheirs\told',
+    ]);
+    await dialogOf(page).getByRole('button', { name: 'Save mine over it' }).click();
+    await page.getByRole('heading', { name: 'Mine', level: 1 }).waitFor();
+    // What was not touched is not written.
+    expect(await stage.fleet.admin.detail(id)).toMatchObject({ name: 'Mine', tags: ['theirs'] });
+    await close();
+  });
+
+  it('is disabled and deleted after what that means was said in numbers', async () => {
+    const { id, secret } = await makeKey({ name: 'To delete' });
+    await stage.use(secret, 4);
+    const { page, close } = await stage.open(`/keys/${id}`);
+    await buttonOf(page, 'More actions').click();
+    await page.getByRole('menuitem', { name: 'Disable' }).click();
+    await dialogOf(page).getByText('4 requests used this key since').waitFor();
+    await dialogOf(page).getByLabel('Reason').fill('Ärger ⚠ by mail');
+    await dialogOf(page).getByRole('button', { name: 'Disable key' }).click();
+    await page.getByText('disabled', { exact: true }).waitFor();
+    expect(await stage.use(secret, 1)).toEqual([401]);
+    await page.getByRole('cell', { name: 'Ärger ⚠ by mail' }).waitFor();
+    expect(await page.evaluate('document.activeElement.getAttribute("aria-label")')).toBe('More actions');
+    await buttonOf(page, 'More actions').click();
+    await page.getByRole('menuitem', { name: 'Delete' }).click();
+    await dialogOf(page)
+      .getByLabel(/^Type /)
+      .fill('nope');
+    await dialogOf(page).getByRole('button', { name: 'Delete key' }).click();
+    await dialogOf(page)
+      .getByText(`Type ${id.slice(-4)} to delete the key.`)
+      .waitFor();
+    await dialogOf(page)
+      .getByLabel(/^Type /)
+      .fill(id.slice(-4));
+    await dialogOf(page).getByRole('button', { name: 'Delete key' }).click();
+    await page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+    expect((await stage.fleet.admin.call('GET', `/consumer-api-key/${id}`)).status).toBe(404);
+    await close();
+  });
+});
+
+describe('a session', () => {
+  it('of a token that may only read has nothing to click that would be rejected', async () => {
+    const { id } = await makeKey({ name: 'Only read' });
+    const token = { name: 'Reader', scopes: ['read-only'] };
+    const { secret } = (await stage.fleet.admin.call('POST', '/tollgate/admin-token/create', token)).body;
+    stage.keepSecret(secret);
+    const { page, close } = await stage.open(`/keys/${id}`, { token: secret });
+    await page.getByText('No rotation is under way').waitFor();
+    for (const name of [
+      'Edit',
+      'Rotate',
+      'More actions',
+      'Grant main more room',
+      'Reset main',
+      'Override main',
+      'Reveal',
+    ])
+      expect(await buttonOf(page, name).count()).toBe(0);
+    await page.goto(`${stage.url}/tollgate/console/keys?create=true`);
+    await page.getByRole('link', { name: 'Only read' }).waitFor();
+    expect([await buttonOf(page, 'Create key').count(), await dialogOf(page).count()]).toEqual([0, 0]);
+    await close();
+  });
+
+  it('whose token is deleted ends, and goes on at the same place with another', async () => {
+    const token = { name: 'Short', scopes: ['read-only'] };
+    const { body } = await stage.fleet.admin.call('POST', '/tollgate/admin-token/create', token);
+    stage.keepSecret(body.secret);
+    const tab = await stage.open('/keys?status=all', { token: body.secret });
+    await stage.fleet.admin.call('DELETE', `/tollgate/admin-token/${body.adminTokenId}`);
+    await tab.page.getByText('The token is no longer valid.').waitFor();
+    await tab.signIn(stage.rootToken);
+    await tab.page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
+    expect(tab.page.url()).toMatch(/\/keys\?status=all$/);
+    await tab.close();
+  });
+
+  it('keeps what it shows while Redis is away, and says how old it is', async () => {
+    await makeKey({ name: 'Still there', externalId: 'away' });
+    const { page, close } = await stage.open('/keys?externalId=away');
+    await page.getByRole('link', { name: 'Still there' }).waitFor();
+    const bringBack = stage.takeRedisAway();
+    try {
+      await page.getByText('This is how it was').waitFor();
+      expect(await page.getByRole('link', { name: 'Still there' }).count()).toBe(1);
+    } finally {
+      bringBack();
+    }
+    await page.getByText('This is how it was').waitFor({ state: 'detached' });
+    await close();
+  });
+});
+
+describe('text from outside', () => {
+  const HTML = '<img src=x onerror=alert(1)>';
+  const BACKWARDS = '\u202Egnp.exe\u202C';
+  const EMOJI = '🔑'.repeat(120);
+
+  it('is shown as text on every page', async () => {
+    const { id, secret } = await makeKey({
+      name: HTML,
+      externalId: HTML,
+      metadata: { [HTML]: `</script>${HTML}`, [BACKWARDS]: EMOJI },
+    });
+    for (const name of [BACKWARDS, EMOJI]) await makeKey({ name, externalId: HTML });
+    await stage.use(secret, 1, '/%3Cimg%20src=x%20onerror=alert(1)%3E', { 'x-customer-id': HTML });
+    await stage.fleet.admin.call('POST', `/consumer-api-key/${id}/limits/reset`, {
+      reason: `${HTML}${BACKWARDS}`,
+    });
+    await stage.fleet.admin.call('POST', '/rate-limit/create', {
+      ...{ rateLimitId: 'hostile', limit: 1, period: 'day', description: HTML },
+    });
+    const { page, close } = await stage.open(`/keys?externalId=${encodeURIComponent(HTML)}`);
+    await page.getByRole('link', { name: HTML }).waitFor();
+    expect(await page.getByRole('link', { name: EMOJI }).count()).toBe(1);
+    await page.getByRole('link', { name: HTML }).click();
+    await page.getByRole('heading', { name: HTML, level: 1 }).waitFor();
+    await page.getByRole('cell', { name: HTML, exact: true }).waitFor();
+    await page.getByRole('cell', { name: `${HTML}${BACKWARDS}` }).waitFor();
+    await page.getByText(`</script>${HTML}`).waitFor();
+    await page.getByRole('button', { name: 'View as table' }).click();
+    for (const name of ['Overview', 'Plans', 'Usage', 'Audit log', 'Admin tokens', 'System']) {
+      await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
+      await page.getByRole('heading', { name, level: 1 }).waitFor();
+      await page.waitForLoadState('networkidle');
+      expect(await page.locator('[onerror]').count()).toBe(0);
+    }
+    await close();
+  });
+});
+
+describe.each(['light', 'dark'] as const)('the pages of the console in the %s theme', (theme) => {
+  it('break no rule of WCAG 2.2 AA, also in a narrow window', async () => {
+    const { secret } = await makeKey({
+      name: `Accessible ${theme}`,
+      tags: ['eu'],
+      expiresAt: '2098-01-01T00:00:00Z',
+    });
+    await stage.use(secret, 2);
+    const tab = await stage.open('/keys', { theme, width: theme === 'dark' ? 360 : 1280 });
+    const { page } = tab;
+    const faults: string[] = [];
+    const check = async (what: string) => {
+      await page.waitForLoadState('networkidle');
+      faults.push(...(await tab.accessibilityFaults()).map((fault) => `${what}: ${fault}`));
+    };
+    await page.getByRole('link', { name: `Accessible ${theme}` }).waitFor();
+    await check('keys');
+    await buttonOf(page, 'Create key').first().click();
+    await dialogOf(page).waitFor();
+    await check('create');
+    await page.keyboard.press('Escape');
+    await page.getByRole('link', { name: `Accessible ${theme}` }).click();
+    await page.getByText('2 requests in the last 24 hours').waitFor();
+    await check('key');
+    for (const action of ['Edit', 'Rotate', 'Grant main more room', 'Reset main', 'Override main']) {
+      await buttonOf(page, action).click();
+      await dialogOf(page).waitFor();
+      await check(action);
+      await page.keyboard.press('Escape');
+      await dialogOf(page).waitFor({ state: 'detached' });
+      // The focus is back at the button that opened the dialog.
+      await buttonOf(page, action).and(page.locator(':focus')).waitFor();
+    }
+    expect(
+      await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth'),
+    ).toBe(0);
+    expect(faults).toEqual([]);
+    await tab.close();
+  });
+});
