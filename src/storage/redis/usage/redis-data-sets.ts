@@ -1,23 +1,31 @@
 import { Cluster, type Redis } from 'ioredis';
+import type { Clock } from '../../../platform/clock.ts';
 import { SHARDS } from '../../../usage/live-usage.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 import { usageSourcesKey } from './usage-key-names.ts';
 
+/** Less than the pause between two rounds of the flusher. */
+const RECENT_MS = 250;
+
 /**
  * In which data set each shard lies. Read again after a connection was lost, because the server behind the next one may be
- * another, or the same from older files; and whenever the flusher begins a shard, for servers that changed their role without a word.
+ * another, or the same from older files; and as the flusher goes through the shards, for servers that changed their role without a word.
  */
 export class RedisDataSets {
   readonly #redis: RedisConnection;
   readonly #identify = new LuaScript(new URL('./identifyServer-1.lua', import.meta.url));
   readonly #names = new Map<number, string>();
+  readonly #clock: Clock;
+  /** When the names were read last, by the monotonic clock. */
+  #learnedAtMs = Number.NEGATIVE_INFINITY;
   /** Grows when what was learned may be wrong. */
   #connections = 0;
 
-  constructor(redis: RedisConnection) {
+  constructor(redis: RedisConnection, clock: Clock) {
     this.#redis = redis;
+    this.#clock = clock;
     redis.on('close', this.#forget);
     if (!(redis instanceof Cluster)) return;
     redis.on('+node', this.#watch);
@@ -32,9 +40,13 @@ export class RedisDataSets {
     return shards.map((shard) => this.#names.get(shard));
   }
 
-  /** Reads the name of a shard's data set. Rejects with `StoreUnavailable`. */
+  /**
+   * Reads the name of a shard's data set. Rejects with `StoreUnavailable`. One server is asked once for the shards that follow one another:
+   * its reply holds for all of them, and costs it as much as several of their calls.
+   */
   async refresh(shard: number): Promise<void> {
-    await this.#learn([shard]);
+    const isRecent = this.#clock.monotonicMs() - this.#learnedAtMs < RECENT_MS;
+    if (!isRecent || !this.#names.has(shard) || this.#redis instanceof Cluster) await this.#learn([shard]);
     if (!this.#names.has(shard)) throw redisUnavailable(new Error('The server did not say which it is'));
   }
 
@@ -46,6 +58,7 @@ export class RedisDataSets {
       asked.map((shard) => this.#identify.run(this.#redis, [usageSourcesKey(shard)])),
     );
     if (connections !== this.#connections) return;
+    this.#learnedAtMs = this.#clock.monotonicMs();
     const learned =
       this.#redis instanceof Cluster ? shards : Array.from({ length: SHARDS }, (_, shard) => shard);
     for (const [index, shard] of learned.entries()) {

@@ -60,7 +60,7 @@ export class RedisLiveUsage implements LiveUsage {
 
   constructor(redis: RedisConnection, clock: Clock) {
     this.#redis = redis;
-    this.#dataSets = new RedisDataSets(redis);
+    this.#dataSets = new RedisDataSets(redis, clock);
     this.#keyLayout = new KeyLayout(redis, clock);
   }
 
