@@ -51,6 +51,8 @@ export class UsageFlusher {
     lastDoneAtMs: 0,
   };
   #isStopping = false;
+  /** Rounds in a row that found a store unavailable. */
+  #roundsAway = 0;
   #flushing: Promise<boolean> | undefined;
 
   constructor(options: FlusherOptions) {
@@ -85,8 +87,8 @@ export class UsageFlusher {
         if (this.#isStopping) return;
         try {
           // While a store is unavailable, the other shards need not wait for it as well.
-          if (round.isStoreAway) await this.#options.live.compact(shard);
-          else await this.#flushShard(shard);
+          if (!round.isStoreAway) await this.#flushShard(shard);
+          else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
         } catch (error) {
           this.#note(error, round.isDone);
           round.isDone = false;
@@ -95,8 +97,15 @@ export class UsageFlusher {
       }
     };
     await Promise.all(Array.from({ length: LANES }, lane));
+    this.#roundsAway = round.isStoreAway ? this.#roundsAway + 1 : 0;
     if (round.isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
     return round.isDone;
+  }
+
+  /** Less and less often, after 1, 2, 4, … rounds: it costs as much as all that waits. In between the writes see to the bounds. */
+  get #isTimeToCompact(): boolean {
+    const rounds = this.#roundsAway + 1;
+    return (rounds & (rounds - 1)) === 0;
   }
 
   #note(error: unknown, isFirst: boolean): void {

@@ -72,6 +72,22 @@ describe('the flusher', () => {
     expect(requestsOf(history.taken)).toBe(2 + 10);
   });
 
+  it('holds what waits within its bounds less and less often while the history is away', async () => {
+    const { live, history, flusher } = await setUp(named(1000));
+    history.rejection = () => new StoreUnavailable('postgres', new Error('away'));
+    let compacted = 0;
+    live.compact = async () => {
+      compacted += 1;
+    };
+    const rounds: number[] = [];
+    for (let round = 1; round <= 20; round += 1) {
+      compacted = 0;
+      await flusher.flush();
+      if (compacted === SHARDS) rounds.push(round);
+    }
+    expect(rounds).toEqual([1, 2, 4, 8, 16]);
+  });
+
   it('does not let a batch that the history rejects hold up the others', async () => {
     const { live, history, flusher } = await setUp(named(50));
     history.rejection = ({ shard }) =>

@@ -21,7 +21,7 @@ import {
   usageSourcesKey,
   usageWritersKey,
 } from './usage-key-names.ts';
-import { slicesOfTexts, textOfSlices } from './usage-text.ts';
+import { compactTexts, slicesOfTexts, textOfSlices } from './usage-text.ts';
 
 /** How long a flusher may keep a shard before another takes over. */
 const LEASE_MS = 30_000;
@@ -52,6 +52,8 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #attempts = new WeakMap<UsageWrite, string>();
   /** What was appended since the shard was last compacted or taken, by shard. */
   readonly #appended = new Map<number, number>();
+  /** How long the text was that this replica compacted a shard to, by shard. */
+  readonly #compacted = new Map<number, number>();
   readonly #record = new LuaScript(new URL('./recordUsage-n.lua', import.meta.url));
   readonly #take = new LuaScript(new URL('./takeUsage-4.lua', import.meta.url));
   readonly #compact = new LuaScript(new URL('./compactUsage-1.lua', import.meta.url));
@@ -90,6 +92,7 @@ export class RedisLiveUsage implements LiveUsage {
       if (length > 0) batches.push(await this.#readBatch(shard, source, length));
     }
     this.#appended.delete(shard);
+    this.#compacted.delete(shard);
     return [...(await this.#keyLayout.take(shard)), ...batches];
   }
 
@@ -108,8 +111,9 @@ export class RedisLiveUsage implements LiveUsage {
       const key = liveUsageKey(shard, source);
       const [head, ...texts] = await settled(this.#redis.lrange(key, 0, -1));
       if (head === undefined || texts.length < 2) continue;
-      const text = textOfSlices(slicesOfTexts(texts, STORED_CAPS));
+      const text = await compactTexts(texts, STORED_CAPS);
       await this.#compact.run(this.#redis, [key, head, String(texts.length), text]);
+      this.#compacted.set(shard, text.length);
     }
     this.#appended.delete(shard);
   }
@@ -170,8 +174,9 @@ export class RedisLiveUsage implements LiveUsage {
       const { shard } = write;
       const all = (this.#appended.get(shard) ?? 0) + text.length;
       this.#appended.set(shard, all);
-      // Should it fail, the next write tries again.
-      if (all > COMPACT_AFTER) await this.compact(shard).catch(() => {});
+      // As much again as there is, so that each character is compacted a few times only. Should it fail, the next write tries again.
+      if (all > Math.max(COMPACT_AFTER, this.#compacted.get(shard) ?? 0))
+        await this.compact(shard).catch(() => {});
     }
   }
 

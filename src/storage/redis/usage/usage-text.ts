@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type NameCaps, NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import { addUnder, type Counts, emptySlice, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
 
@@ -21,31 +22,64 @@ const ORDER = [
  */
 export function textOfSlices(slices: readonly UsageSlice[]): string {
   let text = '';
-  for (const { keyId, day, planId, lastUsedAtS, hours, endpoints, customers } of slices) {
-    text += `\nk${keyId}\t${day}\t${planId}\t${lastUsedAtS}`;
-    for (const [hour, counts] of hours) text += `\nh${countsText(counts)}\t${hour}`;
-    for (const [name, counts] of endpoints) text += `\ne${countsText(counts)}\t${name}`;
-    for (const [name, counts] of customers) text += `\nc${countsText(counts)}\t${name}`;
+  for (const slice of slices) text += textOfSlice(slice);
+  return text;
+}
+
+/**
+ * One text with the sums of some texts. Long ones, as clients that invent names make them, take a while: requests are served in between.
+ */
+export async function compactTexts(texts: readonly string[], caps: NameCaps): Promise<string> {
+  const table = new SliceTable(caps);
+  let names = 0;
+  const pause = async ({ endpoints, customers }: UsageSlice) => {
+    names += endpoints.size + customers.size;
+    if (names < NAMES_A_TURN) return;
+    names = 0;
+    await nextTurn();
+  };
+  for (const text of texts) {
+    for (const slice of parseSlices(text)) {
+      table.add(slice);
+      await pause(slice);
+    }
   }
+  let compacted = '';
+  for (const slice of table.slices) {
+    compacted += textOfSlice(slice);
+    await pause(slice);
+  }
+  return compacted;
+}
+
+/** About a millisecond of work. */
+const NAMES_A_TURN = 1000;
+
+function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, customers }: UsageSlice): string {
+  let text = `\nk${keyId}\t${day}\t${planId}\t${lastUsedAtS}`;
+  for (const [hour, counts] of hours) text += `\nh${countsText(counts)}\t${hour}`;
+  for (const [name, counts] of endpoints) text += `\ne${countsText(counts)}\t${name}`;
+  for (const [name, counts] of customers) text += `\nc${countsText(counts)}\t${name}`;
   return text;
 }
 
 /** The sums of what the texts hold, names in the order in which they came. Lines of another version of the program are left out. */
-export function slicesOfTexts(texts: readonly string[], caps: NameCaps = NO_CAPS): readonly UsageSlice[] {
-  const table = new SliceTable(caps);
+export function slicesOfTexts(texts: readonly string[]): readonly UsageSlice[] {
+  const table = new SliceTable(NO_CAPS);
   for (const text of texts) for (const slice of parseSlices(text)) table.add(slice);
   return table.slices;
 }
 
 function* parseSlices(text: string): Generator<UsageSlice> {
-  let slice: UsageSlice | undefined;
-  for (const line of text.split('\n')) {
-    if (line.startsWith('k')) {
-      if (slice !== undefined) yield slice;
-      slice = parseHead(line);
-    } else if (slice !== undefined) addLine(slice, line);
+  // Slice by slice: the lines of a whole text may be many.
+  for (let at = text.indexOf('\nk'); at !== -1; ) {
+    const next = text.indexOf('\nk', at + 2);
+    const [head = '', ...lines] = text.slice(at + 1, next === -1 ? undefined : next).split('\n');
+    const slice = parseHead(head);
+    for (const line of lines) addLine(slice, line);
+    yield slice;
+    at = next;
   }
-  if (slice !== undefined) yield slice;
 }
 
 function parseHead(line: string): UsageSlice {
