@@ -41,8 +41,8 @@ export interface AuditLog {
   /** Writes an entry for an action that changes no record: something was shown or rejected. */
   record(action: AuditedAction, change: ChangeContext): Promise<void>;
   /**
-   * Writes the entry of something that is changed outside of the record store, by `work`, which must not query the record store. Nothing is
-   * done that can't be logged. Where the other store did not respond, the entry says so: the change may or may not have been made.
+   * Writes the entry of something that is changed outside of the record store, and then has `work` change it. Nothing is done that can't be
+   * logged, and no crash leaves a change without its entry. Where `work` fails, another entry says so: the change may or may not have been made.
    */
   accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void>;
   list(filter: AuditFilter, page: AuditPage): Promise<readonly AuditEntry[]>;

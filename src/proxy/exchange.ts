@@ -90,6 +90,8 @@ export class Exchange {
   /** Bytes of the response's body that came from the backend. */
   bodyBytes = 0;
   backend: Abandonable | undefined = undefined;
+  /** Words an error that the gateway sends. */
+  wordError: (error: TollgateError, req: IncomingMessage) => ErrorResponse = errorResponse;
   /** Where the request is in a trace; undefined while tracing is off. */
   trace: RequestTrace | undefined = undefined;
   /** The connection was switched to another protocol: a complete response that the response object never wrote. */
@@ -142,7 +144,7 @@ export class Exchange {
     if (this.hasResponse) return;
     this.error = error;
     try {
-      this.respondWith(errorResponse(error), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
+      this.respondWith(this.wordError(error, this.req), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
       this.errorCode = error.code;
     } catch (fault) {
       this.error = internalError(fault);

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TollgateError } from '../errors.ts';
+import { negotiatedError } from '../http/errors/problem-details.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { CrossOrigin } from './cross-origin.ts';
@@ -40,6 +41,7 @@ export function selfServiceSteps(
 ): readonly Step[] {
   const judging = { ...options, crossOrigin };
   return [
+    negotiateErrors,
     cors(crossOrigin),
     findEndpoint(service),
     authenticate(judging),
@@ -48,6 +50,12 @@ export function selfServiceSteps(
     serve(service),
   ];
 }
+
+/** Errors come in the format that the request's `Accept` prefers, as those of the endpoints do. */
+const negotiateErrors: Step = (exchange) => {
+  exchange.wordError = negotiatedError;
+  exchange.next();
+};
 
 function findEndpoint(service: SelfService): Step {
   return (exchange) => {

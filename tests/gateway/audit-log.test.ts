@@ -1,6 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type GatewayProcess, isAlive, startGateway } from '../support/gateway.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -27,5 +31,61 @@ describe('two replicas that change keys at once, of which one is killed', () => 
     expect(logged.toSorted()).toEqual(made.toSorted());
     const { body } = await fleet.admin.call('GET', '/tollgate/audit-log/verify');
     expect(body).toMatchObject({ valid: true, entries: made.length });
+  });
+});
+
+describe('live counters that are reset', () => {
+  let relay: TcpRelay;
+  let onSent: (commands: string) => void;
+  let relayed: GatewayProcess;
+  beforeEach(async () => {
+    onSent = () => {};
+    const port = Number(new URL(fleet.redisUrl).port || 6379);
+    relay = await TcpRelay.start(port, { onSent: (bytes) => onSent(String(bytes)) });
+    relayed = await startGateway({ ...fleet.environment, REDIS_URL: relay.urlOf(fleet.redisUrl) });
+  });
+  afterEach(async () => {
+    if (isAlive(relayed.pid)) await relayed.kill();
+    await relay.stop();
+  });
+
+  /** A key with a window that is open, and the path that closes it. */
+  async function usedKey(name: string): Promise<{ readonly id: string; readonly path: string }> {
+    await fleet.admin.makePlan(name, 10, 'hour');
+    const { id, secret } = await fleet.admin.makeKey(name, name);
+    const path = `/consumer-api-key/${id}/limits`;
+    // Another replica's, so that Redis knows the script, and one command is enough.
+    await fleet.admin.call('POST', `${path}/reset`, {});
+    expect(await statusOf(relayed.url, secret)).toBe(200);
+    return { id, path };
+  }
+
+  const outcomesOf = async (id: string) =>
+    (
+      await fleet.admin.call('GET', `/tollgate/audit-log?targetId=${id}&action=limits.reset`)
+    ).body.entries.map(({ outcome }: { outcome: string }) => outcome);
+
+  it('have an entry even where the replica is killed right after', async () => {
+    const { id, path } = await usedKey('killed');
+    // The command that closes the window arrives; its reply does not.
+    onSent = (commands) => {
+      if (commands.includes(`tg:{${id}}:window:`)) relay.silence();
+    };
+    const reset = new Admin(relayed.url).call('POST', `${path}/reset`, {}).catch(() => 'killed');
+    const isOpen = async () => (await fleet.admin.call('GET', path)).body.limits[0].open;
+    await until(async () => !(await isOpen()));
+    await relayed.kill();
+    expect(await reset).toBe('killed');
+    expect(await outcomesOf(id)).toEqual(['success', 'success']);
+    const { body } = await fleet.admin.call('GET', '/tollgate/audit-log/verify');
+    expect(body).toMatchObject({ valid: true });
+  });
+
+  it('have a second entry where Redis does not respond', async () => {
+    const { id, path } = await usedKey('away');
+    relay.reject();
+    const { status } = await new Admin(relayed.url).call('POST', `${path}/reset`, {});
+    expect(status).toBe(503);
+    expect(await outcomesOf(id)).toEqual(['store_unavailable', 'success', 'success']);
   });
 });

@@ -62,6 +62,30 @@ async function raw(request: string, url = fleet.replicas[0]?.url): Promise<strin
   return text(socket);
 }
 
+describe('an error of self-service', () => {
+  it.each([
+    ['of the path', `${SELF}/nothing`, 404, 'not_found', {}],
+    ['of the method', SELF, 405, 'method_not_allowed', { method: 'DELETE' }],
+    ['of the credentials', SELF, 401, 'missing_api_key', {}],
+  ])('%s has problem details for who asks for them', async (_of, path, status, code, init) => {
+    const problem = await ask(path, undefined, { ...init, headers: { accept: 'application/problem+json' } });
+    expect(problem.headers.get('content-type')).toBe('application/problem+json');
+    expect([problem.status, problem.headers.get('vary')?.includes('Accept')]).toEqual([status, true]);
+    expect(problem.body).toMatchObject({ status, code, type: `urn:problem-type:tollgate:${code}` });
+    const usual = await ask(path, undefined, init);
+    expect(usual.headers.get('content-type')).toBe('application/json; charset=utf-8');
+    expect(usual.body).toEqual({ error: expect.any(String), code });
+  });
+
+  it('of an endpoint has problem details as well', async () => {
+    const { secret } = await fleet.admin.makeKey('asks for too much');
+    const path = `${SELF}/usage?interval=never`;
+    const problem = await askSoon(path, secret, { headers: { accept: 'application/problem+json' } });
+    expect(problem.headers.get('content-type')).toBe('application/problem+json');
+    expect(problem.body).toMatchObject({ status: 400, code: 'invalid_parameter' });
+  });
+});
+
 describe('a consumer', () => {
   it('sees its own key: its limits and its use, and nothing of that is counted', async () => {
     await fleet.admin.makePlan('self-plan', 10, 'hour');

@@ -26,7 +26,7 @@ export function sendErrorWithLines(
 ): void {
   if (!maySend(res)) return;
   const length = Buffer.byteLength(body);
-  let head = JSON_TYPE_LINE;
+  let head = headers['Content-Type'] === undefined ? JSON_TYPE_LINE : '';
   for (const name in headers) head += headerLine(name, headers[name] ?? '');
   res.writeLines(status, undefined, head + lines, ['Content-Length', String(length)]);
   endWith(res, body, length);

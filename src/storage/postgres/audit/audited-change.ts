@@ -33,7 +33,7 @@ const ROWS_AT_ONCE = 1000;
  * The end of the chain, locked until the transaction ends: no other transaction writes into the log before. Rejects with `StoreUnavailable` where the
  * log can't be written.
  */
-export function lockedEnd(trx: RecordsDatabase) {
+function lockedEnd(trx: RecordsDatabase) {
   return trx
     .selectFrom('audit_log_ends')
     .select(['last_sequence', 'last_hash'])

@@ -3,10 +3,10 @@ import { type ChainedEntry, entryHash } from '../../../audit/audit-chain.ts';
 import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../../audit/audit-entry.ts';
 import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../../audit/audit-log.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import { StoreUnavailable } from '../../../errors.ts';
+import { TollgateError } from '../../../errors.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
-import { auditedChange, lockedEnd } from './audited-change.ts';
+import { auditedChange } from './audited-change.ts';
 
 /** Entries that are verified, or removed, at a time. */
 const BATCH = 1000;
@@ -24,20 +24,15 @@ export class PostgresAuditLog implements AuditLog {
   }
 
   async accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void> {
-    const failure = await auditedChange(this.#db, change, async (trx, note) => {
-      // First, because what can't be logged must not be done.
-      await lockedEnd(trx);
-      try {
-        await work();
-        note(action);
-        return undefined;
-      } catch (error) {
-        if (!(error instanceof StoreUnavailable)) throw error;
-        note({ ...action, outcome: error.code });
-        return error;
-      }
-    });
-    if (failure !== undefined) throw failure;
+    // First, because what can't be logged must not be done, and a crash must not leave a change without its entry.
+    await this.record(action, change);
+    try {
+      await work();
+    } catch (error) {
+      const outcome = error instanceof TollgateError ? error.code : 'internal_error';
+      await this.record({ ...action, outcome }, change);
+      throw error;
+    }
   }
 
   async list(filter: AuditFilter, { limit, beforeSequence }: AuditPage): Promise<readonly AuditEntry[]> {
