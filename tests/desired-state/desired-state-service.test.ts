@@ -1,0 +1,137 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import type { DesiredKey, DesiredState } from '../../src/desired-state/desired-state.ts';
+import { type ApplyOptions, DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
+import { SecretSealer } from '../../src/keys/secrets/stored-secret.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { RecordingVersions } from '../support/recording-versions.ts';
+import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
+import { sampleChange } from '../support/sample-records.ts';
+
+describe.each([
+  ['a Postgres server', createPostgresRecords],
+  ['the embedded Postgres', createEmbeddedRecords],
+])('a configuration in %s', (_store, createRecords) => {
+  let store: TestRecords;
+  let versions: RecordingVersions;
+  let clock: ManualClock;
+  let service: DesiredStateService;
+  beforeAll(async () => {
+    store = await createRecords();
+  });
+  afterAll(() => store.remove());
+  beforeEach(() => {
+    const { records } = store;
+    versions = new RecordingVersions();
+    clock = new ManualClock(Date.UTC(2026, 0, 1));
+    service = new DesiredStateService({
+      store: records.desiredState,
+      plans: records.plans,
+      keys: records.keys,
+      unitOfWork: records.unitOfWork,
+      versions,
+      sealer: new SecretSealer({ vault: new SecretVault([randomBytes(32)], systemRandom), reveal: 'always' }),
+      clock,
+      random: systemRandom,
+      keyPrefix: 'tg',
+      defaultPlanId: 'default',
+    });
+  });
+
+  let owners = 0;
+  /** Applies as an owner of its own, again and again. */
+  function newOwner() {
+    owners += 1;
+    const owner = `owner-${owners}`;
+    const key = (name: string, fields: Partial<DesiredKey> = {}): DesiredKey => ({
+      ...{ externalId: `${owner}-${name}`, name, enabled: true, expiresAtMs: null, planId: null, tags: [] },
+      ...{ metadata: null, overrides: {}, allowedIps: null, allowedOrigins: null, selfService: [] },
+      ...{ secretDigest: null, ...fields },
+    });
+    const plan = (limit: number) => ({
+      ...{ id: owner, description: '', limit, period: 'hour', additionalLimits: [], costs: [] },
+    });
+    const apply = (desired: Partial<DesiredState>, options: Partial<ApplyOptions> = {}) =>
+      service.apply(
+        { plans: [], keys: [], ...desired },
+        { owner, prune: false, force: false, ...options },
+        sampleChange(),
+      );
+    const find = async (name: string) => {
+      const { keys } = await store.records.desiredState.read({
+        ...{ owner, planIds: [], externalIds: [`${owner}-${name}`], hashedExternalIds: [], onlyTags: [] },
+      });
+      return keys.map((one) => one.key).find(({ externalId }) => externalId === `${owner}-${name}`);
+    };
+    return { owner, key, plan, apply, find };
+  }
+
+  it('makes copies stale before the commit, each once, and publishes the versions after it', async () => {
+    const { owner, key, plan, apply, find } = newOwner();
+    const keys = [key('a', { planId: owner }), key('b', { planId: owner }), key('c')];
+    await apply({ plans: [plan(10)], keys });
+    const ids = await Promise.all(['a', 'b', 'c'].map(async (name) => (await find(name))?.id));
+    versions.steps.length = 0;
+    versions.look = async () => (await store.records.plans.find(owner))?.limit;
+    await apply(
+      { plans: [plan(20)], keys: [key('a', { planId: owner, tags: ['new'] }), key('b', { planId: owner })] },
+      { prune: true },
+    );
+    expect(versions.steps).toEqual([
+      { step: 'markStale', keys: expect.arrayContaining(ids), stored: 10 },
+      { step: 'publishVersion', keys: [ids[0], ids[1]], versions: ['2.2', '1.2'], stored: 20 },
+      { step: 'retire', keys: [ids[2]], windowNames: ['main:3600000'], stored: 20 },
+    ]);
+    expect(versions.steps[0]?.keys).toHaveLength(3);
+  });
+
+  it('changes nothing while copies can not be made stale', async () => {
+    const { key, apply, find } = newOwner();
+    await apply({ keys: [key('a')] });
+    versions.failing = { step: 'markStale', error: new StoreUnavailable('redis', new Error('away')) };
+    await expect(apply({ keys: [key('a', { enabled: false }), key('b')] })).rejects.toThrow(StoreUnavailable);
+    expect(await find('a')).toMatchObject({ enabled: true, version: 1 });
+    expect(await find('b')).toBeUndefined();
+  });
+
+  it('says so where the versions can not be published, and then has nothing left to change', async () => {
+    const { key, apply, find } = newOwner();
+    await apply({ keys: [key('a')] });
+    versions.failing = { step: 'publishVersion', error: new StoreUnavailable('redis', new Error('away')) };
+    const wanted = { keys: [key('a', { enabled: false })] };
+    await expect(apply(wanted)).rejects.toThrow(StoreUnavailable);
+    expect(await find('a')).toMatchObject({ enabled: false });
+    versions.failing = undefined;
+    expect((await apply(wanted))?.difference.keys).toEqual([]);
+  });
+
+  it('is rolled back where the marks of copies may have lapsed before it is written', async () => {
+    const { key, apply, find } = newOwner();
+    await apply({ keys: [key('a')] });
+    const markStale = versions.markStale.bind(versions);
+    versions.markStale = async (ids) => {
+      await markStale(ids);
+      clock.advance(16_000);
+    };
+    await expect(apply({ keys: [key('a', { enabled: false })] })).rejects.toThrow(StoreUnavailable);
+    expect(await find('a')).toMatchObject({ enabled: true });
+  });
+
+  it('is not applied again unless it has changed, where that is wanted', async () => {
+    const { key, apply, find } = newOwner();
+    const wanted = { keys: [key('a')] };
+    expect(await apply(wanted, { unlessApplied: true })).toBeDefined();
+    const made = await find('a');
+    await store.records.keys.update(made?.id ?? '', { enabled: false }, sampleChange());
+    expect(await apply(wanted, { unlessApplied: true })).toBeUndefined();
+    expect(await find('a')).toMatchObject({ enabled: false });
+    await expect(apply({ keys: [key('a', { tags: ['x'] })] }, { unlessApplied: true })).rejects.toMatchObject(
+      {
+        code: 'managed_elsewhere',
+      },
+    );
+  });
+});
