@@ -1,19 +1,18 @@
+import { readFile } from 'node:fs/promises';
 import { LineCounter, parseDocument } from 'yaml';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { InvalidBody } from '../errors.ts';
 import { configurationReader } from '../management/config/read-configuration.ts';
+import { InvalidConfiguration } from './invalid-configuration.ts';
 
-/** A text that is no configuration. `faults` has one line for each thing to mend, with its path or place in the file, and no secret. */
-export class InvalidConfiguration extends Error {
-  readonly faults: readonly string[];
-
-  constructor(faults: readonly string[]) {
-    super(
-      `The configuration has ${faults.length} fault(s):\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
-    );
-    this.name = 'InvalidConfiguration';
-    this.faults = faults;
-  }
+/** The configuration of a file. Throws as below, also where the file can't be read. */
+export async function readConfigurationFile(path: string): Promise<DesiredState> {
+  return readConfigurationText(
+    await readFile(path, 'utf8').catch((error: unknown) => {
+      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+      throw new InvalidConfiguration([`the file can not be read (${code})`]);
+    }),
+  );
 }
 
 /** Reads a configuration in YAML or JSON, without asking a gateway. Throws `InvalidConfiguration` with all faults, up to a bound. */
@@ -27,7 +26,7 @@ export function readConfigurationText(text: string): DesiredState {
 }
 
 /** The faults by their paths in the file. */
-function invalidConfiguration({ faults }: InvalidBody): InvalidConfiguration {
+export function invalidConfiguration({ faults }: InvalidBody): InvalidConfiguration {
   return new InvalidConfiguration(
     faults.map(({ field, message }) => `${field === 'body' ? 'the file' : field}: ${message}`),
   );

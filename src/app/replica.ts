@@ -9,6 +9,7 @@ import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
 import { Lifecycle } from '../platform/lifecycle.ts';
 import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
+import { readConfigurationFile } from './configuration-file.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { gatewayReadings, gatewayVersion, redisCallBuckets } from './gateway-metrics.ts';
 import { secretsOf } from './local-secrets.ts';
@@ -18,6 +19,7 @@ import { observeRequests } from './request-observers.ts';
 import { GatewayStatus } from './status/gateway-status.ts';
 import { secretHints } from './wiring/secret-hints.ts';
 import { wireAudit } from './wiring/wire-audit.ts';
+import { configurationOfFile, wireConfigurations } from './wiring/wire-configurations.ts';
 import { wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
 import { wireStores } from './wiring/wire-stores.ts';
@@ -64,6 +66,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
   const redactor = new SecretRedactor({ rootTokens, keyPrefix: settings.keyPrefix });
   const vault = new SecretVault(encryptionKeys, random);
+  const desired = settings.configFile === null ? undefined : await readConfigurationFile(settings.configFile);
   const stores = await wireStores(context, vault);
   const { records, counting, readiness } = stores;
 
@@ -71,10 +74,14 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const audit = wireAudit(context, stores);
   const hints = secretHints(records.hintlessKeys, vault, platform);
   lifecycle.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
-  stores.preparation.start(() => {
-    usage.startPruning();
-    audit.startPruning();
-    hints.start();
+  const configurations = wireConfigurations(context, stores, { vault, rootTokens });
+  stores.preparation.start({
+    configure: desired && configurationOfFile(context, configurations, desired),
+    prepared: () => {
+      usage.startPruning();
+      audit.startPruning();
+      hints.start();
+    },
   });
   const keys = new KeyCache({
     repository: records.keys,
@@ -102,6 +109,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { management, selfService } = wireManagement(context, {
     ...shared,
     stores,
+    configurations,
     vault,
     rootTokens,
     system,

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { enableCompileCache } from 'node:module';
 import { join } from 'node:path';
+import { InvalidConfiguration } from '../app/invalid-configuration.ts';
 import { InvalidSettings, readSettings, type Settings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
@@ -20,6 +21,10 @@ const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
 enableCompileCache(COMPILED_DIRECTORY);
 const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
+  if (error instanceof InvalidConfiguration) {
+    process.stderr.write(`CONFIG_FILE: ${error.message}\n`);
+    process.exit(EX_CONFIG);
+  }
   if (error instanceof StartFault) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
   process.exit(1);
@@ -43,6 +48,11 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
     return startWorker(settings, platform);
   }
   if (settings.workers > 1) {
+    // Its workers would each say the same, and be started anew.
+    if (settings.configFile !== null) {
+      const { readConfigurationFile } = await import('../app/configuration-file.ts');
+      await readConfigurationFile(settings.configFile);
+    }
     const { startWorkerGroup } = await import('../app/workers/worker-group.ts');
     return startWorkerGroup(settings, platform);
   }

@@ -42,6 +42,7 @@ interface Setting<T> {
 }
 
 const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
 
@@ -103,6 +104,14 @@ export const SETTINGS = {
     ...setting('ENDPOINT_PATTERNS', '', listedPatterns),
     parseFile: patternsOfFile,
   },
+  configFile: setting('CONFIG_FILE', '', optional(text((value) => value.length <= 1024, 'a path'))),
+  configOwner: setting(
+    'CONFIG_OWNER',
+    'config-file',
+    pattern(OWNER, '1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit'),
+  ),
+  configPrune: setting('CONFIG_PRUNE', 'false', booleanWord),
+  configForce: setting('CONFIG_FORCE', 'false', booleanWord),
   usageFlushMs: setting('USAGE_FLUSH_MS', '10000', milliseconds(100, 50_000)),
   usageRetentionDays: setting('USAGE_RETENTION_DAYS', '90', count(1, 3650)),
   usageDailyRetentionDays: setting('USAGE_DAILY_RETENTION_DAYS', '400', count(1, 3650)),

@@ -55,6 +55,8 @@ export interface ApplyOptions extends ConfigurationTerms {
   readonly expectDigest?: string | undefined;
   /** Does nothing where the same configuration was the owner's last one, whatever has become of it since. */
   readonly unlessApplied?: boolean;
+  /** New keys must bring a secretHash: nobody would see a secret that is made for them. */
+  readonly needsSecretHash?: boolean;
 }
 
 /** A secret that was just made, which is never shown again. */
@@ -158,6 +160,7 @@ export class DesiredStateService {
       throw new DigestMismatch(difference.digest);
     const conflicts = conflictsOf(difference, options.force);
     if (conflicts.length > 0) throw new ManagedElsewhere(conflicts);
+    if (options.needsSecretHash) requireSecretHashes(desired, difference);
     const { secrets, newKeys } = await this.#newKeys(difference, options.owner, change);
     const changes = { ...changesOf(difference, options.owner, change), newKeys, appliedDigest };
     const retired = await this.#windowNames(changes.deletedKeys);
@@ -306,6 +309,17 @@ function requireTags({ keys }: DesiredState, onlyTags: readonly string[]): void 
     if (missing.length === 0) return [];
     const message = `must have the tags that the admin token is limited to: ${missing.join(', ')}`;
     return [{ field: `keys[${index}].tags`, message }];
+  });
+  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+}
+
+/** Throws `InvalidBody` for new keys that bring no secret. */
+function requireSecretHashes(desired: DesiredState, { keys }: Difference): void {
+  const made = new Set(keys.flatMap(({ action, wanted }) => (action === 'create' ? (wanted ?? []) : [])));
+  const faults = desired.keys.flatMap((key, index) => {
+    if (!made.has(key) || key.secretDigest !== null) return [];
+    const message = 'is required for a new key: nobody would see a secret that is made for it';
+    return [{ field: `keys[${index}].secretHash`, message }];
   });
   if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
 }

@@ -8,6 +8,8 @@ import { failureReason } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
 const RETRY_MS = 1000;
+/** What is in the way of a configuration is taken away by people. */
+const CONFIGURE_RETRY_MS = 5000;
 
 interface PreparationOptions {
   readonly records: Records;
@@ -15,6 +17,14 @@ interface PreparationOptions {
   /** To see whether it opens what is stored. */
   readonly vault: SecretVault;
   readonly log: Logger;
+}
+
+/** What is done with the store before it is ready, and after. */
+interface PreparationSteps {
+  /** Applies the configuration of the settings; resolves with why it can't be. Undefined: there is none. */
+  readonly configure: (() => Promise<readonly string[]>) | undefined;
+  /** Called once the store is as it should be. */
+  readonly prepared: () => void;
 }
 
 /**
@@ -27,7 +37,8 @@ export class RecordsPreparation implements Component {
   readonly #settings: Pick<Settings, 'autoMigrate' | 'defaultPlanId'>;
   readonly #log: Logger;
   readonly #vault: SecretVault;
-  #state: 'preparing' | 'pending' | 'sealed' | 'prepared' = 'preparing';
+  #state: 'preparing' | 'pending' | 'sealed' | 'conflicting' | 'prepared' = 'preparing';
+  #conflicts: readonly string[] = [];
   #isStopped = false;
   #running: Promise<void> = Promise.resolve();
   #endPause: () => void = () => {};
@@ -40,9 +51,8 @@ export class RecordsPreparation implements Component {
     this.#log = log;
   }
 
-  /** Calls `prepared` once the store is as it should be. */
-  start(prepared: () => void): void {
-    this.#running = this.#prepare(prepared);
+  start(steps: PreparationSteps): void {
+    this.#running = this.#prepare(steps);
   }
 
   /** Gives up. Resolves when no attempt is under way. */
@@ -59,18 +69,23 @@ export class RecordsPreparation implements Component {
     if (this.#state === 'pending')
       throw new ReadinessFault('migrations are pending: run npm run migrate', 'warn');
     if (this.#state === 'preparing') throw new ReadinessFault('migrations are being applied', 'info');
+    if (this.#state === 'conflicting') {
+      const [first = '', ...others] = this.#conflicts;
+      const more = others.length === 0 ? '' : `, and ${others.length} more in the log`;
+      throw new ReadinessFault(`CONFIG_FILE can not be applied: ${first}${more}`);
+    }
     if (this.#state === 'sealed') throw new ReadinessFault('ENCRYPTION_KEY does not open the stored keys');
   }
 
-  async #prepare(prepared: () => void): Promise<void> {
+  async #prepare({ configure, prepared }: PreparationSteps): Promise<void> {
     while (!this.#isStopped) {
-      if (await this.#attempt()) return prepared();
-      await this.#pause();
+      if (await this.#attempt(configure)) return prepared();
+      await this.#pause(this.#state === 'conflicting' ? CONFIGURE_RETRY_MS : RETRY_MS);
     }
   }
 
   /** Resolves with whether the store is prepared. */
-  async #attempt(): Promise<boolean> {
+  async #attempt(configure: PreparationSteps['configure']): Promise<boolean> {
     try {
       const { autoMigrate } = this.#settings;
       const applied = autoMigrate ? await this.#records.migrate() : [];
@@ -90,6 +105,7 @@ export class RecordsPreparation implements Component {
           'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
         );
       await this.#checkAdminTokens();
+      if (configure !== undefined && !(await this.#isConfigured(configure))) return false;
       await this.#checkDefaultPlan();
       this.#state = 'prepared';
       return true;
@@ -99,6 +115,16 @@ export class RecordsPreparation implements Component {
       this.#isFailing = true;
       return false;
     }
+  }
+
+  async #isConfigured(configure: () => Promise<readonly string[]>): Promise<boolean> {
+    const conflicts = await configure();
+    if (conflicts.length === 0) return true;
+    this.#state = 'conflicting';
+    if (conflicts.join() !== this.#conflicts.join())
+      this.#log.error({ conflicts }, 'CONFIG_FILE can not be applied to what there is; it is tried again');
+    this.#conflicts = conflicts;
+    return false;
   }
 
   async #checkAdminTokens(): Promise<void> {
@@ -119,9 +145,9 @@ export class RecordsPreparation implements Component {
       );
   }
 
-  #pause(): Promise<void> {
+  #pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, RETRY_MS);
+      const timer = setTimeout(resolve, ms);
       this.#endPause = () => {
         clearTimeout(timer);
         resolve();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { AdminTokenService } from '../../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
 import type { Settings } from '../../config/settings.ts';
-import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
@@ -12,7 +12,6 @@ import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
 import { KeyService } from '../../keys/key-service.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
-import { digestOfSecret, SecretSealer } from '../../keys/secrets/stored-secret.ts';
 import { VersionsAfterCommit } from '../../limiter/versions-after-commit.ts';
 import type { GatewayFacts } from '../../management/endpoint.ts';
 import { createManagementApp } from '../../management/management-app.ts';
@@ -26,6 +25,7 @@ import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
 import { gatewayVersion } from '../gateway-metrics.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import { responsePruning } from './response-pruning.ts';
+import { createSealer } from './wire-configurations.ts';
 import type { Stores } from './wire-stores.ts';
 
 /** The same place from the source of a clone, in the image and in an installed package, where this file is `dist/app/wire-management.js`. */
@@ -34,6 +34,7 @@ const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
 /** What the management interface works with. */
 export interface ManagementParts {
   readonly stores: Stores;
+  readonly configurations: DesiredStateService;
   readonly usage: Usage;
   readonly vault: SecretVault;
   readonly rootTokens: readonly string[];
@@ -53,7 +54,17 @@ export interface ManagementApps {
 /** Builds the management interface, as a listener of requests, and self-service. */
 export function wireManagement(
   { settings, platform, lifecycle }: ReplicaContext,
-  { stores, usage, vault, rootTokens, requestIds, failedCredentials, observers, system }: ManagementParts,
+  {
+    stores,
+    configurations,
+    usage,
+    vault,
+    rootTokens,
+    requestIds,
+    failedCredentials,
+    observers,
+    system,
+  }: ManagementParts,
 ): ManagementApps {
   const { clock, random, log } = platform;
   const { records, counting } = stores;
@@ -72,12 +83,7 @@ export function wireManagement(
     keyPrefix: settings.keyPrefix,
     reveal: settings.secretReveal,
   });
-  const sealer = new SecretSealer({
-    vault,
-    reveal: settings.secretReveal,
-    // Whoever has the root token must not be taken for a consumer, and the backend must not get it.
-    reservedDigests: rootTokens.map(digestOfSecret),
-  });
+  const sealer = createSealer({ settings }, { vault, rootTokens });
   const imports = new KeyImports({ secrets: records.secrets, sealer, clock, random });
   const rotations = new KeyRotations({
     secrets: records.secrets,
@@ -89,18 +95,6 @@ export function wireManagement(
   const plans = new PlanService({
     repository: records.plans,
     versions,
-    defaultPlanId: settings.defaultPlanId,
-  });
-  const configurations = new DesiredStateService({
-    store: records.desiredState,
-    plans: records.plans,
-    keys: records.keys,
-    unitOfWork: records.unitOfWork,
-    versions: counting.versions,
-    sealer,
-    clock,
-    random,
-    keyPrefix: settings.keyPrefix,
     defaultPlanId: settings.defaultPlanId,
   });
   const services = {

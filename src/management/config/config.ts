@@ -1,4 +1,3 @@
-import { stringify } from 'yaml';
 import { missingScope } from '../../admins/principal.ts';
 import type { ConfigurationTerms, RevealedSecret } from '../../desired-state/desired-state-service.ts';
 import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
@@ -131,6 +130,9 @@ async function* yamlChunks(
   plans: readonly Written[],
   keys: AsyncIterable<readonly Written[]>,
 ): AsyncGenerator<string> {
+  // The library takes 25 ms to load, and only this format needs it.
+  const { stringify } = await import('yaml');
+  const yamlOf = (value: object) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
   yield yamlOf({ plans });
   let hasKeys = false;
   for await (const some of keys) {
@@ -140,10 +142,6 @@ async function* yamlChunks(
     hasKeys = true;
   }
   if (!hasKeys) yield yamlOf({ keys: [] });
-}
-
-function yamlOf(value: object): string {
-  return stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
 }
 
 const CHANGE = named('ConfigurationChange', {

@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
+import { InvalidConfiguration } from '../../../app/invalid-configuration.ts';
 import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { ManagementFault } from '../../../client/management-fault.ts';
@@ -193,7 +194,7 @@ async function contentOf(file: string): Promise<string> {
 }
 
 async function checkedLocally(content: string): Promise<{ readonly plans: number; readonly keys: number }> {
-  const { InvalidConfiguration, readConfigurationText } = await import('../../../app/configuration-file.ts');
+  const { readConfigurationText } = await import('../../../app/configuration-file.ts');
   try {
     const { plans, keys } = readConfigurationText(content);
     return { plans: plans.length, keys: keys.length };

@@ -1,0 +1,12 @@
+/** A text that is no configuration. `faults` has one line for each thing to mend, with its path or place in the file, and no secret. */
+export class InvalidConfiguration extends Error {
+  readonly faults: readonly string[];
+
+  constructor(faults: readonly string[]) {
+    super(
+      `The configuration has ${faults.length} fault(s):\n${faults.map((fault) => `  - ${fault}`).join('\n')}`,
+    );
+    this.name = 'InvalidConfiguration';
+    this.faults = faults;
+  }
+}

@@ -1,0 +1,94 @@
+import type { ChangeContext } from '../../audit/change-context.ts';
+import type { Settings } from '../../config/settings.ts';
+import type { DesiredState } from '../../desired-state/desired-state.ts';
+import { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
+import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { digestOfSecret, SecretSealer } from '../../keys/secrets/stored-secret.ts';
+import { invalidConfiguration } from '../configuration-file.ts';
+import type { ReplicaContext } from '../context.ts';
+import type { Stores } from './wire-stores.ts';
+
+/** What seals secrets. */
+export interface Sealing {
+  readonly vault: SecretVault;
+  readonly rootTokens: readonly string[];
+}
+
+/** The sealer of the secrets of new keys. */
+export function createSealer({ settings }: Pick<ReplicaContext, 'settings'>, { vault, rootTokens }: Sealing) {
+  return new SecretSealer({
+    vault,
+    reveal: settings.secretReveal,
+    // Whoever has the root token must not be taken for a consumer, and the backend must not get it.
+    reservedDigests: rootTokens.map(digestOfSecret),
+  });
+}
+
+/** What applies configurations. */
+export function wireConfigurations(
+  context: ReplicaContext,
+  { records, counting }: Pick<Stores, 'records' | 'counting'>,
+  sealing: Sealing,
+): DesiredStateService {
+  const { settings, platform } = context;
+  const { clock, random } = platform;
+  return new DesiredStateService({
+    store: records.desiredState,
+    plans: records.plans,
+    keys: records.keys,
+    unitOfWork: records.unitOfWork,
+    versions: counting.versions,
+    sealer: createSealer(context, sealing),
+    clock,
+    random,
+    keyPrefix: settings.keyPrefix,
+    defaultPlanId: settings.defaultPlanId,
+  });
+}
+
+/**
+ * Applies the configuration of `CONFIG_FILE`, unless it is the one that was applied last: many replicas start with it, and one of them applies it. Resolves
+ * with why it can't be applied to what there is, a line for each reason; none where it is. Rejects with `StoreUnavailable`.
+ */
+export function configurationOfFile(
+  { settings, platform }: ReplicaContext,
+  configurations: DesiredStateService,
+  desired: DesiredState,
+): () => Promise<readonly string[]> {
+  const { clock, log } = platform;
+  const { configOwner: owner, configPrune: prune, configForce: force } = settings;
+  return async () => {
+    try {
+      const options = { owner, prune, force, unlessApplied: true, needsSecretHash: isShownOnce(settings) };
+      const applied = await configurations.apply(desired, options, changeOf(owner, clock.nowMs()));
+      if (applied !== undefined) {
+        const { plans, keys } = applied.difference;
+        log.info(
+          { event: 'configuration_applied', owner, changes: plans.length + keys.length },
+          'CONFIG_FILE was applied',
+        );
+      }
+      return [];
+    } catch (error) {
+      if (!(error instanceof TollgateError) || error instanceof StoreUnavailable) throw error;
+      return reasonsOf(error);
+    }
+  };
+}
+
+function isShownOnce({ secretReveal }: Settings): boolean {
+  return secretReveal === 'once';
+}
+
+function changeOf(owner: string, atMs: number): ChangeContext {
+  const actor = { type: 'config', id: null, name: owner } as const;
+  return { actor, atMs, reason: 'CONFIG_FILE', requestId: '', address: '', onlyTags: [], expects: undefined };
+}
+
+function reasonsOf(error: TollgateError): readonly string[] {
+  if (error instanceof InvalidBody) return invalidConfiguration(error).faults;
+  const { conflicts } = error.details;
+  if (!Array.isArray(conflicts)) return [error.message];
+  return conflicts.map(({ type, id, reason }) => `${type} ${id}: ${String(reason).replaceAll('_', ' ')}`);
+}
