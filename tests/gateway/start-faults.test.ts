@@ -86,11 +86,14 @@ describe('a start that can not be', () => {
     const unwritable = process.getuid?.() === 0 ? '/sys/kernel' : directory;
     await chmod(directory, 0o500);
     const rest = /\([A-Z]+\): let this user write there, or set DATA_DIR to another place\.$/;
-    for (const [settings, what] of [
-      [{}, `The file ${unwritable}/secrets.json can not be made `],
-      [{ ROOT_TOKEN, ENCRYPTION_KEY }, `The directory ${unwritable}/postgres can not be made `],
+    const secrets = { ROOT_TOKEN, ENCRYPTION_KEY };
+    for (const [dataDirectory, settings, what] of [
+      [unwritable, {}, `The file ${unwritable}/secrets.json can not be made `],
+      [unwritable, secrets, `The directory ${unwritable}/postgres can not be made `],
+      // A file system that has no place for directories at all.
+      ['/proc/tollgate', {}, 'The directory /proc/tollgate can not be made '],
     ] as const) {
-      const sentences = await sentencesOf({ BACKEND_URL, DATA_DIR: unwritable, ...settings });
+      const sentences = await sentencesOf({ BACKEND_URL, DATA_DIR: dataDirectory, ...settings });
       expect(sentences).toEqual([expect.stringMatching(rest)]);
       expect(sentences[0]).toContain(what);
     }
