@@ -9,7 +9,8 @@ import { completed } from './support/sample-usage.ts';
 import { expireLeases, silent, takeAll } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
 
-const REQUESTS = 100_000;
+/** Each invents a name: twenty times as many as a key may have. */
+const REQUESTS = 24_000;
 const EMOJI = '👩‍🚀🚀';
 
 /** What somebody sends who wants the gateway to fall over: every path is new, and long. */
@@ -61,7 +62,7 @@ describe('a key whose clients invent names', () => {
           successful: number % 3 !== 0,
         }),
       );
-      if (number % 5000 !== 4999) continue;
+      if (number % 1200 !== 1199) continue;
       expect(await writer.write()).toBe(true);
       // From half of the way on Postgres is away: a batch waits, and the live counts fill up behind it.
       if (number < REQUESTS / 2) await world.flushAll();
