@@ -52,7 +52,7 @@ describe('tollgate keys', () => {
     });
   });
 
-  it('writes a secret to a new file that only its owner can read, and then nowhere else', async () => {
+  it('writes a secret to a new file that only its owner can read, and nowhere else', async () => {
     const file = join(directory, 'secret');
     const made = await tollgate.text('keys', 'create', 'kept', '--secret-file', file);
     const secret = (await readFile(file, 'utf8')).trim();

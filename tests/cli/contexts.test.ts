@@ -29,7 +29,7 @@ function tollgate(words: readonly string[], input = '', environment = {}): Promi
 }
 
 describe('tollgate login', () => {
-  it('keeps a token that works in a file that only its owner can read, and shows it nowhere', async () => {
+  it('keeps a token that works in a file for its owner alone, and shows it nowhere', async () => {
     const { code, stdout, stderr } = await tollgate(['login', gateway.url], `${ROOT_TOKEN}\n`);
     expect(code).toBe(0);
     expect(stdout + stderr).not.toContain(ROOT_TOKEN);

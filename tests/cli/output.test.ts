@@ -56,7 +56,7 @@ describe('output', () => {
     }
   });
 
-  it('is bold in its headers on a terminal, unless NO_COLOR is set or the terminal is dumb', async () => {
+  it('has bold headers on a terminal, but not with NO_COLOR or on a dumb one', async () => {
     expect((await onTerminal(LIST)).stdout).toContain('\u001b[1mID');
     for (const environment of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
       expect((await onTerminal(LIST, { environment })).stdout).not.toContain('\u001b');

@@ -28,7 +28,7 @@ describe('the start of tollgate', () => {
     }
   });
 
-  it('loads nothing of the gateway, nor other commands, for a command of the management interface', async () => {
+  it('loads neither gateway nor other commands for a command of the management API', async () => {
     const report = `
       import { registerHooks } from 'node:module';
       registerHooks({ load(url, context, next) { if (url.startsWith('file:')) process.stderr.write(url + '\\n'); return next(url, context); } });`;

@@ -123,7 +123,7 @@ if (program === undefined) {
       expect(await use()).toEqual([401, 'invalid_api_key']);
     });
 
-    it('is rejected in a page without an origin, and in a page of the gateway itself that sends none', async () => {
+    it('is rejected in a page without an origin, and in a page of the gateway', async () => {
       const gateway = fleet.replicas[1]?.url ?? '';
       const key = await keyFor(originOf('app'), gateway);
       const sandboxed = await browser.newPage();

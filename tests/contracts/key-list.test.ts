@@ -107,7 +107,7 @@ describe.each([
     { requiredKeys: [] },
   );
 
-  it('has exactly the keys that meet the filter, in order, each on one page, and counts them', async () => {
+  it('has and counts exactly the keys that meet the filter, in order, each once', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.oneof({ arbitrary: fc.constant({}), weight: 1 }, { arbitrary: filters, weight: 5 }),
@@ -134,7 +134,7 @@ describe.each([
     );
   });
 
-  it('goes on after a key that was renamed or deleted, and before keys that come meanwhile', async () => {
+  it('goes on after a key that was renamed or deleted, and before new keys', async () => {
     const made = ['m1', 'm2', 'm3', 'm4'].map((name) =>
       sampleKey({ name, externalId: 'moving', createdAtMs: NOW_MS }),
     );

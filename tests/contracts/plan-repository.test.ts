@@ -115,8 +115,14 @@ describe.each([
     const plan = samplePlan();
     await store.records.plans.insert(plan, sampleChange());
     const keys = Array.from({ length: 1001 }, () => sampleKey({ planId: plan.id }));
-    // One after the other: changes wait for each other, but not for ever.
-    for (const key of keys) await store.records.keys.insert(key, sampleChange());
+    const imported = keys.map((key) => ({
+      key,
+      match: { lookups: key.lookup === null ? [] : [key.lookup], digestLookups: [], isReserved: false },
+    }));
+    const options = { onConflict: 'fail', action: 'key.import' } as const;
+    // What one import may hold: a statement has a bounded number of parameters.
+    for (const keysOfOne of [imported.slice(0, 500), imported.slice(500, 1000), imported.slice(1000)])
+      await store.records.secrets.import(keysOfOne, options, sampleChange());
     await store.records.plans.update(plan.id, { limit: 5 }, sampleChange({ atMs: LATER_MS }));
     const batches = await batchesUnder(plan.id);
     expect(batches.map((batch) => batch.length)).toEqual([1000, 1]);

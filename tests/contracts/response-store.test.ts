@@ -54,7 +54,7 @@ describe.each([
     expect([await exists('once'), await exists('twice')]).toEqual([true, false]);
   });
 
-  it('stores nothing, and undoes the changes, when the work fails in a way that is not kept', async () => {
+  it('stores nothing and undoes the changes when a failure is not kept', async () => {
     const once = onceAt(AT_MS);
     const { responses } = store.records;
     const fails = async () => {
@@ -123,7 +123,7 @@ describe.each([
     expect(effects).toEqual(['work is over', 'done', 'at once']);
   });
 
-  it('rejects when an effect fails after the commit, and has the response for the next time', async () => {
+  it('rejects when an effect fails after the commit, and keeps the response', async () => {
     const once = onceAt(AT_MS);
     const { responses, unitOfWork } = store.records;
     const work = async () => {

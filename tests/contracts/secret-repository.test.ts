@@ -152,7 +152,7 @@ describe.each([
     expect(await found(next.lookup)).toEqual([]);
   });
 
-  it('keeps the latest use of a previous secret, and none of a secret that is another one by now', async () => {
+  it('keeps the latest use of a previous secret, and none of one that was replaced', async () => {
     const { id } = await inserted();
     const { secrets } = store.records;
     await rotated(id);

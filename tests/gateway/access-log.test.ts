@@ -127,7 +127,7 @@ describe('the access log', () => {
     });
   });
 
-  it('has a line for a request that is rejected for its head, with the id that its response has', async () => {
+  it('has a line for a request rejected for its head, with the id of its response', async () => {
     const response = await send('/x', 'rejected-1', undefined, { via: '1.1 tollgate' });
     expect([response.status, response.headers.get('x-request-id')]).toEqual([508, 'rejected-1']);
     expect(await lineOf(fleet.replicas[0], 'rejected-1')).toMatchObject({

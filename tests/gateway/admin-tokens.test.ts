@@ -24,7 +24,7 @@ async function statuses(secret: string, path: string): Promise<readonly number[]
 }
 
 describe('an admin token', () => {
-  it('that is changed or deleted on one replica is so on the others with the next request', async () => {
+  it('that is changed or deleted is so on every replica with the next request', async () => {
     const { adminTokenId, secret } = await createToken({});
     const path = `/tollgate/admin-token/${adminTokenId}`;
     expect(await statuses(secret, '/consumer-api-key')).toEqual([200, 200]);
@@ -38,7 +38,7 @@ describe('an admin token', () => {
     expect(await statuses(rotated.body.secret, '/rate-limit')).toEqual([401, 401]);
   });
 
-  it('opens nothing but the management interface, and a consumer key does not open that', async () => {
+  it('opens nothing but management, which a consumer key does not open', async () => {
     const { secret } = await createToken({});
     expect(await statuses(secret, '/proxied')).toEqual([401, 401]);
     const key = await fleet.admin.makeKey('a consumer');

@@ -57,7 +57,7 @@ describe('rotating the encryption key', () => {
     }
   });
 
-  it('keeps both secrets of a key that is rotated, and secrets that are known only by their hash', async () => {
+  it('keeps both secrets of a rotated key, and secrets known only by their hash', async () => {
     const { admin, replicas } = fleet;
     const { id, secret: previous } = await admin.makeKey('with two secrets');
     const rotated = await admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 3600 });

@@ -24,7 +24,7 @@ describe('the recipe of docs/api.md that provisions a customer', () => {
     await rm(directory, { recursive: true, force: true });
   });
 
-  it('makes one key, however often it runs, and shows and changes what the customer has', async () => {
+  it('makes one key, however often it runs, and shows and changes it', async () => {
     const url = fleet.replicas[0]?.url ?? '';
     const env = { ...process.env, GATEWAY: url, ROOT_TOKEN };
     const play = async (block = '') => (await run('sh', ['-ec', block], { env, cwd: directory })).stdout;

@@ -162,7 +162,7 @@ describe('the service of keys', () => {
     await expect(service().remove(key.id, now())).rejects.toThrow(KeyNotFound);
   });
 
-  it('completes a deletion that failed after the row was gone, and says that there is no such key', async () => {
+  it('completes a deletion that failed after the row was gone, as an unknown key', async () => {
     const { key } = await service().create({ name: 'half gone' }, now());
     versions.failing = { step: 'retire', error: new StoreUnavailable('redis', undefined) };
     await expect(service().remove(key.id, now())).rejects.toThrow(StoreUnavailable);

@@ -40,7 +40,7 @@ describe.each([
     expect((await keyOf(given))?.secretHint).toBe('tg_Ab3…xYz');
   });
 
-  it('leaves keys without one whose secret is not kept, or sealed with another encryption key', async () => {
+  it('gives none to keys whose secret is not kept, or sealed with another key', async () => {
     const unkept = await makeKey({ sealedSecret: null });
     const hashed = await makeKey({ sealedSecret: null, secretOrigin: 'hashed' });
     const foreign = await makeKey({ sealedSecret: randomBytes(69) });

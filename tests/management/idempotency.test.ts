@@ -85,7 +85,7 @@ describe('a POST with an Idempotency-Key', () => {
     expect((await post(CREATE, key, { name: 'daily' }).expect(201)).body.id).not.toBe(first.body.id);
   });
 
-  it('keeps a rejection that depends on the request alone, in the format that each sending asks for', async () => {
+  it('keeps a rejection of the request alone, in the format of each sending', async () => {
     const key = newKey();
     const body = { consumerApiKeyId: 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV', rateLimitId: 'none' };
     const first = await post('/api-keys/apply-rate-limit', key, body).expect(404);

@@ -148,7 +148,7 @@ describe('the live counters of a key', () => {
     expect(created.body.errors.map((fault: { field: string }) => fault.field)).toContain(field);
   });
 
-  it('are not known of another key, of another limit, or for a customer that can not be', async () => {
+  it('are not known of another key or limit, or for an invalid customer', async () => {
     const { path } = await limitedKey();
     const unknown = '/consumer-api-key/key_01KGH3V6ZQ5T8M2N4P6R8S0T2V/limits';
     expect((await management.send('get', unknown).expect(404)).body.code).toBe('key_not_found');

@@ -50,7 +50,7 @@ describe('GET /consumer-api-key', () => {
     expect(shown.body).toMatchObject({ secretHint: body.apiKeys[0].secretHint, lastUsedAt: null });
   });
 
-  it('lists the keys that are bound to a plan, have all of the tags, or belong to an owner', async () => {
+  it('lists the keys that are bound to a plan, have all tags, or have an owner', async () => {
     const { rateLimitId } = await management.createPlan();
     const bound = await make({ rateLimitId, tags: ['eu', 'paid'] });
     const owned = await make({ externalId: 'cust 42/ü', tags: ['paid:eu'] });
@@ -60,7 +60,7 @@ describe('GET /consumer-api-key', () => {
     expect(await idsOf(`externalId=${encodeURIComponent('cust 42/ü')}`)).toEqual([owned]);
   });
 
-  it('finds a part of the name, the owner, the id or the hint of the secret, in any case', async () => {
+  it('finds a part of name, owner, id or hint of the secret, in any case', async () => {
     const { body: key } = await management
       .send('post', `${LIST}/create`, { name: 'Köln 100% mobile', externalId: 'Cust-4711' })
       .expect(201);
@@ -102,7 +102,7 @@ describe('GET /consumer-api-key', () => {
     ]);
   });
 
-  it('chooses keys by when they were made, and parts of time that meet have each key once', async () => {
+  it('chooses keys by when they were made; spans that meet have each key once', async () => {
     const externalId = 'of-a-time';
     const made: string[] = [];
     for (let second = 0; second < 3; second += 1) {

@@ -30,7 +30,7 @@ function rotate(id: string, body: object = { graceSeconds: 86_400 }) {
 }
 
 describe('POST /consumer-api-key/{id}/rotate', () => {
-  it('gives a new secret and says until when the previous one is valid, up to a whole second', async () => {
+  it('gives a new secret, and says to the second until when the previous is valid', async () => {
     const { id, secret } = await management.createKey('rotated');
     const { body, headers } = await rotate(id).expect(200);
     expect(body).toEqual({
@@ -69,7 +69,7 @@ describe('POST /consumer-api-key/{id}/rotate', () => {
     expect((await detailOf(id)).expiresAt).toBeNull();
   });
 
-  it('is 409 while the key has two secrets, and possible again when the previous one is over', async () => {
+  it('is 409 while the key has two secrets, and possible again afterwards', async () => {
     const { id } = await management.createKey();
     await rotate(id, { graceSeconds: 60 }).expect(200);
     const { body } = await rotate(id, { graceSeconds: 0 }).expect(409);

@@ -122,7 +122,7 @@ describe('DELETE /rate-limit/{rateLimitId}?rebindTo', () => {
     management.clock.advance(-1000);
   });
 
-  it('changes nothing when the other plan is none, is the same, or this one is the default', async () => {
+  it('changes nothing when the other plan is unknown or the same, or this the default', async () => {
     const { rateLimitId } = await management.createPlan();
     const id = await keyUnder(rateLimitId);
     const path = `${LIST}/${rateLimitId}`;

@@ -98,7 +98,7 @@ describe.each([
   });
 });
 
-it('the ETag of a key stays when the key is used, and changes when a plan is applied to it', async () => {
+it('the ETag of a key stays when it is used, and changes when a plan is applied', async () => {
   const { path, etag } = await keyResource();
   const id = path.split('/').at(-1) ?? '';
   management.usages.set(id, { ...UNUSED, requests: 1, successful: 1 });

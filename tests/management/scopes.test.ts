@@ -34,7 +34,7 @@ describe.each([...ENDPOINTS])('$operationId', ({ method, path, scope, operationI
     if (status === 403) expect(missing).toContain(body.requiredScope);
   });
 
-  it('allows a token with what it needs, and writes nothing of it into the log of rejections', async () => {
+  it('allows a token with what it needs, and logs no rejection of it', async () => {
     const scopes = needed.length === 0 ? ['keys:read'] : needed;
     const { secret } = await management.createToken({ name: operationId, scopes });
     const { status } = await call(secret);
@@ -43,7 +43,7 @@ describe.each([...ENDPOINTS])('$operationId', ({ method, path, scope, operationI
 });
 
 describe('scopes', () => {
-  it('are needed everywhere but where it is asked whose credential it is, and for the description', () => {
+  it('are needed everywhere but for whoami and the OpenAPI document', () => {
     const open = ENDPOINTS.filter(({ scope }) => requiredScopes(scope).length === 0);
     expect(open.map(({ operationId }) => operationId).filter((id) => id !== 'openApiDocument')).toEqual([
       'whoami',

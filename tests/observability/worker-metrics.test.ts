@@ -97,7 +97,7 @@ describe('the metrics of workers', () => {
     expect(await samples([1])).toContain('requests_total 2');
   });
 
-  it("keep an ended worker's counts of keys only as long as another worker shows the key", async () => {
+  it("keep an ended worker's counts of a key only while another worker shows it", async () => {
     await runs(1, ({ ofKeys }) => {
       ofKeys.inc({ key_id: 'busy' }, 2);
       ofKeys.inc({ key_id: 'silent' }, 2);

@@ -122,7 +122,7 @@ async function versions(): Promise<string> {
 
 if (ASSETS === undefined) {
   describe('a real kube-apiserver', () => {
-    it.todo('was left out: KUBE_ASSETS names no directory with etcd, kube-apiserver and kubectl');
+    it.todo('was left out: KUBE_ASSETS has no etcd, kube-apiserver and kubectl');
   });
 } else {
   describe.each(OVERLAYS)('a real kube-apiserver with the overlay %s', (overlay) => {

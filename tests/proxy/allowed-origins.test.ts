@@ -57,7 +57,7 @@ describe.each([
     expect(response.headers).toHaveProperty('ratelimit');
   });
 
-  it('is 403 from other pages, which can not read why: costs nothing, and is recorded as failed', async () => {
+  it('is 403 from other pages, which can not read why; it is free, and a failure', async () => {
     await stage.gateway.change({ plan: plan(1) });
     await stage.gateway.allowOrigins([PAGE]);
     for (const origin of [
@@ -236,7 +236,7 @@ describe('a preflight', () => {
     expect(await preflight(stage, OTHER)).toEqual([503, undefined]);
   });
 
-  it('whose page has gone, or that asks for what no response can repeat, disturbs no other', async () => {
+  it('whose page has gone, or with headers that can not be allowed, disturbs no other', async () => {
     await stage.gateway.allowOrigins([PAGE]);
     stage.gateway.storeDelayMs = 50;
     const head = (...lines: readonly string[]) =>

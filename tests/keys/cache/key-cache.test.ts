@@ -267,7 +267,7 @@ describe('the key cache', () => {
     expect((await late).entry?.snapshot.keyId).toBe('key_a');
   });
 
-  it('says of no secret that it is unknown while the store does not say what has come in', async () => {
+  it('calls no secret unknown while the store does not say which were imported', async () => {
     const keys = await cacheOf();
     const secret = createSecret('tg', systemRandom);
     const reading = load(keys, secret);
@@ -326,7 +326,7 @@ describe('the key cache', () => {
     expect(entry.snapshot.version).toBe('1.1');
   });
 
-  it("forgets a key that a reload does not find, but not that its secret may be another key's", async () => {
+  it("forgets a key that a reload misses, but its secret may be another key's", async () => {
     const keys = await cacheOf();
     const secret = store.add('key_a');
     const entry = await loaded(keys, secret);

@@ -78,7 +78,7 @@ describe('the origins that some key allows', () => {
     ]);
   });
 
-  it('of one client wait behind at most one of each other client, and in bounded number', async () => {
+  it('of one client wait behind at most one of each other, in bounded number', async () => {
     const order: string[] = [];
     const flood = Array.from({ length: 250 }, (_, n) =>
       find(`https://p${n}.example.com`, 'flood').then(
@@ -92,7 +92,7 @@ describe('the origins that some key allows', () => {
     expect(order.filter((who) => who !== 'overloaded').indexOf('other')).toBeLessThanOrEqual(3);
   });
 
-  it('that were found are allowed while the store does not respond; others get its error', async () => {
+  it('that are known are allowed while the store is away; others get its error', async () => {
     await find(PAGE);
     clock.advance(60_000);
     respond = async () => {

@@ -190,7 +190,7 @@ describe('the failure mode', () => {
   );
 
   it.each<FailureMode>(['local', 'open', 'closed'])(
-    '%s is degraded from its first decision on, until the shared limiter decides again',
+    '%s is degraded from its first decision until the shared limiter decides',
     (mode) => {
       const { ask, responses, limiter } = setUp(mode, new Error('Command timed out'));
       expect(limiter.isDegraded).toBe(false);
