@@ -1,10 +1,8 @@
 import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { MIGRATIONS } from '../support/records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
-import { createTestDatabase } from '../support/stores.ts';
-import { findPostgres } from '../support/test-stores.ts';
+import { withRecords } from './setup/with-records.ts';
 
 /**
  * What it costs to compare the cached keys of one process with Postgres, as each does every three seconds: the time of the gateway's
@@ -21,24 +19,7 @@ const out = createWriteStream('', { fd: 1 });
 const say = (name: string, value: number, unit: string) =>
   out.write(`${name.padEnd(58)} ${value.toFixed(2).padStart(12)} ${unit}\n`);
 
-const server = await findPostgres();
-process.env.TEST_DATABASE_URL = server.url;
-const database = await createTestDatabase();
-const records = openRecords({
-  url: database.url,
-  maxConnections: 10,
-  migrationsDirectory: MIGRATIONS,
-  defaultPlanId: 'default',
-  onIdleError: () => {},
-});
-try {
-  await records.migrate();
-  await measure(records, await makeKeys(records));
-} finally {
-  await records.close();
-  await database.drop();
-  await server.stop();
-}
+await withRecords(async (records) => measure(records, await makeKeys(records)));
 
 async function makeKeys({ keys, plans }: Records): Promise<readonly string[]> {
   const planIds: string[] = [];

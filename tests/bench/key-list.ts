@@ -8,11 +8,9 @@ import {
   readKeyPage,
   SORT_ORDERS,
 } from '../../src/keys/key-list.ts';
-import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
-import { MIGRATIONS } from '../support/records.ts';
-import { createTestDatabase } from '../support/stores.ts';
-import { findPostgres } from '../support/test-stores.ts';
+import { withRecords } from './setup/with-records.ts';
 
 /**
  * How long the list of keys takes with many keys (100 000, or as many as the argument says), for each filter the slowest of all sorts and
@@ -49,25 +47,10 @@ const FILTERS: Readonly<Record<string, KeyFilter>> = {
 };
 
 const out = createWriteStream('', { fd: 1 });
-const server = await findPostgres();
-process.env.TEST_DATABASE_URL = server.url;
-const database = await createTestDatabase();
-const records = openRecords({
-  url: database.url,
-  maxConnections: 4,
-  migrationsDirectory: MIGRATIONS,
-  defaultPlanId: 'default',
-  onIdleError: () => {},
-});
-try {
-  await records.migrate();
+await withRecords(async (records) => {
   await fill(records);
   await measure(records);
-} finally {
-  await records.close();
-  await database.drop();
-  await server.stop();
-}
+});
 
 /** Names, owners, plans, tags, expiries and last uses of many kinds, in statements short enough for the limit on their time. */
 async function fill({ db }: Records): Promise<void> {
@@ -109,7 +92,7 @@ async function measure({ keyList, keys, db }: Records): Promise<void> {
         const selection: KeySelection = { filter, sort, order, limit: PAGE };
         const first = await readKeyPage(keyList, selection, NOW_MS);
         pages.push({ ms: await timeOf(() => keyList.list(selection, NOW_MS)), of: `${sort} ${order}` });
-        const after = first.next && (await middleOf(selection));
+        const after = first.next && (await middleOf(keyList, selection));
         if (after === undefined) continue;
         const ms = await timeOf(() => keyList.list({ ...selection, after }, NOW_MS));
         pages.push({ ms, of: `${sort} ${order}, from the middle` });
@@ -136,8 +119,11 @@ async function measure({ keyList, keys, db }: Records): Promise<void> {
 }
 
 /** A few pages on. */
-async function middleOf(selection: KeySelection): Promise<KeySelection['after']> {
-  const page = await readKeyPage(records.keyList, { ...selection, limit: 5000 }, NOW_MS);
+async function middleOf(
+  keyList: Records['keyList'],
+  selection: KeySelection,
+): Promise<KeySelection['after']> {
+  const page = await readKeyPage(keyList, { ...selection, limit: 5000 }, NOW_MS);
   const last = page.keys[Math.floor(page.keys.length / 2)];
   if (last === undefined) return undefined;
   return (await readKeyPage(oneKey(last), { ...selection, limit: 1 }, NOW_MS)).next;

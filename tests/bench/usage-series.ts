@@ -1,16 +1,13 @@
 import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { PostgresSeriesStore } from '../../src/storage/postgres/usage/postgres-series-store.ts';
 import type { Grouping } from '../../src/usage/series/series-store.ts';
 import type { Interval } from '../../src/usage/series/time-buckets.ts';
 import { TimeZone } from '../../src/usage/series/time-zone.ts';
 import { type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
-import { MIGRATIONS } from '../support/records.ts';
-import { createTestDatabase } from '../support/stores.ts';
-import { findPostgres } from '../support/test-stores.ts';
+import { withRecords } from './setup/with-records.ts';
 
 /**
  * How long usage over time takes to read with 100 000 keys, of which each was used in every hour of the last day: 2.4 million rows of hours,
@@ -28,25 +25,10 @@ const month = { fromMs: endMs - DAYS * DAY_MS, toMs: endMs };
 const day = { fromMs: endMs - DAY_MS, toMs: endMs };
 const keyId = (number: number) => `key_${String(number).padStart(26, '0')}`;
 
-const server = await findPostgres();
-process.env.TEST_DATABASE_URL = server.url;
-const database = await createTestDatabase();
-const records = openRecords({
-  url: database.url,
-  maxConnections: 4,
-  migrationsDirectory: MIGRATIONS,
-  defaultPlanId: 'default',
-  onIdleError: () => {},
+await withRecords(async ({ db }) => {
+  await fill(db);
+  await measure(db);
 });
-try {
-  await records.migrate();
-  await fill(records.db);
-  await measure();
-} finally {
-  await records.close();
-  await database.drop();
-  await server.stop();
-}
 
 /** In the order in which the gateway writes: hour by hour, the keys in any order. An hour at a time, within the limit on a statement. */
 async function fill(db: RecordsDatabase): Promise<void> {
@@ -75,7 +57,8 @@ async function fill(db: RecordsDatabase): Promise<void> {
   await sql`ANALYZE usage_hours, usage_endpoint_days`.execute(db);
 }
 
-async function measure(): Promise<void> {
+async function measure(db: RecordsDatabase): Promise<void> {
+  const report = reporter(db);
   const one = { keyId: keyId(1) };
   await report('one key, 30 days, by hour', { span: month, interval: 'hour', filter: one });
   await report('one key, 30 days, by day in Berlin', {
@@ -104,22 +87,25 @@ interface Asked {
   readonly top?: number;
 }
 
-async function report(name: string, asked: Asked): Promise<void> {
+/** Writes a line of how long a series takes to read. */
+function reporter(db: RecordsDatabase): (name: string, asked: Asked) => Promise<void> {
   const series = new UsageSeries({
-    store: new PostgresSeriesStore(records.db),
+    store: new PostgresSeriesStore(db),
     clock: systemClock,
     retentionDays: 90,
     pending: { read: async () => [], oldestAtMs: async () => undefined },
   });
-  const request = { zone: new TimeZone('UTC'), groupBy: [], filter: {}, top: undefined, ...asked };
-  const times: number[] = [];
-  let rows = 0;
-  for (let reading = 0; reading < READINGS; reading += 1) {
-    const startedAtMs = performance.now();
-    rows = (await series.read(request, 10_000)).rows.length;
-    times.push(performance.now() - startedAtMs);
-  }
-  const [least = 0, , , , median = 0] = times.toSorted((a, b) => a - b);
-  const figures = `${least.toFixed(1).padStart(9)} ms least ${median.toFixed(1).padStart(9)} ms median`;
-  out.write(`${name.padEnd(40)} ${String(rows).padStart(6)} rows ${figures}\n`);
+  return async (name, asked) => {
+    const request = { zone: new TimeZone('UTC'), groupBy: [], filter: {}, top: undefined, ...asked };
+    const times: number[] = [];
+    let rows = 0;
+    for (let reading = 0; reading < READINGS; reading += 1) {
+      const startedAtMs = performance.now();
+      rows = (await series.read(request, 10_000)).rows.length;
+      times.push(performance.now() - startedAtMs);
+    }
+    const [least = 0, , , , median = 0] = times.toSorted((a, b) => a - b);
+    const figures = `${least.toFixed(1).padStart(9)} ms least ${median.toFixed(1).padStart(9)} ms median`;
+    out.write(`${name.padEnd(40)} ${String(rows).padStart(6)} rows ${figures}\n`);
+  };
 }

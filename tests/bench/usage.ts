@@ -4,7 +4,7 @@ import { pino } from 'pino';
 import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { openRecords } from '../../src/storage/postgres/open-records.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
@@ -13,10 +13,9 @@ import type { CompletedRequest } from '../../src/usage/usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { UsageWriter } from '../../src/usage/usage-writer.ts';
-import { MIGRATIONS } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
-import { createTestDatabase } from '../support/stores.ts';
-import { findPostgres, findRedis } from '../support/test-stores.ts';
+import { findRedis } from '../support/test-stores.ts';
+import { withRecords } from './setup/with-records.ts';
 
 /**
  * What a recorded request costs with 10 000 keys: in the process, written to Redis, moved to Postgres, and in memory.
@@ -65,38 +64,32 @@ async function timed(run: () => Promise<unknown>): Promise<number> {
   return (performance.now() - startedAtMs) / 1000;
 }
 
-const [redisServer, postgresServer] = await Promise.all([findRedis(), findPostgres()]);
-process.env.TEST_DATABASE_URL = postgresServer.url;
-const database = await createTestDatabase();
+const redisServer = await findRedis();
 const log = pino({ level: 'silent' });
 const redis = connectRedis(
   'usage',
   { address: redisUrl(redisServer.url), mode: 'single', timeoutMs: 5000 },
   { log, random: systemRandom },
 );
-const records = openRecords({
-  url: database.url,
-  maxConnections: 10,
-  migrationsDirectory: MIGRATIONS,
-  defaultPlanId: 'default',
-  onIdleError: () => {},
-});
 try {
-  await records.migrate();
-  const keys = Array.from({ length: KEYS }, () => sampleKey());
-  for (let start = 0; start < KEYS; start += 100) {
-    await Promise.all(keys.slice(start, start + 100).map((key) => records.keys.insert(key, sampleChange())));
-  }
-  const keyIds = keys.map(({ id }) => id);
-  await measure(keyIds);
+  await withRecords(async (records) => {
+    const keys = Array.from({ length: KEYS }, () => sampleKey());
+    for (let start = 0; start < KEYS; start += 100) {
+      await Promise.all(
+        keys.slice(start, start + 100).map((key) => records.keys.insert(key, sampleChange())),
+      );
+    }
+    await measure(
+      records,
+      keys.map(({ id }) => id),
+    );
+  });
 } finally {
   await closeRedis(redis);
-  await records.close();
-  await database.drop();
-  await Promise.all([redisServer.stop(), postgresServer.stop()]);
+  await redisServer.stop();
 }
 
-async function measure(keyIds: readonly string[]): Promise<void> {
+async function measure(records: Records, keyIds: readonly string[]): Promise<void> {
   const live = new RedisLiveUsage(redis, systemClock);
   const history = new PostgresUsageHistory(records.db);
   const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
