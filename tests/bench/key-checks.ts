@@ -1,7 +1,7 @@
 import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
 import { withRecords } from './setup/with-records.ts';
 
 /**
@@ -21,22 +21,18 @@ const say = (name: string, value: number, unit: string) =>
 
 await withRecords(async (records) => measure(records, await makeKeys(records)));
 
-async function makeKeys({ keys, plans }: Records): Promise<readonly string[]> {
+async function makeKeys(records: Records): Promise<readonly string[]> {
   const planIds: string[] = [];
   for (let plan = 0; plan < PLANS; plan += 1) {
     const made = samplePlan();
-    await plans.insert(made, sampleChange());
+    await records.plans.insert(made, sampleChange());
     planIds.push(made.id);
   }
-  const ids: string[] = [];
-  for (let start = 0; start < KEYS; start += BATCH) {
-    const made = Array.from({ length: BATCH }, (_, index) =>
-      sampleKey({ planId: planIds[index % PLANS] ?? null }),
-    );
-    await Promise.all(made.map((key) => keys.insert(key, sampleChange())));
-    ids.push(...made.map(({ id }) => id));
-  }
-  return ids;
+  const made = Array.from({ length: KEYS }, (_, index) =>
+    sampleKey({ planId: planIds[index % PLANS] ?? null }),
+  );
+  await storeKeys(records, made);
+  return made.map(({ id }) => id);
 }
 
 async function measure({ keys, db }: Records, keyIds: readonly string[]): Promise<void> {

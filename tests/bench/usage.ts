@@ -13,7 +13,7 @@ import type { CompletedRequest } from '../../src/usage/usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { UsageWriter } from '../../src/usage/usage-writer.ts';
-import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { sampleKey, storeKeys } from '../support/sample-records.ts';
 import { findRedis } from '../support/test-stores.ts';
 import { withRecords } from './setup/with-records.ts';
 
@@ -74,11 +74,7 @@ const redis = connectRedis(
 try {
   await withRecords(async (records) => {
     const keys = Array.from({ length: KEYS }, () => sampleKey());
-    for (let start = 0; start < KEYS; start += 100) {
-      await Promise.all(
-        keys.slice(start, start + 100).map((key) => records.keys.insert(key, sampleChange())),
-      );
-    }
+    await storeKeys(records, keys);
     await measure(
       records,
       keys.map(({ id }) => id),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { RecordVersion } from '../../src/limiter/record-versions.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
-import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
 
@@ -115,14 +115,7 @@ describe.each([
     const plan = samplePlan();
     await store.records.plans.insert(plan, sampleChange());
     const keys = Array.from({ length: 1001 }, () => sampleKey({ planId: plan.id }));
-    const imported = keys.map((key) => ({
-      key,
-      match: { lookups: key.lookup === null ? [] : [key.lookup], digestLookups: [], isReserved: false },
-    }));
-    const options = { onConflict: 'fail', action: 'key.import' } as const;
-    // What one import may hold: a statement has a bounded number of parameters.
-    for (const keysOfOne of [imported.slice(0, 500), imported.slice(500, 1000), imported.slice(1000)])
-      await store.records.secrets.import(keysOfOne, options, sampleChange());
+    await storeKeys(store.records, keys);
     await store.records.plans.update(plan.id, { limit: 5 }, sampleChange({ atMs: LATER_MS }));
     const batches = await batchesUnder(plan.id);
     expect(batches.map((batch) => batch.length)).toEqual([1000, 1]);

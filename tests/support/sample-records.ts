@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { ChangeContext } from '../../src/audit/change-context.ts';
 import type { NewConsumerKey } from '../../src/keys/key-repository.ts';
 import type { Plan } from '../../src/plans/plan.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 
 const AT_MS = Date.UTC(2025, 0, 31, 12, 34, 56, 789);
 let made = 0;
@@ -68,4 +69,19 @@ export function sampleChange(fields: Partial<ChangeContext> = {}): ChangeContext
     expects: undefined,
     ...fields,
   };
+}
+
+/** What one import may hold: a statement has a bounded number of parameters. */
+const KEYS_OF_AN_IMPORT = 500;
+
+/** Stores many new keys. One after the other would take ten times as long, because each change waits for the audit log. */
+export async function storeKeys({ secrets }: Records, keys: readonly NewConsumerKey[]): Promise<void> {
+  const imported = keys.map((key) => ({
+    key,
+    match: { lookups: key.lookup === null ? [] : [key.lookup], digestLookups: [], isReserved: false },
+  }));
+  for (let from = 0; from < imported.length; from += KEYS_OF_AN_IMPORT) {
+    const some = imported.slice(from, from + KEYS_OF_AN_IMPORT);
+    await secrets.import(some, { onConflict: 'fail', action: 'key.import' }, sampleChange());
+  }
 }
