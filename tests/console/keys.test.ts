@@ -146,6 +146,26 @@ describe('a key', () => {
     await close();
   });
 
+  it('shows the window of each customer, and gives more room to one of them', async () => {
+    await stage.fleet.admin.call('POST', '/rate-limit/create', {
+      ...{ rateLimitId: 'tenants', description: '', limit: 100, period: 'hour' },
+      additionalLimits: [{ limitId: 'tenant', limit: 2, period: 'hour', per: 'customer' }],
+    });
+    const { id, secret } = await makeKey({ name: 'Tenants', rateLimitId: 'tenants' });
+    const acme = { 'x-customer-id': 'acme' };
+    expect(await stage.use(secret, 3, '/orders', acme)).toEqual([200, 200, 429]);
+    const { page, close } = await stage.open(`/keys/${id}`);
+    await page.getByText('0 / 2').waitFor();
+    await page.getByLabel('Windows of the customer').fill('acme');
+    await page.getByText('2 / 2').waitFor();
+    await buttonOf(page, 'Grant tenant more room').click();
+    await dialogOf(page).getByLabel('Requests').fill('5');
+    await dialogOf(page).getByRole('button', { name: 'Grant' }).click();
+    await page.getByText('2 / 7').waitFor();
+    expect(await stage.use(secret, 1, '/orders', acme)).toEqual([200]);
+    await close();
+  });
+
   it('has another limit than its plan, for good or until an instant', async () => {
     await makePlan('overridden', 1);
     const { id, secret } = await makeKey({ name: 'Overridden', rateLimitId: 'overridden' });

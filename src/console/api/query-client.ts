@@ -13,7 +13,8 @@ export function createQueryClient(): QueryClient {
         // Polls are made also where the browser believes that it is offline: the gateway may be on this machine.
         networkMode: 'always',
       },
-      mutations: { networkMode: 'always' },
+      // The response to a change may have a secret in it: it leaves the memory with the form.
+      mutations: { networkMode: 'always', gcTime: 0 },
     },
   });
 }

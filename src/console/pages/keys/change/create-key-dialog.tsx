@@ -34,7 +34,11 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   if (made !== undefined)
     return (
       <Dialog open title={`The key “${made.name}” is made`} dismissible={false} onClose={onClose}>
-        <NewSecret keyId={made.id} secret={made.secret} onDone={() => navigate(`/keys/${made.id}`)} />
+        <NewSecret
+          keyId={made.id}
+          secret={made.secret}
+          onDone={() => navigate(`/keys/${made.id}`, { replace: true })}
+        />
       </Dialog>
     );
   return (

@@ -17,14 +17,16 @@ import { CustomerField, customerOf } from './customer-field.tsx';
 interface LimitDialogProps {
   readonly keyId: string;
   readonly counter: LimitCounter;
+  /** Whose window is shown now; empty for that of anonymous requests. */
+  readonly customerId: string;
   readonly onClose: () => void;
 }
 
 /** Gives more room in the present window of a limit. */
-export function GrantDialog({ keyId, counter, onClose }: LimitDialogProps) {
+export function GrantDialog({ keyId, counter, customerId: shown, onClose }: LimitDialogProps) {
   const { limitId, per, open, resetTime } = counter;
   const [requests, setRequests] = useState('100');
-  const [customerId, setCustomerId] = useState('');
+  const [customerId, setCustomerId] = useState(shown);
   const [reason, setReason] = useState('');
   const grant = useChange((client, body: components['schemas']['GrantKeyLimitsRequest'], idempotencyKey) =>
     client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', {

@@ -4,6 +4,7 @@ import { useLive } from '../../../api/live.ts';
 import { Button } from '../../../components/button.tsx';
 import { type Column, DataTable } from '../../../components/data-table.tsx';
 import { EmptyState } from '../../../components/empty-state.tsx';
+import { Input } from '../../../components/field.tsx';
 import { Notice } from '../../../components/notice.tsx';
 import { Panel } from '../../../components/panel.tsx';
 import { RelativeTime } from '../../../components/relative-time.tsx';
@@ -21,6 +22,9 @@ interface KeyWindowsProps {
   readonly etag: string;
 }
 
+/** The header that names a customer has no other characters. */
+const NOT_PRINTABLE = /[^\x20-\x7e]/g;
+
 /** The live counters of all limits of the key, with what can be done about them. */
 export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
   const { consumerApiKeyId } = apiKey;
@@ -29,11 +33,12 @@ export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
     readonly action: 'reset' | 'grant' | 'override';
     readonly limitId: string;
   }>();
+  const [customerId, setCustomerId] = useState('');
   const live = useLive(
-    ['key-limits', consumerApiKeyId],
+    ['key-limits', consumerApiKeyId, customerId],
     (client, signal) =>
       client.GET('/consumer-api-key/{consumerApiKeyId}/limits', {
-        params: { path: { consumerApiKeyId } },
+        params: { path: { consumerApiKeyId }, query: customerId === '' ? {} : { customerId } },
         signal,
       }),
     { scope: 'keys:read' },
@@ -99,6 +104,18 @@ export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
           </>
         )
       }
+      action={
+        live.data?.limits.some(({ per }) => per === 'customer') && (
+          <Input
+            className={styles.range}
+            aria-label="Windows of the customer"
+            placeholder="Customer (anonymous)"
+            maxLength={128}
+            value={customerId}
+            onChange={({ target }) => setCustomerId(target.value.replaceAll(NOT_PRINTABLE, ''))}
+          />
+        )
+      }
     >
       {live.data?.degraded === true && (
         <Notice tone="limited">Redis does not respond: what is used is not known now.</Notice>
@@ -111,10 +128,10 @@ export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
         empty={<EmptyState title="No limit applies to this key" />}
       />
       {counter !== undefined && open?.action === 'grant' && (
-        <GrantDialog keyId={consumerApiKeyId} counter={counter} onClose={close} />
+        <GrantDialog {...{ counter, customerId }} keyId={consumerApiKeyId} onClose={close} />
       )}
       {counter !== undefined && open?.action === 'reset' && (
-        <ResetDialog keyId={consumerApiKeyId} counter={counter} onClose={close} />
+        <ResetDialog {...{ counter, customerId }} keyId={consumerApiKeyId} onClose={close} />
       )}
       {counter !== undefined && open?.action === 'override' && (
         <OverrideDialog apiKey={apiKey} etag={etag} counter={counter} onClose={close} />

@@ -13,13 +13,15 @@ import { CustomerField, customerOf } from './customer-field.tsx';
 interface ResetDialogProps {
   readonly keyId: string;
   readonly counter: LimitCounter;
+  /** Whose window is shown now; empty for that of anonymous requests. */
+  readonly customerId: string;
   readonly onClose: () => void;
 }
 
 /** Closes the window of a limit, so that the next request opens a new one. */
-export function ResetDialog({ keyId, counter, onClose }: ResetDialogProps) {
+export function ResetDialog({ keyId, counter, customerId: shown, onClose }: ResetDialogProps) {
   const { limitId, used, per } = counter;
-  const [customerId, setCustomerId] = useState('');
+  const [customerId, setCustomerId] = useState(shown);
   const [reason, setReason] = useState('');
   const reset = useChange((client, body: components['schemas']['ResetKeyLimitsRequest'], idempotencyKey) =>
     client.POST('/consumer-api-key/{consumerApiKeyId}/limits/reset', {
