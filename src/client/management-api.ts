@@ -2876,6 +2876,59 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "apiKeys": [
+                     *         {
+                     *           "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *           "name": "Mobile app",
+                     *           "createdAt": "2026-02-03T04:05:06Z",
+                     *           "lastUpdated": "2026-02-03T04:05:06Z",
+                     *           "enabled": true,
+                     *           "expiresAt": null,
+                     *           "rateLimitId": "gold",
+                     *           "externalId": "customer-42",
+                     *           "tags": [
+                     *             "eu",
+                     *             "paid"
+                     *           ],
+                     *           "metadata": {
+                     *             "contract": "C-7"
+                     *           },
+                     *           "overrides": {},
+                     *           "allowedIps": null,
+                     *           "allowedOrigins": null,
+                     *           "selfService": [],
+                     *           "managedBy": null,
+                     *           "rotation": null,
+                     *           "secretHint": "tg_Ab3d…9xYz",
+                     *           "lastUsedAt": "2026-02-04T10:00:00Z",
+                     *           "usage": {
+                     *             "totalRequests": 120,
+                     *             "successfulRequests": 110,
+                     *             "failedRequests": 10
+                     *           },
+                     *           "limits": [
+                     *             {
+                     *               "limitId": "main",
+                     *               "limit": 1000,
+                     *               "baseLimit": 1000,
+                     *               "period": "hour",
+                     *               "per": "key",
+                     *               "mode": "enforce",
+                     *               "used": 12,
+                     *               "granted": 0,
+                     *               "remaining": 988,
+                     *               "resetTime": "2026-02-04T11:00:00Z",
+                     *               "open": true
+                     *             }
+                     *           ]
+                     *         }
+                     *       ],
+                     *       "nextCursor": "WyJ…",
+                     *       "total": 2
+                     *     }
+                     */
                     "application/json": components["schemas"]["ListConsumerKeysResponse"];
                 };
             };
@@ -2916,6 +2969,61 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Mobile app",
+                     *       "secret": "tg_…",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "enabled": true,
+                     *       "expiresAt": null,
+                     *       "rateLimitId": "gold",
+                     *       "externalId": "customer-42",
+                     *       "tags": [
+                     *         "eu",
+                     *         "paid"
+                     *       ],
+                     *       "metadata": {
+                     *         "contract": "C-7"
+                     *       },
+                     *       "overrides": {},
+                     *       "allowedIps": null,
+                     *       "allowedOrigins": null,
+                     *       "selfService": [],
+                     *       "managedBy": null,
+                     *       "rotation": null,
+                     *       "secretHint": "tg_Ab3d…9xYz",
+                     *       "lastUsedAt": "2026-02-04T10:00:00Z",
+                     *       "usage": {
+                     *         "totalRequests": 120,
+                     *         "successfulRequests": 110,
+                     *         "failedRequests": 10,
+                     *         "rateLimits": {
+                     *           "limit": 1000,
+                     *           "remaining": 988,
+                     *           "resetTime": "2026-02-04T11:00:00Z"
+                     *         },
+                     *         "endpoints": [
+                     *           {
+                     *             "endpoint": "/orders",
+                     *             "requests": 120,
+                     *             "successful": 110,
+                     *             "failed": 10,
+                     *             "averageResponseTimeMs": 8.25
+                     *           }
+                     *         ],
+                     *         "usageByCustomer": [
+                     *           {
+                     *             "customerId": "anonymous",
+                     *             "requests": 120,
+                     *             "successful": 110,
+                     *             "failed": 10
+                     *           }
+                     *         ]
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsumerKeyDetail"];
                 };
             };
@@ -2969,6 +3077,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "message": "The consumer API key was deleted."
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeleteConsumerKeyResponse"];
                 };
             };
@@ -3036,6 +3150,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Mobile app",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-04T10:00:00Z",
+                     *       "enabled": false,
+                     *       "expiresAt": null,
+                     *       "rateLimitId": "gold",
+                     *       "externalId": "customer-42",
+                     *       "tags": [
+                     *         "eu",
+                     *         "paid"
+                     *       ],
+                     *       "metadata": {
+                     *         "contract": "C-7"
+                     *       },
+                     *       "overrides": {},
+                     *       "allowedIps": null,
+                     *       "allowedOrigins": null,
+                     *       "selfService": [],
+                     *       "managedBy": null,
+                     *       "rotation": null,
+                     *       "secretHint": "tg_Ab3d…9xYz",
+                     *       "lastUsedAt": "2026-02-04T10:00:00Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsumerKey"];
                 };
             };
@@ -3108,6 +3249,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "secret": "tg_…",
+                     *       "previousValidUntil": "2026-02-05T10:00:00Z",
+                     *       "message": "The consumer API key has a new secret."
+                     *     }
+                     */
                     "application/json": components["schemas"]["RotatedConsumerKey"];
                 };
             };
@@ -3182,6 +3331,33 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Mobile app",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "enabled": true,
+                     *       "expiresAt": null,
+                     *       "rateLimitId": "gold",
+                     *       "externalId": "customer-42",
+                     *       "tags": [
+                     *         "eu",
+                     *         "paid"
+                     *       ],
+                     *       "metadata": {
+                     *         "contract": "C-7"
+                     *       },
+                     *       "overrides": {},
+                     *       "allowedIps": null,
+                     *       "allowedOrigins": null,
+                     *       "selfService": [],
+                     *       "managedBy": null,
+                     *       "rotation": null,
+                     *       "secretHint": "tg_Ab3d…9xYz",
+                     *       "lastUsedAt": "2026-02-04T10:00:00Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConsumerKey"];
                 };
             };
@@ -3243,6 +3419,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Mobile app",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "enabled": true,
+                     *       "expiresAt": null,
+                     *       "rateLimitId": "gold",
+                     *       "externalId": "customer-42",
+                     *       "tags": [
+                     *         "eu",
+                     *         "paid"
+                     *       ],
+                     *       "metadata": {
+                     *         "contract": "C-7"
+                     *       },
+                     *       "overrides": {},
+                     *       "allowedIps": null,
+                     *       "allowedOrigins": null,
+                     *       "selfService": [],
+                     *       "managedBy": null,
+                     *       "rotation": null,
+                     *       "secretHint": "tg_Ab3d…9xYz",
+                     *       "lastUsedAt": "2026-02-04T10:00:00Z",
+                     *       "matchedSecret": "current"
+                     *     }
+                     */
                     "application/json": components["schemas"]["FoundConsumerKey"];
                 };
             };
@@ -3316,6 +3520,20 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "results": [
+                     *         {
+                     *           "index": 0,
+                     *           "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V"
+                     *         },
+                     *         {
+                     *           "index": 1,
+                     *           "code": "secret_taken"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ImportedConsumerKeys"];
                 };
             };
@@ -3379,6 +3597,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-02-03T00:00:00Z",
+                     *       "to": "2026-02-05T00:00:00Z",
+                     *       "interval": "day",
+                     *       "timeZone": "UTC",
+                     *       "completeUntil": "2026-02-04T09:59:00Z",
+                     *       "rows": [
+                     *         {
+                     *           "start": "2026-02-03T00:00:00Z",
+                     *           "requests": 120,
+                     *           "successful": 110,
+                     *           "failed": 10,
+                     *           "rateLimited": 6,
+                     *           "clientErrors": 8,
+                     *           "serverErrors": 1,
+                     *           "shadowLimited": 0,
+                     *           "averageResponseTimeMs": 8.25
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UsageSeries"];
                     "text/csv": string;
                 };
@@ -3497,6 +3737,22 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimits": [
+                     *         {
+                     *           "rateLimitId": "gold",
+                     *           "description": "For partners",
+                     *           "limit": 1000,
+                     *           "period": "hour",
+                     *           "createdAt": "2026-02-03T04:05:06Z",
+                     *           "lastUpdated": "2026-02-03T04:05:06Z",
+                     *           "boundKeys": 3
+                     *         }
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ListRateLimitsResponse"];
                 };
             };
@@ -3534,6 +3790,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimitId": "gold",
+                     *       "description": "For partners",
+                     *       "limit": 1000,
+                     *       "period": "hour",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RateLimit"];
                 };
             };
@@ -3605,6 +3871,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimitId": "gold",
+                     *       "description": "For partners",
+                     *       "limit": 1000,
+                     *       "period": "hour",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "additionalLimits": [
+                     *         {
+                     *           "limitId": "burst",
+                     *           "limit": 50,
+                     *           "period": "1s"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RateLimit"];
                 };
             };
@@ -3617,6 +3900,23 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimitId": "gold",
+                     *       "description": "For partners",
+                     *       "limit": 1000,
+                     *       "period": "hour",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "additionalLimits": [
+                     *         {
+                     *           "limitId": "burst",
+                     *           "limit": 50,
+                     *           "period": "1s"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["RateLimit"];
                 };
             };
@@ -3676,6 +3976,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimitId": "gold",
+                     *       "message": "The rate limit plan was deleted.",
+                     *       "reboundKeys": 3
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeleteRateLimitResponse"];
                 };
             };
@@ -3741,6 +4048,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "rateLimitId": "gold",
+                     *       "description": "For partners",
+                     *       "limit": 2000,
+                     *       "period": "hour",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-04T10:00:00Z"
+                     *     }
+                     */
                     "application/json": components["schemas"]["RateLimit"];
                 };
             };
@@ -3853,6 +4170,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "rateLimitId": "gold",
+                     *       "now": "2026-02-04T10:00:00Z",
+                     *       "degraded": false,
+                     *       "limits": [
+                     *         {
+                     *           "limitId": "main",
+                     *           "limit": 1000,
+                     *           "baseLimit": 1000,
+                     *           "period": "hour",
+                     *           "per": "key",
+                     *           "mode": "enforce",
+                     *           "used": 12,
+                     *           "granted": 0,
+                     *           "remaining": 988,
+                     *           "resetTime": "2026-02-04T11:00:00Z",
+                     *           "open": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeyLimits"];
                 };
             };
@@ -3912,6 +4252,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "rateLimitId": "gold",
+                     *       "now": "2026-02-04T10:00:00Z",
+                     *       "degraded": false,
+                     *       "limits": [
+                     *         {
+                     *           "limitId": "main",
+                     *           "limit": 1000,
+                     *           "baseLimit": 1000,
+                     *           "period": "hour",
+                     *           "per": "key",
+                     *           "mode": "enforce",
+                     *           "used": 0,
+                     *           "granted": 0,
+                     *           "remaining": 1000,
+                     *           "resetTime": "2026-02-04T11:00:00Z",
+                     *           "open": false
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeyLimits"];
                 };
             };
@@ -3975,6 +4338,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "rateLimitId": "gold",
+                     *       "now": "2026-02-04T10:00:00Z",
+                     *       "degraded": false,
+                     *       "limits": [
+                     *         {
+                     *           "limitId": "main",
+                     *           "limit": 1000,
+                     *           "baseLimit": 1000,
+                     *           "period": "hour",
+                     *           "per": "key",
+                     *           "mode": "enforce",
+                     *           "used": 12,
+                     *           "granted": 500,
+                     *           "remaining": 1488,
+                     *           "resetTime": "2026-02-04T11:00:00Z",
+                     *           "open": true
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["KeyLimits"];
                 };
             };
@@ -4041,6 +4427,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-02-03T00:00:00Z",
+                     *       "to": "2026-02-05T00:00:00Z",
+                     *       "interval": "day",
+                     *       "timeZone": "UTC",
+                     *       "completeUntil": "2026-02-04T09:59:00Z",
+                     *       "rows": [
+                     *         {
+                     *           "start": "2026-02-03T00:00:00Z",
+                     *           "requests": 120,
+                     *           "successful": 110,
+                     *           "failed": 10,
+                     *           "rateLimited": 6,
+                     *           "clientErrors": 8,
+                     *           "serverErrors": 1,
+                     *           "shadowLimited": 0,
+                     *           "averageResponseTimeMs": 8.25,
+                     *           "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UsageSeries"];
                     "text/csv": string;
                 };
@@ -4102,6 +4511,27 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Support desk",
+                     *       "scopes": [
+                     *         "keys:read",
+                     *         "plans:read",
+                     *         "usage:read",
+                     *         "audit:read"
+                     *       ],
+                     *       "onlyTags": [],
+                     *       "allowedIps": null,
+                     *       "expiresAt": "2030-12-31T00:00:00Z",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "lastUsedAt": null,
+                     *       "secretHint": "tga_Ab3d…9xYz",
+                     *       "rotation": null,
+                     *       "secret": "tga_…"
+                     *     }
+                     */
                     "application/json": components["schemas"]["CreatedAdminToken"];
                 };
             };
@@ -4146,6 +4576,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "adminTokens": [
+                     *         {
+                     *           "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *           "name": "Support desk",
+                     *           "scopes": [
+                     *             "keys:read",
+                     *             "plans:read",
+                     *             "usage:read",
+                     *             "audit:read"
+                     *           ],
+                     *           "onlyTags": [],
+                     *           "allowedIps": null,
+                     *           "expiresAt": "2030-12-31T00:00:00Z",
+                     *           "createdAt": "2026-02-03T04:05:06Z",
+                     *           "lastUpdated": "2026-02-03T04:05:06Z",
+                     *           "lastUsedAt": null,
+                     *           "secretHint": "tga_Ab3d…9xYz",
+                     *           "rotation": null
+                     *         }
+                     *       ],
+                     *       "total": 1
+                     *     }
+                     */
                     "application/json": components["schemas"]["ListAdminTokensResponse"];
                 };
             };
@@ -4182,6 +4637,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Support desk",
+                     *       "scopes": [
+                     *         "keys:read",
+                     *         "plans:read",
+                     *         "usage:read",
+                     *         "audit:read"
+                     *       ],
+                     *       "onlyTags": [],
+                     *       "allowedIps": null,
+                     *       "expiresAt": "2030-12-31T00:00:00Z",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-03T04:05:06Z",
+                     *       "lastUsedAt": null,
+                     *       "secretHint": "tga_Ab3d…9xYz",
+                     *       "rotation": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["AdminToken"];
                 };
             };
@@ -4234,6 +4709,12 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "message": "The admin token was deleted."
+                     *     }
+                     */
                     "application/json": components["schemas"]["DeleteAdminTokenResponse"];
                 };
             };
@@ -4299,6 +4780,26 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Support",
+                     *       "scopes": [
+                     *         "keys:read",
+                     *         "plans:read",
+                     *         "usage:read",
+                     *         "audit:read"
+                     *       ],
+                     *       "onlyTags": [],
+                     *       "allowedIps": null,
+                     *       "expiresAt": "2030-12-31T00:00:00Z",
+                     *       "createdAt": "2026-02-03T04:05:06Z",
+                     *       "lastUpdated": "2026-02-04T10:00:00Z",
+                     *       "lastUsedAt": null,
+                     *       "secretHint": "tga_Ab3d…9xYz",
+                     *       "rotation": null
+                     *     }
+                     */
                     "application/json": components["schemas"]["AdminToken"];
                 };
             };
@@ -4360,6 +4861,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "secret": "tga_…",
+                     *       "previousValidUntil": "2026-02-05T10:00:00Z",
+                     *       "message": "The admin token has another secret."
+                     *     }
+                     */
                     "application/json": components["schemas"]["RotateAdminTokenResponse"];
                 };
             };
@@ -4398,6 +4907,31 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "type": "token",
+                     *       "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Support desk",
+                     *       "scopes": [
+                     *         "keys:read",
+                     *         "plans:read",
+                     *         "usage:read",
+                     *         "audit:read"
+                     *       ],
+                     *       "onlyTags": [],
+                     *       "expiresAt": "2030-12-31T00:00:00Z",
+                     *       "version": "0.2.0",
+                     *       "settings": {
+                     *         "keyPrefix": "tg",
+                     *         "secretReveal": "always",
+                     *         "defaultPlanId": "default",
+                     *         "customerIdHeader": "x-customer-id",
+                     *         "usageRetentionDays": 90,
+                     *         "usageDailyRetentionDays": 400,
+                     *         "auditRetentionDays": 365
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["Whoami"];
                 };
             };
@@ -4431,6 +4965,69 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "at": "2026-02-04T10:00:00Z",
+                     *       "version": "0.2.0",
+                     *       "degraded": [],
+                     *       "replicas": [
+                     *         {
+                     *           "replicaId": "9xYzAb3dQw7pRt5K",
+                     *           "current": true,
+                     *           "lastSeenAt": "2026-02-04T10:00:00Z",
+                     *           "startedAt": "2026-02-03T04:05:06Z",
+                     *           "version": "0.2.0",
+                     *           "host": "tollgate-6d8f",
+                     *           "pid": 1,
+                     *           "workers": 1,
+                     *           "degraded": []
+                     *         }
+                     *       ],
+                     *       "liveReplicas": 1,
+                     *       "stores": {
+                     *         "postgres": {
+                     *           "reachable": true,
+                     *           "latencyMs": 0.4,
+                     *           "fault": null,
+                     *           "embedded": false,
+                     *           "version": "18.4",
+                     *           "migrations": {
+                     *             "applied": [
+                     *               "0001_records"
+                     *             ],
+                     *             "pending": []
+                     *           }
+                     *         },
+                     *         "redis": {
+                     *           "reachable": true,
+                     *           "latencyMs": 0.4,
+                     *           "fault": null,
+                     *           "mode": "single",
+                     *           "servers": [
+                     *             {
+                     *               "address": "redis:6379",
+                     *               "version": "8.2.1",
+                     *               "role": "master",
+                     *               "evictionPolicy": "noeviction",
+                     *               "appendOnly": true
+                     *             }
+                     *           ]
+                     *         }
+                     *       },
+                     *       "usage": {
+                     *         "flushIntervalSeconds": 10,
+                     *         "oldestPendingAt": "2026-02-04T09:59:57Z",
+                     *         "pendingSeconds": 3,
+                     *         "lastFlushAt": "2026-02-04T09:59:58Z"
+                     *       },
+                     *       "backend": {
+                     *         "reachable": true,
+                     *         "latencyMs": 0.4,
+                     *         "fault": null,
+                     *         "address": "backend:3000"
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["System"];
                 };
             };
@@ -4484,6 +5081,38 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "entries": [
+                     *         {
+                     *           "auditId": "aud_0000000000000042",
+                     *           "at": "2026-02-04T10:00:00Z",
+                     *           "action": "key.update",
+                     *           "actor": {
+                     *             "type": "token",
+                     *             "adminTokenId": "adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *             "name": "Support desk"
+                     *           },
+                     *           "target": {
+                     *             "type": "key",
+                     *             "id": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *             "name": "Mobile app"
+                     *           },
+                     *           "changes": {
+                     *             "enabled": {
+                     *               "from": true,
+                     *               "to": false
+                     *             }
+                     *           },
+                     *           "reason": "ticket 4711",
+                     *           "requestId": "7hG2kQpZ0aBcDeFg",
+                     *           "address": "203.0.113.7",
+                     *           "outcome": "success"
+                     *         }
+                     *       ],
+                     *       "nextCursor": "WyJ…"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ListAuditLogResponse"];
                     "text/csv": string;
                 };
@@ -4518,6 +5147,13 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "valid": true,
+                     *       "entries": 42,
+                     *       "lastHash": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                     *     }
+                     */
                     "application/json": components["schemas"]["VerifyAuditLogResponse"];
                 };
             };
@@ -4558,6 +5194,29 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "plans": [
+                     *         {
+                     *           "rateLimitId": "gold",
+                     *           "description": "For partners",
+                     *           "limit": 1000,
+                     *           "period": "hour"
+                     *         }
+                     *       ],
+                     *       "keys": [
+                     *         {
+                     *           "externalId": "customer-42",
+                     *           "name": "Mobile app",
+                     *           "rateLimitId": "gold",
+                     *           "tags": [
+                     *             "eu",
+                     *             "paid"
+                     *           ]
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["ExportedConfiguration"];
                     "application/yaml": string;
                 };
@@ -4633,6 +5292,41 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changes": [
+                     *         {
+                     *           "action": "update",
+                     *           "type": "plan",
+                     *           "id": "gold",
+                     *           "fields": {
+                     *             "limit": {
+                     *               "from": 1000,
+                     *               "to": 2000
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "action": "create",
+                     *           "type": "key",
+                     *           "id": "customer-42",
+                     *           "fields": {
+                     *             "name": {
+                     *               "from": null,
+                     *               "to": "Mobile app"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "create": 1,
+                     *         "update": 1,
+                     *         "delete": 0,
+                     *         "unchanged": 3
+                     *       },
+                     *       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+                     *     }
+                     */
                     "application/json": components["schemas"]["ConfigurationDifference"];
                 };
             };
@@ -4711,6 +5405,48 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "changes": [
+                     *         {
+                     *           "action": "update",
+                     *           "type": "plan",
+                     *           "id": "gold",
+                     *           "fields": {
+                     *             "limit": {
+                     *               "from": 1000,
+                     *               "to": 2000
+                     *             }
+                     *           }
+                     *         },
+                     *         {
+                     *           "action": "create",
+                     *           "type": "key",
+                     *           "id": "customer-42",
+                     *           "fields": {
+                     *             "name": {
+                     *               "from": null,
+                     *               "to": "Mobile app"
+                     *             }
+                     *           }
+                     *         }
+                     *       ],
+                     *       "summary": {
+                     *         "create": 1,
+                     *         "update": 1,
+                     *         "delete": 0,
+                     *         "unchanged": 3
+                     *       },
+                     *       "digest": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                     *       "secrets": [
+                     *         {
+                     *           "externalId": "customer-42",
+                     *           "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *           "secret": "tg_…"
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["AppliedConfiguration"];
                 };
             };
@@ -4749,6 +5485,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "openapi": "3.1.0",
+                     *       "info": {
+                     *         "title": "Tollgate management interface",
+                     *         "version": "1"
+                     *       }
+                     *     }
+                     */
                     "application/json": Record<string, never>;
                 };
             };
@@ -4785,6 +5530,35 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "name": "Mobile app",
+                     *       "expiresAt": null,
+                     *       "rotation": null,
+                     *       "rateLimitId": "gold",
+                     *       "limits": [
+                     *         {
+                     *           "limitId": "main",
+                     *           "limit": 1000,
+                     *           "baseLimit": 1000,
+                     *           "period": "hour",
+                     *           "per": "key",
+                     *           "mode": "enforce",
+                     *           "used": 12,
+                     *           "granted": 0,
+                     *           "remaining": 988,
+                     *           "resetTime": "2026-02-04T11:00:00Z",
+                     *           "open": true
+                     *         }
+                     *       ],
+                     *       "usage": {
+                     *         "totalRequests": 120,
+                     *         "successfulRequests": 110,
+                     *         "failedRequests": 10
+                     *       }
+                     *     }
+                     */
                     "application/json": components["schemas"]["OwnKey"];
                 };
             };
@@ -4841,6 +5615,28 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "from": "2026-02-03T00:00:00Z",
+                     *       "to": "2026-02-05T00:00:00Z",
+                     *       "interval": "day",
+                     *       "timeZone": "UTC",
+                     *       "completeUntil": "2026-02-04T09:59:00Z",
+                     *       "rows": [
+                     *         {
+                     *           "start": "2026-02-03T00:00:00Z",
+                     *           "requests": 120,
+                     *           "successful": 110,
+                     *           "failed": 10,
+                     *           "rateLimited": 6,
+                     *           "clientErrors": 8,
+                     *           "serverErrors": 1,
+                     *           "shadowLimited": 0,
+                     *           "averageResponseTimeMs": 8.25
+                     *         }
+                     *       ]
+                     *     }
+                     */
                     "application/json": components["schemas"]["UsageSeries"];
                     "text/csv": string;
                 };
@@ -4908,6 +5704,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
+                    /**
+                     * @example {
+                     *       "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *       "secret": "tg_…",
+                     *       "previousValidUntil": "2026-02-05T10:00:00Z",
+                     *       "message": "The consumer API key has a new secret."
+                     *     }
+                     */
                     "application/json": components["schemas"]["RotatedConsumerKey"];
                 };
             };

@@ -1,9 +1,10 @@
 import { requiredScopes } from '../../admins/principal.ts';
 import type { Endpoint } from '../endpoint.ts';
+import { BODY_EXAMPLES } from './body-examples.ts';
 import { ErrorResponses } from './error-responses.ts';
-import { BODY_EXAMPLES, RESPONSE_EXAMPLES } from './examples.ts';
 import { type HeaderName, headerComponents, headersOf } from './headers.ts';
 import { parameterComponents, parametersOf } from './parameters.ts';
+import { RESPONSE_EXAMPLES } from './response-examples.ts';
 import { capitalized, SchemaComponents } from './schema-components.ts';
 
 const DESCRIPTION = [

@@ -47,18 +47,3 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   diffConfiguration: { config: CONFIGURATION, owner: 'gateway-repository', prune: true },
   applyConfiguration: { config: CONFIGURATION, owner: 'gateway-repository', prune: true },
 };
-
-const PLAN = { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' };
-
-/** Responses of the operations that most programs begin with, by the operation's id. */
-export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
-  createConsumerKey: { id: KEY_ID, name: 'Mobile app', secret: 'tg_…', createdAt: '2026-02-03 04:05:06' },
-  createRateLimit: { ...PLAN, createdAt: '2026-02-03T04:05:06Z' },
-  applyRateLimit: {
-    consumerApiKeyId: KEY_ID,
-    rateLimitId: 'gold',
-    message: 'The rate limit plan was applied to the consumer API key.',
-    limit: 1000,
-    period: 'hour',
-  },
-};

@@ -1,0 +1,255 @@
+const KEY_ID = 'key_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
+const TOKEN_ID = 'adm_01KGH3V6ZQ5T8M2N4P6R8S0T2V';
+const CREATED_AT = '2026-02-03T04:05:06Z';
+const CHANGED_AT = '2026-02-04T10:00:00Z';
+const LATER = '2026-02-05T10:00:00Z';
+
+const KEY_FIELDS = {
+  enabled: true,
+  expiresAt: null,
+  rateLimitId: 'gold',
+  externalId: 'customer-42',
+  tags: ['eu', 'paid'],
+  metadata: { contract: 'C-7' },
+  overrides: {},
+  allowedIps: null,
+  allowedOrigins: null,
+  selfService: [],
+  managedBy: null,
+  rotation: null,
+  secretHint: 'tg_Ab3d…9xYz',
+  lastUsedAt: CHANGED_AT,
+};
+const KEY_NAME = { consumerApiKeyId: KEY_ID, name: 'Mobile app' };
+const KEY_TIMES = { createdAt: CREATED_AT, lastUpdated: CREATED_AT };
+const KEY = { ...KEY_NAME, ...KEY_TIMES, ...KEY_FIELDS };
+const TOTALS = { totalRequests: 120, successfulRequests: 110, failedRequests: 10 };
+const COUNTS = { requests: 120, successful: 110, failed: 10 };
+const ROTATED_KEY = {
+  ...{ consumerApiKeyId: KEY_ID, secret: 'tg_…', previousValidUntil: LATER },
+  message: 'The consumer API key has a new secret.',
+};
+
+const COUNTER = {
+  limitId: 'main',
+  limit: 1000,
+  baseLimit: 1000,
+  period: 'hour',
+  per: 'key',
+  mode: 'enforce',
+  used: 12,
+  granted: 0,
+  remaining: 988,
+  resetTime: '2026-02-04T11:00:00Z',
+  open: true,
+};
+const KEY_LIMITS = {
+  consumerApiKeyId: KEY_ID,
+  rateLimitId: 'gold',
+  now: CHANGED_AT,
+  degraded: false,
+  limits: [COUNTER],
+};
+
+const TERMS = { rateLimitId: 'gold', description: 'For partners', limit: 1000, period: 'hour' };
+const PLAN = { ...TERMS, createdAt: CREATED_AT, lastUpdated: CREATED_AT };
+
+const SERIES = {
+  from: '2026-02-03T00:00:00Z',
+  to: '2026-02-05T00:00:00Z',
+  interval: 'day',
+  timeZone: 'UTC',
+  completeUntil: '2026-02-04T09:59:00Z',
+};
+const USAGE_ROW = {
+  start: '2026-02-03T00:00:00Z',
+  ...COUNTS,
+  rateLimited: 6,
+  clientErrors: 8,
+  serverErrors: 1,
+  shadowLimited: 0,
+  averageResponseTimeMs: 8.25,
+};
+
+const TOKEN = {
+  adminTokenId: TOKEN_ID,
+  name: 'Support desk',
+  scopes: ['keys:read', 'plans:read', 'usage:read', 'audit:read'],
+  onlyTags: [],
+  allowedIps: null,
+  expiresAt: '2030-12-31T00:00:00Z',
+  createdAt: CREATED_AT,
+  lastUpdated: CREATED_AT,
+  lastUsedAt: null,
+  secretHint: 'tga_Ab3d…9xYz',
+  rotation: null,
+};
+
+const CONFIGURATION_CHANGES = {
+  changes: [
+    { action: 'update', type: 'plan', id: 'gold', fields: { limit: { from: 1000, to: 2000 } } },
+    { action: 'create', type: 'key', id: 'customer-42', fields: { name: { from: null, to: 'Mobile app' } } },
+  ],
+  summary: { create: 1, update: 1, delete: 0, unchanged: 3 },
+  digest: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+};
+
+const REACHABLE = { reachable: true, latencyMs: 0.4, fault: null };
+
+/** A response of each operation, by its id. */
+export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
+  createConsumerKey: { id: KEY_ID, name: 'Mobile app', secret: 'tg_…', createdAt: '2026-02-03 04:05:06' },
+  listConsumerKeys: { apiKeys: [{ ...KEY, usage: TOTALS, limits: [COUNTER] }], nextCursor: 'WyJ…', total: 2 },
+  showConsumerKey: {
+    ...KEY_NAME,
+    secret: 'tg_…',
+    ...KEY_TIMES,
+    ...KEY_FIELDS,
+    usage: {
+      ...TOTALS,
+      rateLimits: { limit: 1000, remaining: 988, resetTime: '2026-02-04T11:00:00Z' },
+      endpoints: [{ endpoint: '/orders', ...COUNTS, averageResponseTimeMs: 8.25 }],
+      usageByCustomer: [{ customerId: 'anonymous', ...COUNTS }],
+    },
+  },
+  updateConsumerKey: { ...KEY, enabled: false, lastUpdated: CHANGED_AT },
+  deleteConsumerKey: { consumerApiKeyId: KEY_ID, message: 'The consumer API key was deleted.' },
+  rotateConsumerKey: ROTATED_KEY,
+  endConsumerKeyRotation: KEY,
+  findConsumerKey: { ...KEY, matchedSecret: 'current' },
+  importConsumerKeys: {
+    results: [
+      { index: 0, consumerApiKeyId: KEY_ID },
+      { index: 1, code: 'secret_taken' },
+    ],
+  },
+  showConsumerKeyUsage: { ...SERIES, rows: [USAGE_ROW] },
+  showUsage: { ...SERIES, rows: [{ ...USAGE_ROW, consumerApiKeyId: KEY_ID }] },
+  showKeyLimits: KEY_LIMITS,
+  resetKeyLimits: {
+    ...KEY_LIMITS,
+    limits: [{ ...COUNTER, used: 0, remaining: 1000, open: false }],
+  },
+  grantKeyLimits: { ...KEY_LIMITS, limits: [{ ...COUNTER, granted: 500, remaining: 1488 }] },
+  createRateLimit: { ...TERMS, createdAt: CREATED_AT },
+  listRateLimits: { rateLimits: [{ ...PLAN, boundKeys: 3 }], total: 1 },
+  showRateLimit: PLAN,
+  putRateLimit: { ...PLAN, additionalLimits: [{ limitId: 'burst', limit: 50, period: '1s' }] },
+  updateRateLimit: { ...PLAN, limit: 2000, lastUpdated: CHANGED_AT },
+  deleteRateLimit: { rateLimitId: 'gold', message: 'The rate limit plan was deleted.', reboundKeys: 3 },
+  applyRateLimit: {
+    consumerApiKeyId: KEY_ID,
+    rateLimitId: 'gold',
+    message: 'The rate limit plan was applied to the consumer API key.',
+    limit: 1000,
+    period: 'hour',
+  },
+  createAdminToken: { ...TOKEN, secret: 'tga_…' },
+  listAdminTokens: { adminTokens: [TOKEN], total: 1 },
+  showAdminToken: TOKEN,
+  updateAdminToken: { ...TOKEN, name: 'Support', lastUpdated: CHANGED_AT },
+  deleteAdminToken: { adminTokenId: TOKEN_ID, message: 'The admin token was deleted.' },
+  rotateAdminToken: {
+    ...{ adminTokenId: TOKEN_ID, secret: 'tga_…', previousValidUntil: LATER },
+    message: 'The admin token has another secret.',
+  },
+  whoami: {
+    ...{ type: 'token', adminTokenId: TOKEN_ID, name: 'Support desk', scopes: TOKEN.scopes, onlyTags: [] },
+    ...{ expiresAt: '2030-12-31T00:00:00Z', version: '0.2.0' },
+    settings: {
+      keyPrefix: 'tg',
+      secretReveal: 'always',
+      defaultPlanId: 'default',
+      customerIdHeader: 'x-customer-id',
+      usageRetentionDays: 90,
+      usageDailyRetentionDays: 400,
+      auditRetentionDays: 365,
+    },
+  },
+  showSystem: {
+    at: CHANGED_AT,
+    version: '0.2.0',
+    degraded: [],
+    replicas: [
+      {
+        replicaId: '9xYzAb3dQw7pRt5K',
+        current: true,
+        lastSeenAt: CHANGED_AT,
+        startedAt: CREATED_AT,
+        version: '0.2.0',
+        host: 'tollgate-6d8f',
+        pid: 1,
+        workers: 1,
+        degraded: [],
+      },
+    ],
+    liveReplicas: 1,
+    stores: {
+      postgres: {
+        ...REACHABLE,
+        embedded: false,
+        version: '18.4',
+        migrations: { applied: ['0001_records'], pending: [] },
+      },
+      redis: {
+        ...REACHABLE,
+        mode: 'single',
+        servers: [
+          {
+            address: 'redis:6379',
+            version: '8.2.1',
+            role: 'master',
+            evictionPolicy: 'noeviction',
+            appendOnly: true,
+          },
+        ],
+      },
+    },
+    usage: {
+      flushIntervalSeconds: 10,
+      oldestPendingAt: '2026-02-04T09:59:57Z',
+      pendingSeconds: 3,
+      lastFlushAt: '2026-02-04T09:59:58Z',
+    },
+    backend: { ...REACHABLE, address: 'backend:3000' },
+  },
+  listAuditLog: {
+    entries: [
+      {
+        auditId: 'aud_0000000000000042',
+        at: CHANGED_AT,
+        action: 'key.update',
+        actor: { type: 'token', adminTokenId: TOKEN_ID, name: 'Support desk' },
+        target: { type: 'key', id: KEY_ID, name: 'Mobile app' },
+        changes: { enabled: { from: true, to: false } },
+        reason: 'ticket 4711',
+        requestId: '7hG2kQpZ0aBcDeFg',
+        address: '203.0.113.7',
+        outcome: 'success',
+      },
+    ],
+    nextCursor: 'WyJ…',
+  },
+  verifyAuditLog: {
+    valid: true,
+    entries: 42,
+    lastHash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  },
+  exportConfiguration: {
+    plans: [TERMS],
+    keys: [{ externalId: 'customer-42', name: 'Mobile app', rateLimitId: 'gold', tags: ['eu', 'paid'] }],
+  },
+  diffConfiguration: CONFIGURATION_CHANGES,
+  applyConfiguration: {
+    ...CONFIGURATION_CHANGES,
+    secrets: [{ externalId: 'customer-42', consumerApiKeyId: KEY_ID, secret: 'tg_…' }],
+  },
+  openApiDocument: { openapi: '3.1.0', info: { title: 'Tollgate management interface', version: '1' } },
+  showOwnKey: {
+    ...{ ...KEY_NAME, expiresAt: null, rotation: null, rateLimitId: 'gold' },
+    limits: [COUNTER],
+    usage: TOTALS,
+  },
+  showOwnUsage: { ...SERIES, rows: [USAGE_ROW] },
+  rotateOwnKey: ROTATED_KEY,
+};
