@@ -2,6 +2,16 @@
 # `docker buildx imagetools inspect node:<tag>` shows its digest. The tests run on the Node of package.json; `engines` says what both must meet.
 ARG NODE_IMAGE=node:24.21.0-alpine3.24@sha256:ebfe2f90462722a7a4de65e91990e97fe0d401c70e0e762c5b53302f905ec1c1
 
+# The console is the one thing that is built. Nothing of what builds it reaches the image but its files.
+FROM ${NODE_IMAGE} AS console
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts
+COPY tsconfig.json vite.config.ts ./
+COPY src/client ./src/client
+COPY src/console ./src/console
+RUN npm run build:console
+
 # Dependencies change less often than source: a layer of their own. Left out are the embedded Postgres, the only optional dependency, because
 # NODE_ENV=production demands real stores, and what Node never reads: types, source maps, documents. No package here needs an install script.
 FROM ${NODE_IMAGE} AS dependencies
@@ -18,6 +28,7 @@ COPY --from=dependencies /app/node_modules ./node_modules
 COPY package.json LICENSE ./
 COPY sql ./sql
 COPY src ./src
+COPY --from=console /app/dist/console ./dist/console
 COPY bin ./bin
 # `docker run … tollgate keys list` is `node tollgate keys list`; a shell and `docker exec` find the command in the PATH.
 RUN ln -s bin/tollgate.js tollgate
