@@ -3,14 +3,26 @@ import type { Config } from 'jest';
 /** ESM run as it is: swc only strips the types. Stores are started once, before the first test. */
 const config: Config = {
   testEnvironment: 'node',
-  extensionsToTreatAsEsm: ['.ts'],
+  extensionsToTreatAsEsm: ['.ts', '.tsx'],
   transform: {
-    '^.+\\.ts$': [
+    '^.+\\.tsx?$': [
       '@swc/jest',
-      { jsc: { parser: { syntax: 'typescript' }, target: 'es2024' }, module: { type: 'es6' } },
+      {
+        jsc: {
+          parser: { syntax: 'typescript', tsx: true },
+          transform: { react: { runtime: 'automatic' } },
+          target: 'es2024',
+        },
+        module: { type: 'es6' },
+      },
     ],
   },
-  testMatch: ['<rootDir>/tests/**/*.test.ts'],
+  // What only a browser loads. The name of a class is itself.
+  moduleNameMapper: {
+    '\\.css$': '<rootDir>/tests/console/components/support/class-names.ts',
+    '\\.svg$': '<rootDir>/tests/console/components/support/class-names.ts',
+  },
+  testMatch: ['<rootDir>/tests/**/*.test.{ts,tsx}'],
   globalSetup: '<rootDir>/tests/support/global-setup.ts',
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',
   testTimeout: 180_000,

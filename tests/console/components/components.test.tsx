@@ -1,0 +1,154 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { act, cleanup, render, screen, waitFor, within } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import { useState } from 'react';
+import { Button } from '../../../src/console/components/button.tsx';
+import { Chart } from '../../../src/console/components/chart.tsx';
+import { Dialog } from '../../../src/console/components/dialog.tsx';
+import { Menu } from '../../../src/console/components/menu.tsx';
+import { RelativeTime } from '../../../src/console/components/relative-time.tsx';
+import { StatusBadge } from '../../../src/console/components/status-badge.tsx';
+import { Tabs } from '../../../src/console/components/tabs.tsx';
+import { ToastRegion, toast } from '../../../src/console/components/toast.tsx';
+import { WindowBar } from '../../../src/console/components/window-bar.tsx';
+import { timeZone } from '../../../src/console/format/exact-time.ts';
+import { axeFaults } from './support/axe-faults.ts';
+
+afterEach(cleanup);
+
+function Opener() {
+  const [open, setOpen] = useState(false);
+  return (
+    <>
+      <Button onClick={() => setOpen(true)}>Rotate</Button>
+      <Dialog
+        open={open}
+        onClose={() => setOpen(false)}
+        title="Rotate this key"
+        description="It gets a new secret."
+      >
+        <Button>Go on</Button>
+      </Dialog>
+    </>
+  );
+}
+
+function TabsAndMenu({ chosen }: { readonly chosen: string[] }) {
+  const [tab, setTab] = useState('limits');
+  return (
+    <>
+      <Tabs
+        label="Parts of the key"
+        value={tab}
+        onChange={setTab}
+        tabs={[
+          { value: 'limits', label: 'Limits', content: 'all windows' },
+          { value: 'usage', label: 'Usage', content: 'all requests' },
+        ]}
+      />
+      <Menu
+        trigger={<Button>More</Button>}
+        items={[
+          { label: 'Disable', onSelect: () => chosen.push('disable') },
+          { label: 'Delete', onSelect: () => chosen.push('delete'), danger: true },
+        ]}
+      />
+    </>
+  );
+}
+
+describe('components of the console', () => {
+  it('give the focus back after a dialog that Escape closes', async () => {
+    render(<Opener />);
+    const user = userEvent.setup();
+    await user.click(screen.getByRole('button', { name: 'Rotate' }));
+    const dialog = await screen.findByRole('dialog', { name: 'Rotate this key' });
+    await waitFor(() => expect(dialog.contains(document.activeElement)).toBe(true));
+    expect(await axeFaults()).toEqual([]);
+    await user.keyboard('{Escape}');
+    await waitFor(() => expect(screen.queryByRole('dialog')).toBeNull());
+    await waitFor(() => expect(document.activeElement?.textContent).toBe('Rotate'));
+  });
+
+  it('keep a dialog open that shows something only once', async () => {
+    let closed = 0;
+    render(
+      <Dialog open onClose={() => closed++} title="The secret" dismissible={false}>
+        <Button>I have copied it</Button>
+      </Dialog>,
+    );
+    await userEvent.setup().keyboard('{Escape}');
+    expect(closed).toBe(0);
+    expect(screen.queryByRole('button', { name: 'Close' })).toBeNull();
+  });
+
+  it('announce toasts, and keep a failure until it is closed', async () => {
+    render(<ToastRegion />);
+    act(() => void toast.failed('The key was not created', 'Postgres does not respond.'));
+    const titles = await screen.findAllByText('The key was not created');
+    expect(titles.some((title) => title.closest('[aria-live=assertive], [role=alert]') !== null)).toBe(true);
+    await userEvent.setup().click(screen.getByLabelText('Close this notification'));
+    await waitFor(() => expect(screen.queryByText('The key was not created')).toBeNull());
+  });
+
+  it('have a chart that can be read as a table, hostile names included', async () => {
+    const hostile = '<img src=x onerror=alert(1)>';
+    render(
+      <Chart
+        sentence="7 requests in 2 hours"
+        data={{
+          labels: 'time',
+          starts: [Date.UTC(2026, 0, 5, 10), Date.UTC(2026, 0, 5, 11)],
+          series: [
+            { name: 'Allowed', tone: 'allowed', values: [3, 4] },
+            { name: hostile, tone: 'other', values: [1, null] },
+          ],
+        }}
+      />,
+    );
+    expect(screen.getByRole('figure').textContent).toContain('7 requests in 2 hours');
+    expect(screen.getByRole('figure').textContent).toContain(timeZone);
+    await userEvent.setup().click(screen.getByRole('button', { name: 'View as table' }));
+    const rows = within(screen.getByRole('table')).getAllByRole('row');
+    expect(rows.map((row) => row.textContent?.slice(-2))).toEqual([hostile.slice(-2), '31', '4–']);
+    expect(document.querySelector('img')).toBeNull();
+    expect(await axeFaults()).toEqual([]);
+  });
+
+  it('show a time relative to now, with the exact instant and the time zone on hover', () => {
+    render(<RelativeTime at={new Date(Date.now() - 2 * 3_600_000 - 1000).toISOString()} />);
+    expect(screen.getByText('2 hours ago').getAttribute('title')).toContain(timeZone);
+    cleanup();
+    render(<RelativeTime at={null} />);
+    expect(document.body.textContent).toBe('never');
+  });
+
+  it('say a state in words, not by colour alone', () => {
+    render(
+      <>
+        <StatusBadge tone="limited">Limited 312 times today</StatusBadge>
+        <WindowBar used={10} limit={10} />
+        <WindowBar used={null} limit={10} />
+      </>,
+    );
+    expect(screen.getByText('Limited 312 times today')).toBeTruthy();
+    expect(screen.getByText('nothing left', { exact: false })).toBeTruthy();
+    expect(screen.getByText('not known now')).toBeTruthy();
+  });
+
+  it('can be used by the keyboard: tabs by arrows, a menu by its letters', async () => {
+    const chosen: string[] = [];
+    render(<TabsAndMenu chosen={chosen} />);
+    const user = userEvent.setup();
+    await user.tab();
+    await user.keyboard('{ArrowRight}{Enter}');
+    await screen.findByText('all requests');
+    screen.getByRole('button', { name: 'More' }).focus();
+    await user.keyboard('{Enter}');
+    await screen.findByRole('menuitem', { name: 'Delete' });
+    expect(await axeFaults()).toEqual([]);
+    await user.keyboard('{End}{Enter}');
+    await waitFor(() => expect(chosen).toEqual(['delete']));
+  });
+});

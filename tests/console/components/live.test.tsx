@@ -1,0 +1,81 @@
+/** @jest-environment ./tests/console/components/support/browser-environment.ts */
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { cleanup, render, screen } from '@testing-library/react';
+import { userEvent } from '@testing-library/user-event';
+import type { Scope } from '../../../src/console/api/api-context.tsx';
+import { useLive } from '../../../src/console/api/live.ts';
+import { ScriptedGateway, SignedIn } from './support/stage.tsx';
+
+const gateway = new ScriptedGateway();
+beforeAll(() => gateway.start());
+afterAll(() => gateway.stop());
+afterEach(cleanup);
+
+function Keys() {
+  const live = useLive(['keys'], (client, signal) => client.GET('/consumer-api-key', { signal }), {
+    scope: 'keys:read',
+    pollMs: false,
+  });
+  return (
+    <>
+      <p>{live.status}</p>
+      <p>keys: {live.data?.apiKeys.length ?? 'none'}</p>
+      <p>lacks: {live.requiredScope ?? 'nothing'}</p>
+      <p>etag: {live.etag ?? 'none'}</p>
+      <button type="button" onClick={live.refresh}>
+        refresh
+      </button>
+    </>
+  );
+}
+
+function show(scopes: readonly Scope[] = ['keys:read']) {
+  render(
+    <SignedIn url={gateway.url} scopes={scopes}>
+      <Keys />
+    </SignedIn>,
+  );
+}
+
+describe('live data', () => {
+  it('stays while the store is away, and is fresh again when it is back', async () => {
+    gateway.reply(200, { apiKeys: [{}, {}] }, { etag: '"7"' });
+    show();
+    await screen.findByText('ready');
+    expect(screen.getByText('keys: 2')).toBeTruthy();
+    expect(screen.getByText('etag: "7"')).toBeTruthy();
+    const user = userEvent.setup();
+    gateway.reply(503, { error: 'Postgres does not respond.', code: 'store_unavailable' });
+    await user.click(screen.getByText('refresh'));
+    await screen.findByText('away');
+    expect(screen.getByText('keys: 2')).toBeTruthy();
+    gateway.reply(200, { apiKeys: [] });
+    await user.click(screen.getByText('refresh'));
+    await screen.findByText('ready');
+    expect(screen.getByText('keys: 0')).toBeTruthy();
+  });
+
+  it('names the scope that the gateway misses', async () => {
+    gateway.reply(403, { error: 'No.', code: 'missing_scope', requiredScope: 'keys:read' });
+    show();
+    await screen.findByText('no-scope');
+    expect(screen.getByText('lacks: keys:read')).toBeTruthy();
+  });
+
+  it('is not asked for without the scope', () => {
+    const before = gateway.requests.length;
+    show(['plans:read']);
+    expect(screen.getByText('no-scope')).toBeTruthy();
+    expect(screen.getByText('lacks: keys:read')).toBeTruthy();
+    expect(gateway.requests).toHaveLength(before);
+  });
+
+  it('tells what is not found and what is rejected apart', async () => {
+    gateway.reply(404, { error: 'No such key.', code: 'key_not_found' });
+    show();
+    await screen.findByText('not-found');
+    gateway.reply(400, { error: 'The cursor is not valid.', code: 'invalid_cursor' });
+    await userEvent.setup().click(screen.getByText('refresh'));
+    await screen.findByText('failed');
+  });
+});

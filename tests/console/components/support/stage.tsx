@@ -1,0 +1,92 @@
+import { once } from 'node:events';
+import { createServer, type IncomingHttpHeaders, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { QueryClientProvider } from '@tanstack/react-query';
+import type { ReactNode } from 'react';
+import { createManagementClient } from '../../../../src/client/management-client.ts';
+import { ApiContext, type Scope } from '../../../../src/console/api/api-context.tsx';
+import { createQueryClient } from '../../../../src/console/api/query-client.ts';
+import { SessionStore } from '../../../../src/console/api/session.ts';
+
+interface Reply {
+  readonly status: number;
+  readonly body: object;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ReceivedRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** A management interface that says what a test wants, over a real socket. */
+export class ScriptedGateway {
+  readonly requests: ReceivedRequest[] = [];
+  #reply: Reply = { status: 200, body: {} };
+  readonly #server: Server;
+
+  constructor() {
+    this.#server = createServer((req, res) => {
+      this.requests.push({ method: req.method ?? '', url: req.url ?? '', headers: req.headers });
+      const { status, body, headers } = this.#reply;
+      res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+    });
+  }
+
+  async start(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1');
+    await once(this.#server, 'listening');
+  }
+
+  /** From now on. */
+  reply(status: number, body: object, headers: Readonly<Record<string, string>> = {}): void {
+    this.#reply = { status, body, headers };
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  }
+
+  async stop(): Promise<void> {
+    this.#server.close();
+    this.#server.closeAllConnections();
+    await once(this.#server, 'close');
+  }
+}
+
+/** What is around every page of a person who is signed in with a token of these scopes. */
+export function SignedIn(props: {
+  readonly url: string;
+  readonly scopes: readonly Scope[];
+  readonly children: ReactNode;
+}) {
+  const { url, scopes, children } = props;
+  const api = {
+    client: createManagementClient({ url, token: 'a token' }),
+    session: new SessionStore(window.sessionStorage),
+    whoami: {
+      type: 'token' as const,
+      adminTokenId: 'admin_1',
+      name: 'tester',
+      scopes: [...scopes],
+      onlyTags: [],
+      expiresAt: null,
+      version: '0.0.0',
+      settings: {
+        keyPrefix: 'tg',
+        secretReveal: 'always' as const,
+        defaultPlanId: 'default',
+        customerIdHeader: 'x-customer-id',
+        usageRetentionDays: 90,
+        usageDailyRetentionDays: 400,
+        auditRetentionDays: 365,
+      },
+    },
+  };
+  return (
+    <QueryClientProvider client={createQueryClient()}>
+      <ApiContext value={api}>{children}</ApiContext>
+    </QueryClientProvider>
+  );
+}
