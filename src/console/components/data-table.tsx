@@ -10,7 +10,6 @@ import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
 import { type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../api/live.ts';
-import { useNarrow } from '../shell/use-narrow.ts';
 import { classes } from './classes.ts';
 import styles from './data-table.module.css';
 import { LiveState } from './live-state.tsx';
@@ -63,7 +62,6 @@ const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSorted
 /** A list as a table: sortable, drawn in part where it is long, with all the states of live data. */
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { label, live, columns, empty } = props;
-  const isNarrow = useNarrow();
   const skeleton = (
     <div className={styles.box}>
       <table className={styles.table} aria-hidden="true">
@@ -85,16 +83,44 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   return (
     <LiveState live={live} what={label} skeleton={skeleton}>
       {(rows) => (
-        <div
-          className={classes(styles.box, live.status === 'refreshing' && styles.refreshing)}
-          aria-busy={live.status === 'refreshing'}
-          // Where it scrolls sideways it has to be reached by the keyboard.
-          {...(isNarrow && { tabIndex: 0, role: 'group', 'aria-label': label })}
-        >
+        <Box label={label} isRefreshing={live.status === 'refreshing'}>
           {rows.length === 0 ? empty : <Rows {...props} rows={rows} />}
-        </div>
+        </Box>
       )}
     </LiveState>
+  );
+}
+
+interface BoxProps {
+  readonly label: string;
+  readonly isRefreshing: boolean;
+  readonly children: ReactNode;
+}
+
+function Box({ label, isRefreshing, children }: BoxProps) {
+  const box = useRef<HTMLDivElement>(null);
+  const [isOverflowing, setOverflowing] = useState(false);
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return;
+    const measure = () => setOverflowing(element.scrollWidth > element.clientWidth);
+    const observer = new ResizeObserver(measure);
+    observer.observe(element);
+    // The table grows with its content, the box with the window.
+    for (const child of element.children) observer.observe(child);
+    measure();
+    return () => observer.disconnect();
+  });
+  return (
+    <div
+      ref={box}
+      className={classes(styles.box, isRefreshing && styles.refreshing, isOverflowing && styles.overflowing)}
+      aria-busy={isRefreshing}
+      // Where it scrolls sideways it has to be reached by the keyboard.
+      {...(isOverflowing && { tabIndex: 0, role: 'group', 'aria-label': label })}
+    >
+      {children}
+    </div>
   );
 }
 
