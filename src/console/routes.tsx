@@ -11,7 +11,7 @@ import {
 import { type ComponentType, lazy } from 'react';
 import type { Scope } from './api/api-context.tsx';
 
-export interface PageProps {
+interface PageProps {
   /** The parameters of the page's path. */
   readonly params: Readonly<Record<string, string | undefined>>;
 }

@@ -3,7 +3,7 @@ import type { components } from '../../client/management-api.ts';
 import type { ManagementClient } from '../../client/management-client.ts';
 import type { SessionStore } from './session.ts';
 
-export type Whoami = components['schemas']['Whoami'];
+type Whoami = components['schemas']['Whoami'];
 export type Scope = Whoami['scopes'][number];
 
 export interface Api {

@@ -15,7 +15,7 @@ export type Call<T> = (
  * `loading`: nothing yet; `ready`; `refreshing`: other data than shown is on its way (another filter or page); `no-scope`; `away`: the gateway or
  * a store does not respond, `data` is what was there before, if anything; `not-found`; `failed`: the request itself is wrong.
  */
-export type LiveStatus = 'loading' | 'ready' | 'refreshing' | 'no-scope' | 'away' | 'not-found' | 'failed';
+type LiveStatus = 'loading' | 'ready' | 'refreshing' | 'no-scope' | 'away' | 'not-found' | 'failed';
 
 export interface Live<T> {
   readonly status: LiveStatus;

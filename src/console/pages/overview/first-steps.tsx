@@ -22,7 +22,7 @@ export function FirstSteps() {
           <p>For one consumer. Its secret is shown once: copy it.</p>
           <div>
             {can('keys:write') && (
-              <ButtonLink look="primary" href="/keys?new=1">
+              <ButtonLink look="primary" href="/keys?create=true">
                 New key
               </ButtonLink>
             )}

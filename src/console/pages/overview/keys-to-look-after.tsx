@@ -11,6 +11,7 @@ import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';
 
 const UNUSED_DAYS = 30;
+const DAY_MS = 86_400_000;
 const MOST = 5;
 
 /** Keys that end soon: their consumers need to know. */
@@ -56,11 +57,11 @@ export function ExpiringKeys() {
 
 /** Keys that nobody seems to need. */
 export function UnusedKeys() {
+  const unusedSince = `${new Date(now() - UNUSED_DAYS * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`;
   const live = useLive(
     ['unused-keys'],
-    (client, signal) => {
-      const unusedSince = `${new Date(now() - UNUSED_DAYS * 86_400_000).toISOString().slice(0, 10)}T00:00:00Z`;
-      return client.GET('/consumer-api-key', {
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
         params: {
           query: {
             status: 'active',
@@ -73,8 +74,7 @@ export function UnusedKeys() {
           },
         },
         signal,
-      });
-    },
+      }),
     { scope: 'keys:read' },
   );
   return (
@@ -83,7 +83,11 @@ export function UnusedKeys() {
       about={`Active, older than ${UNUSED_DAYS} days, and not used for as long`}
       action={
         (live.data?.total ?? 0) > 0 && (
-          <Link href={`/keys?unusedDays=${UNUSED_DAYS}`}>{counted(live.data?.total ?? 0, 'key')}</Link>
+          <Link
+            href={`/keys?unusedSince=${unusedSince}&createdBefore=${unusedSince}&sort=lastUsedAt&order=asc`}
+          >
+            {counted(live.data?.total ?? 0, 'key')}
+          </Link>
         )
       }
       flush

@@ -3,6 +3,7 @@ import { StatusBadge } from '../../components/status-badge.tsx';
 import { costWords, patternWords, rateWords } from './limit-words.ts';
 import type { Plan } from './plan.ts';
 import styles from './plans.module.css';
+import { WideTable } from './wide-table.tsx';
 
 /** The limits and the costs of a plan, as tables. */
 export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
@@ -10,7 +11,7 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
   return (
     <>
       <Panel title="Limits" about="A request needs room in all that apply to it." flush>
-        <div className={styles.wide}>
+        <WideTable label="Limits, scrollable">
           <table className={styles.facts} aria-label="Limits">
             <thead>
               <tr>
@@ -29,7 +30,7 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
               )}
             </tbody>
           </table>
-        </div>
+        </WideTable>
       </Panel>
       {costs.length > 0 && (
         <Panel
@@ -37,7 +38,7 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
           about="The first that matches a request counts; any other request costs 1."
           flush
         >
-          <div className={styles.wide}>
+          <WideTable label="Costs, scrollable">
             <table className={styles.facts} aria-label="Costs">
               <thead>
                 <tr>
@@ -57,7 +58,7 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
                 ))}
               </tbody>
             </table>
-          </div>
+          </WideTable>
         </Panel>
       )}
     </>

@@ -16,6 +16,7 @@ import { rateWords } from './limit-words.ts';
 import type { Plan } from './plan.ts';
 import styles from './plans.module.css';
 import { usePlanDay } from './use-plan-day.ts';
+import { WideTable } from './wide-table.tsx';
 
 const DAY_MS = 86_400_000;
 const MOST_KEYS = 10;
@@ -106,7 +107,7 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
     .slice(0, MOST_KEYS);
   if (hit.length === 0) return null;
   return (
-    <div className={styles.wide}>
+    <WideTable label="Keys, scrollable">
       <table className={styles.facts} aria-label="Keys that shadow limits would have rejected">
         <thead>
           <tr>
@@ -135,6 +136,6 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
           ))}
         </tbody>
       </table>
-    </div>
+    </WideTable>
   );
 }

@@ -1,4 +1,5 @@
 import styles from '../plans.module.css';
+import { WideTable } from '../wide-table.tsx';
 import type { PlanDifference } from './plan-difference.ts';
 
 interface DifferenceTableProps {
@@ -12,7 +13,7 @@ interface DifferenceTableProps {
 export function DifferenceTable({ differences, from, to }: DifferenceTableProps) {
   if (differences.length === 0) return <p className={styles.none}>Nothing.</p>;
   return (
-    <div className={styles.wide}>
+    <WideTable label="Difference, scrollable">
       <table className={styles.facts}>
         <thead>
           <tr>
@@ -43,6 +44,6 @@ export function DifferenceTable({ differences, from, to }: DifferenceTableProps)
           ))}
         </tbody>
       </table>
-    </div>
+    </WideTable>
   );
 }

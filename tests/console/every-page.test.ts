@@ -1,0 +1,218 @@
+import { mkdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createDemoPlans } from '../../src/cli/demo/demo-records.ts';
+import { bodyOf, createManagementClient } from '../../src/client/management-client.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type ConsoleStage, startConsole } from './browser-fixture.ts';
+import { type SampleKey, writeSampleUsage } from './sample-usage.ts';
+
+/** Where pictures of the pages are put; none are taken without it. */
+const pictures = process.env.CONSOLE_PICTURES;
+
+const DAY_MS = 86_400_000;
+const inDays = (days: number) => new Date(Date.now() + days * DAY_MS).toISOString().replace(/\.\d+/, '');
+
+/** Busy, near a limit, over it, about to expire, disabled, and with a name that is hostile. */
+const KEYS: readonly SampleFields[] = [
+  {
+    name: 'Mobile app',
+    rateLimitId: 'standard',
+    externalId: 'acme',
+    tags: ['production', 'mobile'],
+    requests: 4200,
+    limited: 0.002,
+    failed: 0.01,
+  },
+  {
+    name: 'Web shop',
+    rateLimitId: 'standard',
+    externalId: 'acme',
+    tags: ['production'],
+    requests: 2600,
+    limited: 0,
+    failed: 0.004,
+  },
+  {
+    name: 'Billing service',
+    rateLimitId: 'standard',
+    externalId: 'acme',
+    tags: ['production'],
+    requests: 900,
+    limited: 0,
+    failed: 0.03,
+  },
+  {
+    name: 'Price crawler',
+    rateLimitId: 'trial',
+    externalId: 'globex',
+    tags: ['trial'],
+    requests: 1400,
+    limited: 0.22,
+    failed: 0.02,
+    sends: 24,
+  },
+  {
+    name: 'Nightly import',
+    rateLimitId: 'partner',
+    externalId: 'initech',
+    tags: ['batch'],
+    requests: 350,
+    limited: 0.01,
+    failed: 0,
+    sends: 36,
+    path: '/v1/batch',
+  },
+  {
+    name: 'Hackathon',
+    rateLimitId: 'trial',
+    tags: ['trial'],
+    expiresAt: inDays(3),
+    requests: 60,
+    limited: 0.05,
+    failed: 0.1,
+  },
+  {
+    name: 'Partner portal',
+    rateLimitId: 'partner',
+    externalId: 'umbrella',
+    tags: ['production'],
+    expiresAt: inDays(6),
+    requests: 240,
+    limited: 0,
+    failed: 0.01,
+  },
+  { name: 'Warehouse scanners', rateLimitId: 'standard', externalId: 'acme', tags: ['staging'] },
+  { name: 'Website of 2019', rateLimitId: 'standard', enabled: false, tags: ['legacy'] },
+];
+const HOSTILE = '<img src=x onerror=alert(1)> \u202Egnp.exe';
+
+describe('every page of the console', () => {
+  let stage: ConsoleStage;
+  let token: string;
+  let keyPage: string;
+
+  beforeAll(async () => {
+    stage = await startConsole();
+    const client = createManagementClient({ url: stage.url, token: ROOT_TOKEN });
+    await createDemoPlans(client);
+    const past: SampleKey[] = [];
+    for (const { requests = 0, limited = 0, failed = 0, sends = 3, path = '/v1/orders', ...body } of KEYS) {
+      const { id, secret } = await bodyOf(client.POST('/consumer-api-key/create', { body }));
+      stage.keepSecret(secret);
+      if (requests > 0) past.push({ id, planId: body.rateLimitId, requests, limited, failed });
+      keyPage ??= `/keys/${id}`;
+      if (requests > 0) await stage.use(secret, sends, path, { 'x-customer-id': 'north-store' });
+    }
+    await writeSampleUsage(stage.fleet.databaseUrl, past);
+    const made = await bodyOf(
+      client.POST('/tollgate/admin-token/create', {
+        body: {
+          name: 'Operations',
+          scopes: [
+            'keys:read',
+            'keys:write',
+            'keys:delete',
+            'limits:write',
+            'plans:read',
+            'plans:write',
+            'usage:read',
+            'audit:read',
+            'tokens:write',
+          ],
+        },
+      }),
+    );
+    token = made.secret;
+    stage.keepSecret(token);
+    if (pictures !== undefined) await mkdir(pictures, { recursive: true });
+  }, 300_000);
+  afterAll(async () => {
+    await stage?.stop();
+  });
+
+  const looks = [
+    { look: 'light, 1280 px wide', theme: 'light', width: 1280 },
+    { look: 'dark, 1280 px wide', theme: 'dark', width: 1280 },
+    { look: 'light, 360 px wide', theme: 'light', width: 360 },
+  ] as const;
+  const pages = {
+    overview: () => '/',
+    keys: () => '/keys',
+    key: () => keyPage,
+    plans: () => '/plans',
+    plan: () => '/plans/standard',
+    usage: () => '/usage',
+    audit: () => '/audit',
+    tokens: () => '/tokens',
+    system: () => '/system',
+  } as const;
+
+  it.each(looks)('can be used by everyone and fits its window, $look', async ({ theme, width }) => {
+    const tab = await stage.open('/', { token: null, theme, width });
+    const { page } = tab;
+    const picture = async (name: string) => {
+      if (pictures !== undefined)
+        await page.screenshot({ path: join(pictures, `${name}-${theme}-${width}.png`) });
+    };
+    const faults: Record<string, unknown> = {};
+    const look = async (name: string) => {
+      const broken = await tab.accessibilityFaults();
+      const overflow = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+      if (broken.length > 0 || overflow > 0) faults[name] = { broken, overflow };
+      await picture(name);
+    };
+    await page.getByLabel('Token', { exact: true }).waitFor();
+    await look('sign-in');
+    await tab.signIn(token);
+    for (const [name, path] of Object.entries(pages)) {
+      await page.goto(`${stage.url}/tollgate/console${path()}`);
+      await page.locator('main h1').waitFor();
+      await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+      for (const canvas of await page.locator('figure').all())
+        await canvas.locator('canvas').first().waitFor();
+      await look(name);
+    }
+    await tab.close();
+    expect(faults).toEqual({});
+  });
+
+  it('shows hostile names as text', async () => {
+    const made = await fetch(`${stage.url}/consumer-api-key/create`, {
+      method: 'POST',
+      headers: {
+        authorization: `Bearer ${ROOT_TOKEN}`,
+        'content-type': 'application/json',
+        'x-audit-reason': 'A name that is <b>hostile</b>',
+      },
+      body: JSON.stringify({
+        name: HOSTILE,
+        externalId: HOSTILE,
+        tags: ['staging'],
+        metadata: { note: HOSTILE },
+      }),
+    });
+    expect(made.status).toBe(201);
+    const tab = await stage.open('/keys?q=onerror', { token });
+    await tab.page.getByText(HOSTILE, { exact: true }).first().waitFor();
+    expect(await tab.page.locator('img[src=x]').count()).toBe(0);
+    await tab.page.goto(`${stage.url}/tollgate/console/audit`);
+    await tab.page.getByText('A name that is <b>hostile</b>').first().waitFor();
+    expect(await tab.page.locator('main b').count()).toBe(0);
+    await tab.close();
+  });
+});
+
+interface SampleFields {
+  readonly name: string;
+  readonly rateLimitId: string;
+  readonly externalId?: string;
+  readonly tags: string[];
+  readonly enabled?: boolean;
+  readonly expiresAt?: string;
+  readonly requests?: number;
+  readonly limited?: number;
+  readonly failed?: number;
+  readonly sends?: number;
+  readonly path?: string;
+}
