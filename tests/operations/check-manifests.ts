@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { faultsOf } from './kubernetes-schemas.ts';
-import { type Manifest, OVERLAYS, parseManifests, renderOverlay } from './kustomize.ts';
+import { type Manifest, OVERLAYS, parseManifests, renderOverlay, renderWithComponent } from './kustomize.ts';
 
 /** Files that are no part of an overlay: they hold what each installation decides for itself. */
 const EXAMPLES = [
@@ -15,15 +15,22 @@ const rendered = await Promise.all(
     manifests: await renderOverlay(overlay),
   })),
 );
+const configured = {
+  source: 'k8s/components/configuration',
+  manifests: await renderWithComponent('configuration'),
+};
 const examples = await Promise.all(
   EXAMPLES.map(async (source) => ({ source, manifests: parseManifests(await readFile(source, 'utf8')) })),
 );
-const faults = [...rendered, ...examples].flatMap(({ source, manifests }) =>
+const faults = [...rendered, configured, ...examples].flatMap(({ source, manifests }) =>
   manifests.flatMap((manifest) =>
     faultsOf(manifest).map((fault) => `${source}: ${named(manifest)} ${fault}`),
   ),
 );
-const count = [...rendered, ...examples].reduce((sum, { manifests }) => sum + manifests.length, 0);
+const count = [...rendered, configured, ...examples].reduce(
+  (sum, { manifests }) => sum + manifests.length,
+  0,
+);
 process.stdout.write(
   faults.length === 0 ? `${count} manifests meet their schemas\n` : `${faults.join('\n')}\n`,
 );

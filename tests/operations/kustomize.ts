@@ -1,7 +1,8 @@
 import { execFile } from 'node:child_process';
-import { resolve } from 'node:path';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { parseAllDocuments } from 'yaml';
+import { parseAllDocuments, stringify } from 'yaml';
 
 const run = promisify(execFile);
 
@@ -25,6 +26,24 @@ export async function renderOverlay(overlay: (typeof OVERLAYS)[number]): Promise
     maxBuffer: 16 * 1024 * 1024,
   });
   return parseManifests(stdout);
+}
+
+/** The production overlay with a component that an installation may add to it. */
+export async function renderWithComponent(component: string): Promise<readonly Manifest[]> {
+  // kustomize takes only relative paths.
+  await mkdir('.tmp', { recursive: true });
+  const directory = await mkdtemp('.tmp/overlay-');
+  try {
+    const overlay = {
+      resources: ['../../k8s/overlays/production'],
+      components: [`../../k8s/components/${component}`],
+    };
+    await writeFile(join(directory, 'kustomization.yaml'), stringify(overlay));
+    const { stdout } = await run(KUSTOMIZE, ['build', directory], { maxBuffer: 16 * 1024 * 1024 });
+    return parseManifests(stdout);
+  } finally {
+    await rm(directory, { recursive: true });
+  }
 }
 
 /** The objects of a file of one or more YAML documents. Throws when it isn't YAML, or an object has no name or kind. */

@@ -9,7 +9,7 @@ import type { IPodSpec } from 'kubernetes-models/v1/PodSpec';
 import type { ISecret } from 'kubernetes-models/v1/Secret';
 import type { IService } from 'kubernetes-models/v1/Service';
 import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/settings.ts';
-import { type Manifest, OVERLAYS, parseManifests, renderOverlay } from './kustomize.ts';
+import { type Manifest, OVERLAYS, parseManifests, renderOverlay, renderWithComponent } from './kustomize.ts';
 
 /** Longest that `src/app/replica.ts` takes after the drain to write the last usage and to close everything, one deadline after another. */
 const CLOSING_MS = 50_000;
@@ -212,5 +212,29 @@ describe('autoscaling', () => {
     const pods = spec?.metrics?.find(({ type }) => type === 'Pods')?.pods;
     expect(Number(pods?.target.averageValue)).toBeLessThan(Number(SETTINGS.backendConnections.byDefault));
     expect(find<IDeployment>('production', 'Deployment', 'tollgate').spec?.replicas).toBeUndefined();
+  });
+});
+
+describe('the component with a configuration', () => {
+  it('mounts it where CONFIG_FILE names it, under a name that changes with it', async () => {
+    const manifests = await renderWithComponent('configuration');
+    const configMap = manifests.find(({ metadata }) =>
+      /^tollgate-configuration-[a-z0-9]{10}$/.test(metadata.name),
+    );
+    const [file = '', ...others] = Object.keys((configMap as unknown as IConfigMap | undefined)?.data ?? {});
+    expect(others).toEqual([]);
+    const gateway = manifests.find(
+      ({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'tollgate',
+    );
+    const pod = (gateway as unknown as IDeployment | undefined)?.spec?.template.spec;
+    const [container] = pod?.containers ?? [];
+    const mount = container?.volumeMounts?.find(({ name }) => name === 'configuration');
+    expect(container?.env).toContainEqual({ name: 'CONFIG_FILE', value: `${mount?.mountPath}/${file}` });
+    expect(pod?.volumes).toContainEqual({
+      name: 'configuration',
+      configMap: { name: configMap?.metadata.name },
+    });
+    const known = Object.values(SETTINGS).map(({ variable }) => variable);
+    for (const { name } of container?.env ?? []) expect(known).toContain(name);
   });
 });
