@@ -14,6 +14,8 @@ import { REPLICAS_KEY, replicaKey } from '../../src/storage/redis/key-names.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN } from '../support/gateway.ts';
+import { startRedisCluster } from '../support/redis-cluster.ts';
+import { startSentinel } from '../support/redis-sentinel.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { runTollgate } from './support/run-tollgate.ts';
@@ -149,6 +151,44 @@ describe('tollgate doctor', () => {
       ]);
     } finally {
       await replica.stop();
+      await master.stop();
+    }
+  });
+
+  it('looks at each master of a cluster', async () => {
+    const cluster = await startRedisCluster(3);
+    try {
+      const [, second] = cluster.primaries;
+      await second?.direct.config('SET', 'maxmemory-policy', 'volatile-ttl');
+      const settings = { REDIS_URL: cluster.url, REDIS_MODE: 'cluster' };
+      const { code, findings, wrong } = await doctor(settings);
+      expect(code).toBe(1);
+      expect(wrong.filter(({ status }) => status === 'fault')).toEqual([
+        expect.objectContaining({
+          finding: expect.stringContaining(`${second?.server.port}: Redis evicts keys`),
+        }),
+      ]);
+      expect(findings.filter(({ finding }) => finding.includes('append-only'))).toHaveLength(3);
+      expect(await Promise.all(cluster.primaries.map(({ direct }) => direct.dbsize()))).toEqual([0, 0, 0]);
+    } finally {
+      await cluster.stop();
+    }
+  });
+
+  it('looks at the master that sentinels name', async () => {
+    const master = await startRedisServer(['--appendonly', 'yes']);
+    const sentinel = await startSentinel('tollgate', master.port);
+    try {
+      const settings = { REDIS_URL: `redis://127.0.0.1:${sentinel.port}/tollgate`, REDIS_MODE: 'sentinel' };
+      const { code, findings } = await doctor(settings);
+      expect([code, findings.map(({ finding }) => finding).join('\n')]).toEqual([
+        0,
+        expect.stringContaining(`at 127.0.0.1:${master.port} evicts no keys`),
+      ]);
+      await master.stop();
+      expect((await doctor(settings)).code).toBe(75);
+    } finally {
+      await sentinel.stop();
       await master.stop();
     }
   });

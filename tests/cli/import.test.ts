@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, open, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -266,6 +266,16 @@ describe('tollgate keys import', () => {
     expect(resumed).toMatchObject({ code: 0, report: { rows: 400, made: 400, rejected: [] } });
     expect(before).toBeLessThan(400);
     expect(await named('killed')).toHaveLength(400);
+  });
+
+  it('begins the file of rejected rows anew when a run was killed, and follows no link to another file', async () => {
+    const path = await file(csv('name,secret', 'short,abc'));
+    const rejectedFile = join(directory, 'after-kill.csv');
+    const precious = await file('precious');
+    await symlink(precious, `${rejectedFile}.partial`);
+    expect((await imported(path, '--rejected', rejectedFile)).code).toBe(1);
+    expect(await readFile(rejectedFile, 'utf8')).toBe('name,secret\nshort,abc\n');
+    expect(await readFile(precious, 'utf8')).toBe('precious');
   });
 
   it('makes nothing in a dry run, and says what is wrong so far', async () => {

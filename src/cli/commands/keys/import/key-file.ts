@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { createHash, type Hash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { CommandFault } from '../../../command-fault.ts';
 import { csvRows } from './csv-rows.ts';
@@ -15,10 +15,16 @@ export interface Survey {
 /** Reads a file once. Throws a `CommandFault` where it can't be read, or its rows can't be told apart. */
 export async function surveyOf(path: string): Promise<Survey> {
   const hash = createHash('sha256');
-  const bytes = createReadStream(path).on('data', (chunk) => hash.update(chunk));
   let rows = 0;
-  for await (const _row of rowsOf(bytes, () => {})) rows += 1;
+  for await (const _row of rowsOf(hashed(createReadStream(path), hash), () => {})) rows += 1;
   return { rows, digest: hash.digest('hex') };
+}
+
+async function* hashed(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator<Buffer> {
+  for await (const chunk of bytes) {
+    hash.update(chunk);
+    yield chunk;
+  }
 }
 
 /** The rows of CSV, or of JSON lines where the first character is a brace. `onHeader` gets the first row of CSV as it is written to another file. */

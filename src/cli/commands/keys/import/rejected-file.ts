@@ -1,4 +1,13 @@
-import { closeSync, existsSync, fchmodSync, openSync, renameSync, unlinkSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fchmodSync,
+  openSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeSync,
+} from 'node:fs';
 import { CommandFault } from '../../../command-fault.ts';
 import type { Row } from './row.ts';
 
@@ -17,7 +26,9 @@ export class RejectedFile {
     this.#path = path;
     if (existsSync(path)) throw new CommandFault('fault', `The file ${path} is there already.`);
     try {
-      this.#descriptor = openSync(this.#partial, 'w', 0o600);
+      // wx: what an earlier run left is removed, and a link that somebody else has put there is not followed.
+      rmSync(this.#partial, { force: true });
+      this.#descriptor = openSync(this.#partial, 'wx', 0o600);
       fchmodSync(this.#descriptor, 0o600);
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
