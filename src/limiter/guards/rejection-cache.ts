@@ -108,9 +108,13 @@ export class RejectionCache implements RateLimiter {
       this.#keys.delete(subject.keyId);
       return undefined;
     }
-    const applying = key.seen.filter((seen) => applies(seen, subject) && holds(seen, askedAt));
-    const windows = applying.map(({ window }) => forCost(window, subject.cost));
-    const [first] = applying;
+    const windows: DecidedWindow[] = [];
+    let first: SeenWindow | undefined;
+    for (const seen of key.seen) {
+      if (!applies(seen, subject) || !holds(seen, askedAt)) continue;
+      first ??= seen;
+      windows.push(forCost(seen.window, subject.cost));
+    }
     if (first === undefined || rejectingWindow(windows) === undefined) return undefined;
     return { kind: 'limited', windows, nowMs: storeTimeOf(first, askedAt), degraded: false };
   }

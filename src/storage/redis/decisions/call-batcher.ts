@@ -79,8 +79,10 @@ function distribute(sent: readonly Waiting[], error: Error | null | undefined, r
   const numbers = error ? undefined : readNumbers(reply);
   const windows = sent.map(({ call }) => call.windows);
   const places = numbers && placesOf(numbers, windows);
-  for (const [index, { onReply }] of sent.entries()) {
+  let index = 0;
+  for (const { onReply } of sent) {
     const at = places?.[index];
+    index += 1;
     if (error) onReply(error);
     else if (numbers === undefined || at === undefined) onReply(null);
     else onReply(null, { numbers, at });
