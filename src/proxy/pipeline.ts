@@ -54,8 +54,6 @@ export interface Proxy {
   destroy(): void;
 }
 
-const UPGRADE_IDLE_MS = 120_000;
-
 /** What the steps share. */
 interface Parts {
   readonly pool: BackendPool;
@@ -90,7 +88,6 @@ function requestSteps(
 /** The steps of an upgrade: another kind of place, and another last step. */
 function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
   const { dedicated, tunnels, counters, crossOrigin, firstBytes } = parts;
-  const { upgradeIdleMs: idleMs = UPGRADE_IDLE_MS } = options;
   const firstBytesOf = ({ req }: Exchange): Buffer => firstBytes.get(req) ?? Buffer.alloc(0);
   const judging = { ...options, crossOrigin };
   return [
@@ -101,7 +98,7 @@ function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions)
     record(options),
     settle(options.costSettler),
     reject(),
-    forwardUpgrade({ ...call, tunnels, idleMs, firstBytesOf }),
+    forwardUpgrade({ ...call, tunnels, idleMs: options.upgradeIdleMs, firstBytesOf }),
   ];
 }
 

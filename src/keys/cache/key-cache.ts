@@ -11,7 +11,7 @@ import { DigestsByKey } from './digests-by-key.ts';
 import { ImportedSecretsReader } from './imported-secrets.ts';
 import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';
 import { KeyEntry } from './key-entry.ts';
-import { NegativeCache } from './negative-cache.ts';
+import { NegativeCache, type NegativeCacheOptions } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
 const WAITING_PER_LOOKUP = 100;
@@ -42,17 +42,13 @@ interface PresentedSecret {
 }
 
 /** What the key cache works with, and its bounds. */
-export interface KeyCacheOptions {
+export interface KeyCacheOptions extends NegativeCacheOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotById'>;
   readonly secrets: Pick<SecretRepository, 'importedSecrets'>;
   readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
   readonly clock: Clock;
   /** Keys remembered; the least recently used one is forgotten first. 100 000 by default. */
   readonly maxEntries?: number;
-  /** Secrets remembered that name no key. 100 000 by default. */
-  readonly maxUnknown?: number;
-  /** For how long, in milliseconds. 5000 by default. */
-  readonly unknownTtlMs?: number;
   /**
    * Most concurrent reads of the record store, counted separately for unknown secrets and for known keys, so that a flood of
    * wrong secrets does not hold up known keys. A read of secrets is for up to a hundred of them; 10 000 may wait, taking turns by client. Of known keys, a
@@ -88,14 +84,14 @@ export class KeyCache {
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
-    const { maxEntries = 100_000, maxUnknown = 100_000, unknownTtlMs = 5000, maxLookups = 8 } = options;
+    const { maxEntries = 100_000, maxLookups = 8 } = options;
     this.#repository = options.repository;
     this.#lookUps = new KeyBatchLoader({ repository: options.repository, maxRunning: maxLookups });
     this.#clock = options.clock;
     this.#takenAtMs = options.clock.monotonicMs();
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
-    this.#unknown = new NegativeCache(maxUnknown, unknownTtlMs, options.clock);
+    this.#unknown = new NegativeCache(options, options.clock);
     this.#entries = new LRUCache({
       max: maxEntries,
       dispose: ({ snapshot }, digest, reason) => {

@@ -1,16 +1,23 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../platform/clock.ts';
 
+/** Of how many secrets, and for how long, it is remembered that they name no key. */
+export interface NegativeCacheOptions {
+  /** 100 000 by default. */
+  readonly maxUnknown?: number;
+  /** 5000 by default. Milliseconds. */
+  readonly unknownTtlMs?: number;
+}
+
 /** Remembers for a short time which secrets name no key, so that a client that goes on with a wrong one costs no look-up. */
 export class NegativeCache {
   readonly #entries: LRUCache<string, { readonly untilMs: number; readonly version: number }>;
   readonly #ttlMs: number;
   readonly #clock: Clock;
 
-  /** At most `maxEntries` digests, each for `ttlMs`. */
-  constructor(maxEntries: number, ttlMs: number, clock: Clock) {
-    this.#entries = new LRUCache({ max: maxEntries });
-    this.#ttlMs = ttlMs;
+  constructor({ maxUnknown = 100_000, unknownTtlMs = 5000 }: NegativeCacheOptions, clock: Clock) {
+    this.#entries = new LRUCache({ max: maxUnknown });
+    this.#ttlMs = unknownTtlMs;
     this.#clock = clock;
   }
 

@@ -15,8 +15,8 @@ import { sourceOf } from './current-key.ts';
 export interface UpgradeOptions extends BackendCallOptions, RequestHeadersOptions {
   readonly tunnels: Tunnels;
   readonly trustedProxies: BlockList;
-  /** Idle timeout of a switched connection. Milliseconds. */
-  readonly idleMs: number;
+  /** Idle timeout of a switched connection; undefined = that of `Tunnel`. Milliseconds. */
+  readonly idleMs: number | undefined;
   /** What the client sent after its head. */
   readonly firstBytesOf: (exchange: Exchange) => Buffer;
 }

@@ -12,12 +12,13 @@ export interface TunnelOptions {
   readonly entry: KeyEntry;
   /** Where the client opened it from. */
   readonly source: RequestSource;
-  /** Ends the tunnel when no byte has passed for this long, in either direction. Milliseconds. */
-  readonly idleMs: number;
+  /** Ends the tunnel when no byte has passed for this long, in either direction; undefined = 120 000. Milliseconds. */
+  readonly idleMs: number | undefined;
   /** Called once, when both ends are closed or about to be. */
   readonly onClosed: (tunnel: Tunnel) => void;
 }
 
+const IDLE_MS = 120_000;
 /** How much more is read of a client whose backend takes nothing, only to notice that it leaves. Bytes. */
 const PROBED_BYTES = 1024 * 1024;
 /** Seconds within which a backend must take a byte of what the client has sent. */
@@ -36,7 +37,7 @@ export class Tunnel {
   #taken = 0;
   #stalledProbes = 0;
 
-  constructor({ client, backend, firstBytes, entry, source, idleMs, onClosed }: TunnelOptions) {
+  constructor({ client, backend, firstBytes, entry, source, idleMs = IDLE_MS, onClosed }: TunnelOptions) {
     this.entry = entry;
     this.#source = source;
     this.#client = client;
