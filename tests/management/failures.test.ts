@@ -53,6 +53,8 @@ describe('while Postgres is down', () => {
     keys: [{ name: 'n', secret: 'a-secret-that-comes-from-outside' }],
     adminTokenId: 'adm_01ARZ3NDEKTSV4RRFFQ69G5FAV',
     scopes: ['keys:read'],
+    owner: 'deployment',
+    config: {},
   };
   /** What responds from memory, or says itself what does not respond. */
   const storeless = ['whoami', 'showSystem', 'openApiDocument'];
