@@ -1,8 +1,9 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { parseAllDocuments, stringify } from 'yaml';
+import { parse, parseAllDocuments, stringify } from 'yaml';
 
 const run = promisify(execFile);
 
@@ -30,16 +31,15 @@ export async function renderOverlay(overlay: (typeof OVERLAYS)[number]): Promise
 
 /** The production overlay with a component that an installation may add to it. */
 export async function renderWithComponent(component: string): Promise<readonly Manifest[]> {
-  // kustomize takes only relative paths.
-  await mkdir('.tmp', { recursive: true });
-  const directory = await mkdtemp('.tmp/overlay-');
+  const directory = await mkdtemp(join(tmpdir(), 'tollgate-overlay-'));
   try {
-    const overlay = {
-      resources: ['../../k8s/overlays/production'],
-      components: [`../../k8s/components/${component}`],
-    };
-    await writeFile(join(directory, 'kustomization.yaml'), stringify(overlay));
-    const { stdout } = await run(KUSTOMIZE, ['build', directory], { maxBuffer: 16 * 1024 * 1024 });
+    await cp('k8s', directory, { recursive: true });
+    const overlay = join(directory, 'overlays/production');
+    const file = join(overlay, 'kustomization.yaml');
+    const kustomization = parse(await readFile(file, 'utf8'));
+    const components = [...kustomization.components, `../../components/${component}`];
+    await writeFile(file, stringify({ ...kustomization, components }));
+    const { stdout } = await run(KUSTOMIZE, ['build', overlay], { maxBuffer: 16 * 1024 * 1024 });
     return parseManifests(stdout);
   } finally {
     await rm(directory, { recursive: true });
