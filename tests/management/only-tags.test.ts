@@ -61,6 +61,22 @@ describe('a token that is limited to tags', () => {
     expect(response.body.code).toBe('key_not_found');
   });
 
+  it('finds no other key by its secret, and imports none without its tags', async () => {
+    const keys = [{ name: 'moved here', secret: 'a-secret-from-another-gateway' }];
+    const { body } = await asEu('post', '/api-keys/import', { keys }).expect(200);
+    const [{ consumerApiKeyId: id }] = body.results;
+    const detail = await management.send('get', `/consumer-api-key/${id}`).expect(200);
+    expect(detail.body.tags).toEqual(['eu']);
+    const found = await asEu('post', '/api-keys/find', { secret: keys[0]?.secret }).expect(200);
+    expect(found.body.consumerApiKeyId).toBe(id);
+    const theirs = { name: 'theirs', secret: 'another-secret-from-elsewhere', tags: ['us'] };
+    await management.send('post', '/api-keys/import', { keys: [theirs] }).expect(200);
+    await management.send('post', '/api-keys/find', { secret: theirs.secret }).expect(200);
+    const hidden = await asEu('post', '/api-keys/find', { secret: theirs.secret }).expect(404);
+    expect(hidden.body.code).toBe('key_not_found');
+    await asEu('delete', `/consumer-api-key/${id}`).expect(200);
+  });
+
   it('does not learn that another key is being rotated', async () => {
     const rotated = await createKey({ tags: ['us'] });
     const path = `/consumer-api-key/${rotated}`;

@@ -116,6 +116,8 @@ export interface Replacements {
   readonly reveal?: 'always' | 'once';
   readonly defaultPlanId?: string | null;
   readonly consoleDirectory?: string;
+  /** Wrong credentials that an address may send at once. */
+  readonly guesses?: number;
 }
 
 /** Starts the management interface on a new database. */
@@ -185,7 +187,11 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     credentials: {
       rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
       adminTokens: new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log }),
-      failedCredentials: new FailedCredentials({ clock, trustedProxies, burst: 100_000 }),
+      failedCredentials: new FailedCredentials({
+        clock,
+        trustedProxies,
+        burst: replacements.guesses ?? 100_000,
+      }),
     },
     trustedProxies,
     consoleDirectory: replacements.consoleDirectory,
