@@ -1,0 +1,54 @@
+import { expect, it } from '@jest/globals';
+import { pino } from 'pino';
+import { PreviousSecretUses } from '../../src/keys/secrets/previous-secret-uses.ts';
+import { openRecords } from '../../src/storage/postgres/open-records.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { createTestDatabase } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+
+const USED_AT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
+
+it('uses of previous secrets that were noted while Postgres was away are written when it is back', async () => {
+  const database = await createTestDatabase();
+  const relay = await TcpRelay.start(Number(new URL(database.url).port || 5432));
+  const records = openRecords({
+    url: relay.urlOf(database.url),
+    maxConnections: 2,
+    migrationsDirectory: MIGRATIONS,
+    defaultPlanId: null,
+    onIdleError: () => {},
+  });
+  try {
+    await records.migrate();
+    const key = sampleKey();
+    await records.keys.insert(key, sampleChange());
+    const insert = {
+      ...{ key_id: key.id, version: 1, origin: 'generated' as const, hint: null, lookup: Buffer.alloc(32) },
+      ...{ digest_lookup: null, sealed_secret: null, sealed_digest: null, last_used_at: null },
+      ...{ rotated_at: new Date(USED_AT_MS), valid_until: new Date(Date.UTC(2100, 0, 1)) },
+    };
+    await records.db.insertInto('previous_secrets').values(insert).execute();
+    const clock = new ManualClock(USED_AT_MS);
+    const uses = new PreviousSecretUses({
+      secrets: records.secrets,
+      clock,
+      log: pino({ level: 'silent' }),
+    });
+    const lastUse = async () =>
+      (await records.db.selectFrom('previous_secrets').select('last_used_at').executeTakeFirstOrThrow())
+        .last_used_at;
+    relay.reject();
+    uses.note(key.id, 1);
+    await uses.stop();
+    relay.pass(Number(new URL(database.url).port || 5432));
+    expect(await lastUse()).toBeNull();
+    await uses.stop();
+    expect(await lastUse()).toEqual(new Date(USED_AT_MS));
+  } finally {
+    await records.close();
+    await relay.stop();
+    await database.drop();
+  }
+});
