@@ -1,7 +1,6 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -104,6 +103,11 @@ describe('the demo on a terminal', () => {
     );
   });
 
+  it('has lived through a day, hour by hour, before it shows the console', async () => {
+    const hours = async () => (await usage({ interval: 'hour' })).length;
+    await until(async () => (await hours()) >= 23);
+  });
+
   it('has one consumer near its limit, and another one limited', async () => {
     const query = { include: 'limits' } as const;
     const tightest = async (name: string) => {
@@ -138,18 +142,5 @@ describe('the demo without a terminal', () => {
     const directory = /"DATA_DIR":"([^"]+)"/.exec(stdout)?.[1] ?? '';
     expect(directory).not.toBe('');
     expect(existsSync(directory)).toBe(false);
-  });
-
-  it('ends with a fault and a way out where its port is taken', async () => {
-    const other = createServer().listen(0, '127.0.0.1');
-    await once(other, 'listening');
-    const address = other.address();
-    const port = typeof address === 'object' ? address?.port : undefined;
-    const ended = await runTollgate(['demo'], { environment: { PORT: String(port), OPS_PORT: '0' } });
-    other.close();
-    expect(ended).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('PORT and OPS_PORT choose others'),
-    });
   });
 });

@@ -1,6 +1,6 @@
 import type { ManagementClient } from '../../client/management-client.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { createKey, instantIn, type KeyFields } from './demo-records.ts';
+import { createKey, DAY_MS, instantIn, type KeyFields } from './demo-records.ts';
 import type { Consumer, TrafficRequest } from './demo-traffic.ts';
 
 interface DemoConsumer extends Omit<Consumer, 'secret'> {
@@ -11,7 +11,6 @@ interface DemoConsumer extends Omit<Consumer, 'secret'> {
 const BATCHES_TO_NEAR_THE_LIMIT = 36;
 /** Of the plan "trial": within seconds it limits. */
 const REQUESTS_TO_THE_LIMIT = 18;
-const DAY_MS = 86_400_000;
 
 /** A query tells the sample backend with which status to respond, and is not part of the endpoint in the statistics. */
 const CONSUMERS: readonly DemoConsumer[] = [
@@ -23,6 +22,7 @@ const CONSUMERS: readonly DemoConsumer[] = [
       tags: ['production', 'mobile'],
     },
     pauseMs: 900,
+    past: { everySteps: 1, requests: 3 },
     requests: [
       { path: '/v1/orders/1001', customer: 'north-store' },
       { path: '/v1/orders', customer: 'north-store' },
@@ -37,6 +37,7 @@ const CONSUMERS: readonly DemoConsumer[] = [
   {
     key: { name: 'Billing service', rateLimitId: 'standard', externalId: 'acme', tags: ['production'] },
     pauseMs: 2300,
+    past: { everySteps: 2, requests: 2 },
     requests: [
       { path: '/v1/invoices/501', customer: 'north-store' },
       { path: '/v1/invoices/502', customer: 'city-books' },
@@ -49,6 +50,7 @@ const CONSUMERS: readonly DemoConsumer[] = [
     key: { name: 'Price crawler', rateLimitId: 'trial', externalId: 'globex', tags: ['trial'] },
     first: Array.from({ length: REQUESTS_TO_THE_LIMIT }, (): TrafficRequest => ({ path: '/v1/products' })),
     pauseMs: 1500,
+    past: { everySteps: 10, requests: 24 },
     requests: [{ path: '/v1/products' }, { path: '/v1/prices' }, { path: '/v1/prices?status=404' }],
   },
   {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { type Gateway, startSingleProcess } from '../../app/single-process.ts';
 import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
 import { readSettings, type Settings } from '../../config/settings.ts';
-import { systemClock } from '../../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { createLogger } from '../../platform/logger.ts';
 import { systemRandom } from '../../platform/random.ts';
 import { CommandFault } from '../command-fault.ts';
@@ -26,7 +26,10 @@ export interface DemoGateway {
 }
 
 /** Starts it; PORT, OPS_PORT and LOG_LEVEL of the environment hold. Rejects with a `CommandFault` and leaves nothing behind where it can't. */
-export async function startDemoGateway(environment: Terminal['environment']): Promise<DemoGateway> {
+export async function startDemoGateway(
+  environment: Terminal['environment'],
+  clock: Clock,
+): Promise<DemoGateway> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-demo-'));
   const backend = createSampleBackend().listen(0, '127.0.0.1');
   const removeAll = async (): Promise<void> => {
@@ -37,7 +40,7 @@ export async function startDemoGateway(environment: Terminal['environment']): Pr
   const rootToken = systemRandom.bytes(32).toString('base64url');
   try {
     await once(backend, 'listening');
-    const gateway = await startGateway(settingsOf(environment, { directory, backend, rootToken }));
+    const gateway = await startGateway(settingsOf(environment, { directory, backend, rootToken }), clock);
     const url = `http://127.0.0.1:${gateway.port}`;
     return {
       url,
@@ -73,10 +76,10 @@ function settingsOf(
   });
 }
 
-async function startGateway(settings: Settings): Promise<Gateway> {
+async function startGateway(settings: Settings, clock: Clock): Promise<Gateway> {
   const log = createLogger(settings.logLevel);
   try {
-    const gateway = await startSingleProcess(settings, { clock: systemClock, random: systemRandom, log });
+    const gateway = await startSingleProcess(settings, { clock, random: systemRandom, log });
     await gateway.ready();
     return gateway;
   } catch (error) {

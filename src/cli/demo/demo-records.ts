@@ -7,7 +7,7 @@ type PlanFields = paths['/rate-limit/create']['post']['requestBody']['content'][
 export type KeyFields =
   paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];
 
-const DAY_MS = 86_400_000;
+export const DAY_MS = 86_400_000;
 
 /** The plan of the main job. */
 export async function createMainJobPlan(client: ManagementClient): Promise<void> {

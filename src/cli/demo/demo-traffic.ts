@@ -15,6 +15,8 @@ export interface Consumer {
   readonly first?: readonly TrafficRequest[];
   readonly requests: readonly TrafficRequest[];
   readonly pauseMs: number;
+  /** How much it sent on the day before: so many requests in every so many steps of six minutes. */
+  readonly past?: { readonly everySteps: number; readonly requests: number };
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -25,7 +27,7 @@ export function startTraffic(
   consumers: readonly Consumer[],
 ): { /** Resolves when no request is under way any more. */ stop(): Promise<void> } {
   const stopping = new AbortController();
-  const running = consumers.map((consumer) => send(url, consumer, stopping.signal));
+  const running = consumers.map((consumer) => sendInTurn(url, consumer, stopping.signal));
   return {
     stop: async () => {
       stopping.abort();
@@ -34,12 +36,16 @@ export function startTraffic(
   };
 }
 
-async function send(url: string, { secret, first = [], requests, pauseMs }: Consumer, stopping: AbortSignal) {
+async function sendInTurn(
+  url: string,
+  { secret, first = [], requests, pauseMs }: Consumer,
+  stopping: AbortSignal,
+) {
   try {
-    for (const request of first) await sendOne(url, secret, request, stopping);
+    for (const request of first) await sendRequest(url, secret, request, stopping);
     for (let turn = 0; ; turn += 1) {
       const request = requests[turn % requests.length];
-      if (request !== undefined) await sendOne(url, secret, request, stopping);
+      if (request !== undefined) await sendRequest(url, secret, request, stopping);
       await pause(pauseMs, undefined, { signal: stopping });
     }
   } catch (error) {
@@ -47,8 +53,14 @@ async function send(url: string, { secret, first = [], requests, pauseMs }: Cons
   }
 }
 
-async function sendOne(url: string, secret: string, request: TrafficRequest, stopping: AbortSignal) {
-  const { method = 'GET', path, customer } = request;
+/** Sends one request and reads its response to the end. Only a stop rejects. */
+export async function sendRequest(
+  url: string,
+  secret: string,
+  { method = 'GET', path, customer }: TrafficRequest,
+  stopping?: AbortSignal,
+): Promise<void> {
+  const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
   try {
     const response = await fetch(`${url}${path}`, {
       method,
@@ -56,11 +68,11 @@ async function sendOne(url: string, secret: string, request: TrafficRequest, sto
         authorization: `Bearer ${secret}`,
         ...(customer !== undefined && { 'x-customer-id': customer }),
       },
-      signal: AbortSignal.any([stopping, AbortSignal.timeout(REQUEST_TIMEOUT_MS)]),
+      signal: stopping === undefined ? timeout : AbortSignal.any([stopping, timeout]),
     });
     await response.arrayBuffer();
   } catch {
     // A machine that slept, or the stop: the loop goes on with the next request, or ends at its pause.
-    stopping.throwIfAborted();
+    stopping?.throwIfAborted();
   }
 }

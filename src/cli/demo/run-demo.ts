@@ -1,7 +1,8 @@
-import type { Clock } from '../../platform/clock.ts';
-import { systemClock } from '../../platform/clock.ts';
+import { once } from 'node:events';
 import type { Terminal } from '../terminal.ts';
+import { DemoClock } from './demo-clock.ts';
 import { createConsumers } from './demo-consumers.ts';
+import { liveThroughDay, PAST_MS } from './demo-day.ts';
 import { type DemoGateway, startDemoGateway } from './demo-gateway.ts';
 import { createDemoPlans, createDemoToken, createKey, createMainJobPlan } from './demo-records.ts';
 import { startTraffic } from './demo-traffic.ts';
@@ -13,12 +14,13 @@ import { runMainJob } from './main-job.ts';
  * with a `CommandFault` where the gateway could not start or did not do the job.
  */
 export async function runDemo(terminal: Terminal, { stays }: { readonly stays: boolean }): Promise<void> {
-  const signalled = stopSignal();
-  const gateway = await startDemoGateway(terminal.environment);
+  const stopping = stopSignal();
+  const clock = new DemoClock(stays ? PAST_MS : 0);
+  const gateway = await startDemoGateway(terminal.environment, clock);
   try {
     await createMainJobPlan(gateway.client);
     terminal.stdout.write(`\n${await runMainJob(gateway)}\n`);
-    if (stays) await showLiveGateway(gateway, terminal, signalled);
+    if (stays) await showLiveGateway(gateway, { terminal, clock, stopping });
     else terminal.stdout.write(`${ENDS_AT_ONCE}\n`);
   } finally {
     await gateway.stop();
@@ -29,21 +31,30 @@ const ENDS_AT_ONCE = `Nobody watches, because the output is not a terminal: the 
 "npm run demo -- --stay" goes on, with the console and live traffic.`;
 
 /** A terminal and npm both send SIGINT to this process: the second one must not cut the clean-up short. */
-function stopSignal(): Promise<void> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve());
-  });
+function stopSignal(): AbortSignal {
+  const stopping = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
+  return stopping.signal;
 }
 
-async function showLiveGateway(gateway: DemoGateway, { stdout }: Terminal, signalled: Promise<void>) {
-  const clock: Clock = systemClock;
+interface Show {
+  readonly terminal: Terminal;
+  readonly clock: DemoClock;
+  readonly stopping: AbortSignal;
+}
+
+async function showLiveGateway(gateway: DemoGateway, { terminal: { stdout }, clock, stopping }: Show) {
   await createDemoPlans(gateway.client);
-  const traffic = startTraffic(gateway.url, await createConsumers(gateway.client, clock));
+  const consumers = await createConsumers(gateway.client, clock);
+  stdout.write('A few made-up consumers live through a day, so that the console has something to show …\n\n');
+  await liveThroughDay(gateway.url, consumers, clock, stopping);
+  if (stopping.aborted) return;
+  const traffic = startTraffic(gateway.url, consumers);
   try {
     const key = await createKey(gateway.client, { name: 'Your first key', rateLimitId: 'demo' });
     const token = await createDemoToken(gateway.client, clock);
     stdout.write(linesToTry(gateway, key, token));
-    await signalled;
+    if (!stopping.aborted) await once(stopping, 'abort');
   } finally {
     await traffic.stop();
   }
