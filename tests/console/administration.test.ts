@@ -150,7 +150,7 @@ describe('the page of usage', () => {
     const tab = await stage.open('/usage');
     await tab.page.getByRole('combobox', { name: 'Plan' }).selectOption('seen');
     await tab.page.getByLabel('Table by').selectOption('key');
-    await tab.page.getByLabel('Compare with the time before').check();
+    await tab.page.getByLabel('Compare with before').check();
     await tab.page.getByText('4 requests in the last 24 hours: 1 limited, 0 failed.').waitFor();
     await tab.page.getByRole('row', { name: /^seen key 4 3 1 0/ }).waitFor();
     await tab.page.getByText('Times are in Europe/Berlin.').waitFor();

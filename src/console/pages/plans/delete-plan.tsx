@@ -14,6 +14,7 @@ import { toast } from '../../components/toast.tsx';
 import { counted } from '../../format/numbers.ts';
 import { planWords } from './limit-words.ts';
 import type { ListedPlan, Plan } from './plan.ts';
+import styles from './plans.module.css';
 
 interface DeletePlanProps {
   readonly plan: Plan;
@@ -82,7 +83,7 @@ function DeleteForm({
         <p>No key is bound to it. Nothing else changes.</p>
       ) : (
         <>
-          <p>
+          <p className={styles.lead}>
             {counted(boundKeys, 'key is', 'keys are')} bound to it, and {boundKeys === 1 ? 'gets' : 'get'}{' '}
             another plan. Counts of the present windows go on where the new plan has a limit of the same name
             and period.

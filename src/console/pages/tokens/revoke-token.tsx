@@ -9,6 +9,7 @@ import { toast } from '../../components/toast.tsx';
 import type { AdminToken } from './admin-token.ts';
 import { scopeWords } from './scopes.ts';
 import { TokenFault } from './token-fault.tsx';
+import styles from './tokens.module.css';
 
 interface RevokeTokenProps {
   readonly token: AdminToken;
@@ -38,7 +39,7 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
             You are signed in with this token: you will be signed out, and can't sign in with it again.
           </Notice>
         )}
-        <p>
+        <p className={styles.lead}>
           Whoever uses it is rejected with their next request, on every replica. There is no way back: they
           need another token.
         </p>

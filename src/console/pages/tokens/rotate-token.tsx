@@ -15,11 +15,11 @@ const GRACES = [
     label: 'Now',
     means: 'The old secret is rejected from now on: whoever uses it is cut off until they have the new one.',
   },
-  { seconds: 3600, label: '1 hour', means: 'Both secrets work for an hour: time to exchange it by hand.' },
-  { seconds: 86_400, label: '24 hours', means: 'Both secrets work for a day: time for a deployment.' },
+  { seconds: 3600, label: 'In 1 hour', means: 'Both secrets work for an hour: time to exchange it by hand.' },
+  { seconds: 86_400, label: 'In 24 hours', means: 'Both secrets work for a day: time for a deployment.' },
   {
     seconds: 604_800,
-    label: '7 days',
+    label: 'In 7 days',
     means: 'Both secrets work for a week. So does a copy that somebody should not have.',
   },
 ] as const;
@@ -66,7 +66,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
           </Notice>
         )}
         <fieldset className={styles.fieldset}>
-          <legend>The old secret works on for</legend>
+          <legend>The old secret ends</legend>
           {GRACES.map(({ seconds, label, means }) => (
             <label key={seconds} className={styles.grace}>
               <input

@@ -47,7 +47,7 @@ export function UsageControls({ view, onChange }: UsageControlsProps) {
           checked={view.isCompared}
           onChange={(event) => onChange({ compare: event.target.checked ? '1' : undefined })}
         />
-        Compare with the time before
+        Compare with before
       </label>
       {filters.consumerApiKeyId !== undefined && (
         <span className={styles.chip}>
