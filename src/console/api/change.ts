@@ -1,4 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useRef } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { useApi } from './api-context.tsx';
 import { type FaultKind, faultKind } from './fault-kind.ts';
@@ -25,14 +26,21 @@ export function useChange<Input, Result>(
   const { client } = useApi();
   const queries = useQueryClient();
   const keyFor = useIdempotencyKey();
+  const isRunning = useRef(false);
   const mutation = useMutation({
     mutationFn: (input: Input) => bodyOf(call(client, input, keyFor(input))),
     onSuccess: () => void queries.invalidateQueries(),
   });
   return {
     submit: async (input) => {
-      if (mutation.isPending) return undefined;
-      return mutation.mutateAsync(input).catch(() => undefined);
+      // Not `isPending`: the second half of a double click comes before the component is drawn anew.
+      if (isRunning.current) return undefined;
+      isRunning.current = true;
+      try {
+        return await mutation.mutateAsync(input).catch(() => undefined);
+      } finally {
+        isRunning.current = false;
+      }
     },
     isPending: mutation.isPending,
     error: mutation.error ?? undefined,
