@@ -101,6 +101,12 @@ describe('the pages of plans', () => {
     expect((await root.GET('/rate-limit/{rateLimitId}', { params: { path } })).data?.limit).toBe(1000);
     await page.getByRole('button', { name: 'Show both versions' }).click();
     await page.getByRole('row', { name: 'Description none by another' }).waitFor();
+    await bodyOf(
+      root.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body: { description: 'once more' } }),
+    );
+    await page.getByRole('button', { name: 'Save yours over it' }).click();
+    await page.getByRole('button', { name: 'Show both versions' }).click();
+    await page.getByRole('row', { name: 'Description none once more' }).waitFor();
     await page.getByRole('button', { name: 'Save yours over it' }).click();
     await page.getByText('The plan edited is saved').waitFor();
     expect((await root.GET('/rate-limit/{rateLimitId}', { params: { path } })).data).toMatchObject({

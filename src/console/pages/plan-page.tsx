@@ -25,7 +25,7 @@ interface PlanPageProps {
 
 /** A plan: its limits, whom they hold for, and what they do. */
 export function PlanPage({ params }: PlanPageProps) {
-  const rateLimitId = decodeURIComponent(params.rateLimitId ?? '');
+  const rateLimitId = params.rateLimitId ?? '';
   const [search, setSearch] = useSearchParams();
   const { can } = useScopes();
   const plan = useLive(

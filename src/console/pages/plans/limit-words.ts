@@ -11,14 +11,16 @@ const UNITS: Readonly<Record<string, number>> = {
   month: 2_629_800,
   year: 31_557_600,
 };
-const ABBREVIATIONS: Readonly<Record<string, string>> = {
-  s: 'second',
-  sec: 'second',
-  m: 'minute',
-  min: 'minute',
-  h: 'hour',
-  d: 'day',
-};
+/** Units by the names that a period may give them. */
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ...Object.keys(UNITS).map((unit): [string, string] => [unit, unit]),
+  ['s', 'second'],
+  ['sec', 'second'],
+  ['m', 'minute'],
+  ['min', 'minute'],
+  ['h', 'hour'],
+  ['d', 'day'],
+]);
 const WORDS = /^(?:(\d+) *)?([a-z]+?)s?$/;
 const ISO = /^p(?:(\d+)([ymwd])|t(\d+)([hms]))$/;
 const ISO_UNITS: Readonly<Record<string, string>> = {
@@ -44,9 +46,8 @@ function readPeriod(text: string): PlainPeriod | undefined {
     return unit === undefined ? undefined : { count: Number(dateCount ?? timeCount), unit };
   }
   const [, count = '1', name = ''] = WORDS.exec(lower) ?? [];
-  // "s" alone is the unit itself, not a plural.
-  const unit = UNITS[name] === undefined ? ABBREVIATIONS[name === '' ? 's' : name] : name;
-  return unit === undefined || lower === '' ? undefined : { count: Number(count), unit };
+  const unit = NAMES.get(name);
+  return unit === undefined ? undefined : { count: Number(count), unit };
 }
 
 /** "an hour", "a day", "in 15 minutes"; a text that says it another way stays as it is. */

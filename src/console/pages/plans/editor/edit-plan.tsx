@@ -53,8 +53,14 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
     if (Object.keys(read.faults).length === 0) setReviewed(read.terms);
   };
   const submit = async (terms: PlanTerms, over: Version) => {
+    // Others have made the same change meanwhile.
+    if (Object.keys(changedFields(termsOf(over.plan), terms)).length === 0) return onDone();
     const saved = await save.submit({ terms, over });
-    if (saved === undefined) return;
+    if (saved === undefined) {
+      // Where it was changed once more, that version has to be seen as well.
+      setTheirs(undefined);
+      return;
+    }
     toast.done(
       `The plan ${plan.rateLimitId} is saved`,
       'It holds with the next request of each of its keys.',
