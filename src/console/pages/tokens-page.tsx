@@ -35,6 +35,7 @@ interface Action {
 
 function Tokens() {
   const { whoami } = useApi();
+  const { can } = useScopes();
   const [params, setParams] = useSearchParams();
   const [action, setAction] = useState<Action>();
   const tokens = useLivePages(
@@ -64,7 +65,12 @@ function Tokens() {
       <DataTable
         label="admin tokens"
         live={tokens}
-        columns={columnsOf(whoami.adminTokenId, (kind, token) => setAction({ kind, token }))}
+        columns={columnsOf({
+          ownId: whoami.adminTokenId,
+          // Nobody changes a token that may do more than they may themselves.
+          mayChange: ({ scopes }) => scopes.every(can),
+          onAction: (kind, token) => setAction({ kind, token }),
+        })}
         rowId={({ adminTokenId }) => adminTokenId}
         hasMore={tokens.hasMore}
         loadMore={tokens.loadMore}
@@ -86,10 +92,14 @@ function Tokens() {
   );
 }
 
-function columnsOf(
-  ownId: string | null,
-  onAction: (kind: Action['kind'], token: AdminToken) => void,
-): readonly Column<AdminToken>[] {
+interface ColumnOptions {
+  /** Of the token that is signed in; null for the root token. */
+  readonly ownId: string | null;
+  readonly mayChange: (token: AdminToken) => boolean;
+  readonly onAction: (kind: Action['kind'], token: AdminToken) => void;
+}
+
+function columnsOf({ ownId, mayChange, onAction }: ColumnOptions): readonly Column<AdminToken>[] {
   return [
     {
       id: 'name',
@@ -97,9 +107,13 @@ function columnsOf(
       sortBy: ({ name }) => name,
       cell: (token) => (
         <>
-          <button type="button" className={styles.name} onClick={() => onAction('edit', token)}>
+          {mayChange(token) ? (
+            <button type="button" className={styles.name} onClick={() => onAction('edit', token)}>
+              <bdi>{token.name}</bdi>
+            </button>
+          ) : (
             <bdi>{token.name}</bdi>
-          </button>{' '}
+          )}{' '}
           {token.adminTokenId === ownId && <StatusBadge tone="accent">You</StatusBadge>}
         </>
       ),
@@ -143,8 +157,12 @@ function columnsOf(
             </Button>
           }
           items={[
-            { label: 'Edit…', onSelect: () => onAction('edit', token) },
-            { label: 'Rotate…', onSelect: () => onAction('rotate', token) },
+            ...(mayChange(token)
+              ? [
+                  { label: 'Edit…', onSelect: () => onAction('edit', token) },
+                  { label: 'Rotate…', onSelect: () => onAction('rotate', token) },
+                ]
+              : []),
             { label: 'Revoke…', onSelect: () => onAction('revoke', token), danger: true },
           ]}
         />
