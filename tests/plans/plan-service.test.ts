@@ -28,7 +28,8 @@ describe('the service of plans', () => {
 
   it('makes a plan with its fields as sent, once for each id', async () => {
     const plan = await service.create({ id: 'gold', ...GOLD }, now());
-    expect(plan).toEqual({ id: 'gold', ...GOLD, createdAtMs: START_MS, updatedAtMs: START_MS, version: 1 });
+    const made = { createdAtMs: START_MS, updatedAtMs: START_MS, version: 1, managedBy: null };
+    expect(plan).toEqual({ id: 'gold', ...GOLD, ...made });
     expect(await service.get('gold')).toEqual(plan);
     expect(await service.list()).toContainEqual(plan);
     await expect(service.create({ id: 'gold', ...GOLD, limit: 6 }, now())).rejects.toThrow(PlanExists);
