@@ -1,6 +1,10 @@
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { WebSocket, WebSocketServer } from 'ws';
 import { Admin } from '../support/admin.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -9,7 +13,7 @@ let admins: readonly Admin[];
 const presented: (string | undefined)[] = [];
 
 beforeAll(async () => {
-  fleet = await startFleet(2, {}, (req, res) => {
+  fleet = await startFleet(2, { CORS_ALLOWED_ORIGINS: 'https://app.example' }, (req, res) => {
     presented.push(req.headers['x-api-key']?.toString());
     res.setHeader('Tollgate-Key-Expires', 'never');
     res.end('ok');
@@ -66,6 +70,18 @@ describe('a key that is rotated on one of two replicas', () => {
     expect(seen.map(({ remaining }) => Number(remaining))).toEqual([997, 996, 995, 994]);
     expect(presented.slice(-4)).toEqual([secret, next, secret, next]);
     await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 6);
+  });
+
+  it('tells a page that uses the previous secret until when that is valid', async () => {
+    const { id, secret } = await fleet.admin.makeKey('in a page');
+    await rotate(0, id, 3600);
+    const response = await fetch(fleet.replicas[0]?.url ?? '', {
+      headers: { authorization: `Bearer ${secret}`, origin: 'https://app.example' },
+    });
+    await response.text();
+    const exposed = response.headers.get('access-control-expose-headers')?.toLowerCase().split(', ');
+    expect(exposed).toContain('tollgate-key-expires');
+    expect(response.headers.get('tollgate-key-expires')).toMatch(/^\d{4}-\d\d-\d\dT/);
   });
 
   it('shows on each when the previous secret was used last on the other', async () => {
@@ -161,5 +177,37 @@ describe('a key that is rotated on one of two replicas', () => {
     isOver = true;
     await clients;
     expect(statuses).toEqual(new Set([200]));
+  });
+});
+
+describe('open WebSockets of a key that is rotated', () => {
+  it('are closed when their secret ends, and stay open with the one that is kept', async () => {
+    const backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    await once(backend, 'listening');
+    const { port } = backend.address() as AddressInfo;
+    const gateway = await startGateway({ ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${port}` });
+    const open = async (secret: string): Promise<WebSocket> => {
+      const socket = new WebSocket(gateway.url.replace('http', 'ws'), {
+        headers: { authorization: `Bearer ${secret}` },
+      });
+      await once(socket, 'open');
+      return socket;
+    };
+    try {
+      const { id, secret: previous } = await fleet.admin.makeKey('with sockets');
+      const { secret } = await rotate(0, id, 3600);
+      const [ended, kept] = [await open(previous), await open(secret)];
+      const closed = once(ended, 'close');
+      const { status } = await post(1, `/consumer-api-key/${id}/end-rotation`, { keep: 'new' });
+      expect(status).toBe(200);
+      await closed;
+      kept.ping();
+      await once(kept, 'pong');
+      kept.terminate();
+    } finally {
+      await gateway.stop();
+      for (const client of backend.clients) client.terminate();
+      backend.close();
+    }
   });
 });
