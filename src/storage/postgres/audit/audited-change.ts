@@ -49,17 +49,15 @@ async function appendEntries(
   const end = await lockedEnd(trx);
   let sequence = end.last_sequence;
   let hash: Uint8Array = end.last_hash;
-  const rows = actions.map((action) => {
-    sequence += 1;
-    const row = rowOf(entryOf(sequence, change, action), hash);
-    hash = row.hash;
-    return row;
-  });
-  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE) {
-    await trx
-      .insertInto('audit_log')
-      .values(rows.slice(from, from + ROWS_AT_ONCE))
-      .execute();
+  for (let from = 0; from < actions.length; from += ROWS_AT_ONCE) {
+    // Built for each statement: to hash thousands at once would hold up the requests of others.
+    const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
+      sequence += 1;
+      const row = rowOf(entryOf(sequence, change, action), hash);
+      hash = row.hash;
+      return row;
+    });
+    await trx.insertInto('audit_log').values(rows).execute();
   }
   await trx.updateTable('audit_log_ends').set({ last_sequence: sequence, last_hash: hash }).execute();
 }
