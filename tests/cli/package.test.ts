@@ -65,6 +65,8 @@ describe('the package, packed and installed in an empty directory', () => {
     const migrated = await runTollgate(['migrate'], { file: installed, environment: settings });
     expect(migrated).toMatchObject({ code: 0, stdout: expect.stringContaining('migrations applied') });
     gateway = await startGateway(settings, { main: installed, args: ['serve'] });
+    const page = await fetch(`${gateway.url}/tollgate/console`);
+    expect(await page.text()).toContain('<script type="module"');
     const environment = { TOLLGATE_URL: gateway.url, TOLLGATE_TOKEN: ROOT_TOKEN };
     const made = await runTollgate(['keys', 'create', 'packed'], { file: installed, environment });
     expect(JSON.parse(made.stdout)).toMatchObject({ name: 'packed', secret: expect.stringMatching(/^tg_/) });

@@ -1,6 +1,7 @@
 import { Keyboard, LogOut, PanelLeftClose, PanelLeftOpen, Search } from 'lucide-react';
 import { Link, useRoute } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
+import { counted } from '../format/numbers.ts';
 import iconUrl from '../icon.svg';
 import { NAVIGATION, type NavigationEntry } from '../routes.tsx';
 import styles from './shell.module.css';
@@ -12,10 +13,11 @@ interface NavigationProps {
   readonly onFold: (() => void) | undefined;
   readonly onFind: () => void;
   readonly onHelp: () => void;
+  readonly onToken: () => void;
 }
 
 /** The pages that this token can see anything on, and what concerns the session. */
-export function Navigation({ folded, onFold, onFind, onHelp }: NavigationProps) {
+export function Navigation({ folded, onFold, onFind, onHelp, onToken }: NavigationProps) {
   const { whoami, session } = useApi();
   const { can } = useScopes();
   const FoldIcon = folded ? PanelLeftOpen : PanelLeftClose;
@@ -41,12 +43,10 @@ export function Navigation({ folded, onFold, onFind, onHelp }: NavigationProps) 
           </ul>
         </nav>
         <div className={styles.spacer} />
-        <div className={styles.person}>
-          <bdi className={styles.name} title={whoami.name}>
-            {whoami.type === 'root' ? 'Root token' : whoami.name}
-          </bdi>
-          Tollgate {whoami.version}
-        </div>
+        <button type="button" className={styles.person} onClick={onToken} title="What this token may do">
+          <bdi className={styles.name}>{whoami.type === 'root' ? 'Root token' : whoami.name}</bdi>
+          {counted(whoami.scopes.length, 'scope')} · Tollgate {whoami.version}
+        </button>
         <button type="button" className={styles.link} onClick={onHelp} title="Keyboard shortcuts">
           <Keyboard aria-hidden="true" />
           <span className={styles.word}>Keyboard shortcuts</span>

@@ -6,6 +6,7 @@ import { Notice } from '../components/notice.tsx';
 import { Navigation } from './navigation.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';
+import { TokenDialog } from './token-dialog.tsx';
 import { useNarrow } from './use-narrow.ts';
 import { useShortcuts } from './use-shortcuts.ts';
 
@@ -25,9 +26,10 @@ export function Shell({ children }: { readonly children: ReactNode }) {
     localStorage.setItem(FOLDED_KEY, String(!isFolded));
     setFolded(!isFolded);
   };
-  const [opened, setOpened] = useState<'palette' | 'help'>();
+  const [opened, setOpened] = useState<'palette' | 'help' | 'token'>();
   const openPalette = useCallback(() => setOpened('palette'), []);
   const openHelp = useCallback(() => setOpened('help'), []);
+  const openToken = useCallback(() => setOpened('token'), []);
   const close = useCallback(() => setOpened(undefined), []);
   useShortcuts({ openPalette, openHelp });
   return (
@@ -40,6 +42,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
         onFold={isNarrow ? undefined : fold}
         onFind={openPalette}
         onHelp={openHelp}
+        onToken={openToken}
       />
       <main id="main" className={styles.main} tabIndex={-1} ref={useFocusOnNewPage()}>
         <div>
@@ -57,6 +60,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
           <CommandPalette onClose={close} />
         </Suspense>
       )}
+      {opened === 'token' && <TokenDialog onClose={close} />}
       {opened === 'help' && <ShortcutHelp onClose={close} />}
     </div>
   );

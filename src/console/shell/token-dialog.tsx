@@ -1,0 +1,31 @@
+import { useApi } from '../api/api-context.tsx';
+import { Dialog } from '../components/dialog.tsx';
+import { Facts } from '../components/facts.tsx';
+import { RelativeTime } from '../components/relative-time.tsx';
+import styles from './shell.module.css';
+
+/** What the token may do that is signed in. */
+export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
+  const { type, name, adminTokenId, scopes, onlyTags, expiresAt } = useApi().whoami;
+  return (
+    <Dialog open onClose={onClose} title={type === 'root' ? 'Root token' : name}>
+      <Facts
+        facts={[
+          ...(adminTokenId === null ? [] : [['Id', <code key="id">{adminTokenId}</code>] as const]),
+          [
+            'Scopes',
+            <ul key="scopes" className={styles.scopes}>
+              {scopes.map((scope) => (
+                <li key={scope}>
+                  <code>{scope}</code>
+                </li>
+              ))}
+            </ul>,
+          ],
+          ['Keys', onlyTags.length === 0 ? 'all' : `only those tagged ${onlyTags.join(', ')}`],
+          ['Expires', <RelativeTime key="expires" at={expiresAt} />],
+        ]}
+      />
+    </Dialog>
+  );
+}
