@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,6 +50,15 @@ describe('the package, packed and installed in an empty directory', () => {
     expect(
       (await readdir(root, { recursive: true })).filter((file) => /^(bin|dist).*\.ts$/.test(file)),
     ).toEqual([]);
+  });
+
+  it('has the console as it is built for use, whatever NODE_ENV is where it is packed', async () => {
+    expect(process.env.NODE_ENV).toBe('test');
+    const assets = join(directory, 'lib/node_modules/tollgate/dist/console/assets');
+    const scripts = (await readdir(assets)).filter((file) => file.endsWith('.js'));
+    const all = await Promise.all(scripts.map((file) => readFile(join(assets, file), 'utf8')));
+    expect(scripts.length).toBeGreaterThan(5);
+    expect(scripts.filter((_, index) => all[index]?.includes('React DevTools'))).toEqual([]);
   });
 
   it('migrates a database, serves, administers, and rotates the encryption key', async () => {
