@@ -8,7 +8,7 @@ import type { UsageReader, UsageRecorder } from './usage.ts';
 import { UsageBuffer } from './usage-buffer.ts';
 import { type FlusherStats, UsageFlusher } from './usage-flusher.ts';
 import type { UsageHistory } from './usage-history.ts';
-import { UsageWriter, type WriterStats } from './usage-writer.ts';
+import { LONGEST_RETRY_MS, UsageWriter, WRITE_EVERY_MS, type WriterStats } from './usage-writer.ts';
 
 /** What the usage statistics are made of. */
 export interface UsageOptions {
@@ -67,7 +67,8 @@ export function createUsage(options: UsageOptions): Usage {
   const writer = new UsageWriter({ buffer, live, history, log, random });
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
-  const writing = new Repeater(() => writer.write(), random, options.writeEveryMs ?? 250, 2000);
+  const writeEveryMs = options.writeEveryMs ?? WRITE_EVERY_MS;
+  const writing = new Repeater(() => writer.write(), random, writeEveryMs, LONGEST_RETRY_MS);
   // Not less often after a failure: what waits is then held within its bounds.
   const flushing = new Repeater(() => flusher.flush(), random, intervalMs, intervalMs);
   const pruning = new Repeater(() => prune(options), random, HOUR_MS, HOUR_MS);
