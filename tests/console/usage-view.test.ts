@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import type { UsageSeries } from '../../src/console/api/usage-series.ts';
 import { bucketsOf } from '../../src/console/pages/usage/buckets.ts';
-import type { UsageSeries } from '../../src/console/pages/usage/usage-series.ts';
 import { readView, spanBefore, spanOf } from '../../src/console/pages/usage/usage-view.ts';
 
 const NOW = Date.parse('2026-03-31T10:30:00Z');

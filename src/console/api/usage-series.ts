@@ -1,20 +1,38 @@
-import type { components, operations } from '../../client/management-api.ts';
+import type { components, paths } from '../../client/management-api.ts';
 import type { ManagementClient } from '../../client/management-client.ts';
-import type { Call } from './live.ts';
 
+export type UsageQuery = NonNullable<paths['/api-keys/usage']['get']['parameters']['query']>;
 export type UsageSeries = components['schemas']['UsageSeries'];
 export type UsageRow = components['schemas']['UsageRow'];
-export type UsageQuery = NonNullable<operations['showUsage']['parameters']['query']>;
 
-/** The usage of all keys, for `useLive`. The interface has it as CSV too; this asks for JSON. */
-export async function readUsage(
-  client: ManagementClient,
-  query: UsageQuery,
-  signal: AbortSignal,
-): ReturnType<Call<UsageSeries>> {
-  const { data, error, response } = await client.GET('/api-keys/usage', {
-    params: { query: { ...query, format: 'json' } },
-    signal,
-  });
+const PAGE = 1000;
+
+/** All rows of a series, page by page: at most the 10 000 that a series may have. */
+export async function readUsageSeries(client: ManagementClient, query: UsageQuery, signal: AbortSignal) {
+  const rows: UsageRow[] = [];
+  let cursor: string | undefined;
+  for (;;) {
+    const { data, error, response } = await jsonSeries(
+      client.GET('/api-keys/usage', {
+        params: { query: { ...query, format: 'json', limit: PAGE, ...(cursor !== undefined && { cursor }) } },
+        signal,
+      }),
+    );
+    if (data === undefined) return { error, response };
+    rows.push(...data.rows);
+    cursor = data.nextCursor;
+    if (cursor === undefined) return { data: { ...data, rows } satisfies UsageSeries, response };
+  }
+}
+
+interface Read<Data> {
+  readonly data?: Data;
+  readonly error?: unknown;
+  readonly response: Response;
+}
+
+/** The response of a series as JSON: by its description it may be CSV too, which only comes where it was asked for. */
+export async function jsonSeries(call: Promise<Read<UsageSeries | string>>): Promise<Read<UsageSeries>> {
+  const { data, error, response } = await call;
   return { response, error, ...(typeof data === 'object' && { data }) };
 }

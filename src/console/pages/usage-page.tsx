@@ -3,6 +3,7 @@ import { useSearchParams } from 'wouter';
 import { ManagementFault } from '../../client/management-fault.ts';
 import { useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
+import { readUsageSeries } from '../api/usage-series.ts';
 import { LiveState, NoScope } from '../components/live-state.tsx';
 import { PageHeader } from '../components/page-header.tsx';
 import { Panel } from '../components/panel.tsx';
@@ -16,7 +17,6 @@ import { RangeTooLarge } from './usage/range-too-large.tsx';
 import styles from './usage/usage.module.css';
 import { UsageChart } from './usage/usage-chart.tsx';
 import { UsageControls } from './usage/usage-controls.tsx';
-import { readUsageSeries } from './usage/usage-series.ts';
 import { queryOf, readView, spanBefore, spanOf, type UsageView } from './usage/usage-view.ts';
 
 /** Longer series are asked for less often. */

@@ -1,4 +1,5 @@
 import type { paths } from '../../../client/management-api.ts';
+import { instantText } from '../../api/instant-text.ts';
 import { ACTION_WORDS, type AuditAction } from './audit-words.ts';
 
 type AuditQuery = NonNullable<paths['/tollgate/audit-log']['get']['parameters']['query']>;
@@ -42,5 +43,5 @@ export function auditQuery({ action, actorId, targetId, from, to }: AuditFilter)
 /** The first instant of a date, or of the one so many days later. */
 function dateStart(text: string, days: number): string {
   const [year = 0, month = 1, day = 1] = text.split('-').map(Number);
-  return `${new Date(year, month - 1, day + days).toISOString().slice(0, 19)}Z`;
+  return instantText(new Date(year, month - 1, day + days));
 }

@@ -1,12 +1,12 @@
 import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
-import { readUsage } from '../../api/usage-series.ts';
+import { readUsageSeries } from '../../api/usage-series.ts';
+import { KeyName } from '../../components/key-name.tsx';
 import { LiveState } from '../../components/live-state.tsx';
 import { NumberText } from '../../components/number-text.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { StatusBadge } from '../../components/status-badge.tsx';
 import { counted, formatShort } from '../../format/numbers.ts';
-import { KeyName } from './key-name.tsx';
 import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';
 
@@ -16,7 +16,7 @@ const MOST = 6;
 export function BusiestKeys() {
   const live = useLive(
     ['busiest-keys'],
-    (client, signal) => readUsage(client, { groupBy: 'key', interval: 'total', top: MOST }, signal),
+    (client, signal) => readUsageSeries(client, { groupBy: 'key', interval: 'total', top: MOST }, signal),
     { scope: 'usage:read' },
   );
   return (

@@ -1,12 +1,12 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
+import { KeyName } from '../../components/key-name.tsx';
 import { LiveState } from '../../components/live-state.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { RelativeTime } from '../../components/relative-time.tsx';
 import { now } from '../../format/clock.ts';
 import { counted } from '../../format/numbers.ts';
-import { KeyName } from './key-name.tsx';
 import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';
 

@@ -1,7 +1,8 @@
 import { ChartColumn, CircleX, OctagonPause, Timer } from 'lucide-react';
 import { useMemo } from 'react';
+import { instantText } from '../../api/instant-text.ts';
 import { useLive } from '../../api/live.ts';
-import { readUsage, type UsageSeries } from '../../api/usage-series.ts';
+import { readUsageSeries, type UsageSeries } from '../../api/usage-series.ts';
 import { Chart } from '../../components/chart.tsx';
 import type { ChartData } from '../../components/chart-data.ts';
 import { LiveState } from '../../components/live-state.tsx';
@@ -9,9 +10,9 @@ import { NumberText } from '../../components/number-text.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { now } from '../../format/clock.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
-import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './outcomes.ts';
 import styles from './overview.module.css';
 import { StatTile } from './stat-tile.tsx';
+import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './two-days.ts';
 
 /** The requests of 24 hours against the 24 hours before: as figures, and hour by hour. */
 export function OutcomesOfTheDay() {
@@ -19,7 +20,11 @@ export function OutcomesOfTheDay() {
     ['outcomes-of-the-day'],
     (client, signal) => {
       const { from, to } = twoDays(now());
-      return readUsage(client, { from: instant(from), to: instant(to), interval: 'hour' }, signal);
+      return readUsageSeries(
+        client,
+        { from: instantText(from), to: instantText(to), interval: 'hour' },
+        signal,
+      );
     },
     { scope: 'usage:read' },
   );
@@ -113,10 +118,6 @@ function sentence({ total }: DayOfOutcomes): string {
   const { requests, limited, failed } = total;
   if (requests === 0) return 'No requests in the last 24 hours.';
   return `${counted(requests, 'request')} in 24 hours: ${formatNumber(limited)} limited, ${formatNumber(failed)} failed.`;
-}
-
-function instant(at: number): string {
-  return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }
 
 function DaySkeleton() {

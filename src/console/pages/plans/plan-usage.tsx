@@ -1,13 +1,13 @@
 import { useMemo } from 'react';
 import { Link } from 'wouter';
+import { sumOf } from '../../api/outcomes.ts';
+import type { UsageSeries } from '../../api/usage-series.ts';
 import { Chart } from '../../components/chart.tsx';
 import { LiveState } from '../../components/live-state.tsx';
 import { Panel } from '../../components/panel.tsx';
 import { bucketsOf } from '../usage/buckets.ts';
 import { ChartSkeleton } from '../usage/chart-skeleton.tsx';
 import { outcomeSentence, outcomeSeries } from '../usage/outcome-chart.ts';
-import { sumOf } from '../usage/outcomes.ts';
-import type { UsageSeries } from '../usage/usage-series.ts';
 import { usePlanDay } from './use-plan-day.ts';
 
 /** What became of the requests of the keys of a plan, in 24 hours. */

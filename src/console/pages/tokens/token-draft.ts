@@ -1,5 +1,6 @@
 import type { components } from '../../../client/management-api.ts';
 import type { Scope } from '../../api/api-context.tsx';
+import { instantText } from '../../api/instant-text.ts';
 import { dateText } from '../../format/date-text.ts';
 import type { AdminToken } from './admin-token.ts';
 
@@ -52,7 +53,7 @@ export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnT
 
 function endOf(date: string): string {
   const [year = 0, month = 1, day = 1] = date.split('-').map(Number);
-  return `${new Date(year, month - 1, day + 1).toISOString().slice(0, 19)}Z`;
+  return instantText(new Date(year, month - 1, day + 1));
 }
 
 function words(text: string): string[] {

@@ -1,6 +1,6 @@
+import type { Outcomes } from '../../api/outcomes.ts';
 import type { ChartSeries } from '../../components/chart-data.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
-import type { Outcomes } from './outcomes.ts';
 
 /** The three outcomes, one upon the other. */
 export function outcomeSeries(outcomes: readonly Outcomes[]): readonly ChartSeries[] {

@@ -1,7 +1,7 @@
+import type { Outcomes } from '../../api/outcomes.ts';
 import type { Column } from '../../components/data-table.tsx';
 import { NumberText } from '../../components/number-text.tsx';
 import { formatNumber } from '../../format/numbers.ts';
-import type { Outcomes } from './outcomes.ts';
 
 /** The figures of a row, the same in each table of usage. */
 export function outcomeColumns<Row extends Outcomes>(): readonly Column<Row>[] {

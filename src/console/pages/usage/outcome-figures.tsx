@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
+import type { Outcomes } from '../../api/outcomes.ts';
 import { NumberText } from '../../components/number-text.tsx';
 import { formatNumber, formatShare } from '../../format/numbers.ts';
-import type { Outcomes } from './outcomes.ts';
 import styles from './usage.module.css';
 
 interface OutcomeFiguresProps {

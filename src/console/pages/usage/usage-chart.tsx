@@ -1,4 +1,6 @@
 import { useMemo } from 'react';
+import { sumOf } from '../../api/outcomes.ts';
+import type { UsageSeries } from '../../api/usage-series.ts';
 import { Chart } from '../../components/chart.tsx';
 import type { ChartData } from '../../components/chart-data.ts';
 import { EmptyState } from '../../components/empty-state.tsx';
@@ -6,8 +8,6 @@ import { formatNumber } from '../../format/numbers.ts';
 import { bucketsOf } from './buckets.ts';
 import { outcomeSentence, outcomeSeries } from './outcome-chart.ts';
 import { OutcomeFigures } from './outcome-figures.tsx';
-import { sumOf } from './outcomes.ts';
-import type { UsageSeries } from './usage-series.ts';
 import { RANGES, type UsageView } from './usage-view.ts';
 
 interface UsageChartProps {

@@ -4,10 +4,10 @@ import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { Button } from '../../components/button.tsx';
 import { Input, Select } from '../../components/field.tsx';
+import { KeyName } from '../../components/key-name.tsx';
 import { now } from '../../format/clock.ts';
 import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';
-import { KeyName } from '../overview/key-name.tsx';
 import styles from './usage.module.css';
 import { GROUPINGS, INTERVAL_LABELS, RANGES, type UsageView } from './usage-view.ts';
 

@@ -1,5 +1,6 @@
+import { instantText } from '../../api/instant-text.ts';
+import type { UsageQuery } from '../../api/usage-series.ts';
 import type { Interval } from './buckets.ts';
-import { instantText, type UsageQuery } from './usage-series.ts';
 
 /** How far back a range goes. */
 interface RangeLength {

@@ -1,5 +1,6 @@
 import type { components } from '../../../../client/management-api.ts';
 import { ManagementFault } from '../../../../client/management-fault.ts';
+import { instantText } from '../../../api/instant-text.ts';
 import type { KeyDetail } from '../key-model.ts';
 
 type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
@@ -114,7 +115,7 @@ export function messageFor(
 /** The instant of a local date and time, to the second. An impossible one stays as it is, for the gateway to reject. */
 export function instantOf(local: string): string {
   const at = Date.parse(local);
-  return Number.isNaN(at) ? local : `${new Date(at).toISOString().slice(0, 19)}Z`;
+  return Number.isNaN(at) ? local : instantText(at);
 }
 
 export function localText(at: number): string {

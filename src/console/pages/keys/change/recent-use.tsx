@@ -1,9 +1,10 @@
 import { useScopes } from '../../../api/api-context.tsx';
+import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
+import { jsonSeries } from '../../../api/usage-series.ts';
 import { RelativeTime } from '../../../components/relative-time.tsx';
 import { now } from '../../../format/clock.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
-import { jsonSeries } from '../json-series.ts';
 import type { KeyDetail } from '../key-model.ts';
 
 const HOUR_MS = 3_600_000;
@@ -20,7 +21,7 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
           params: {
             path: { consumerApiKeyId },
             // Usage is kept by hours: those of which any part is in the last 60 minutes.
-            query: { from: `${new Date(now() - HOUR_MS).toISOString().slice(0, 19)}Z`, interval: 'total' },
+            query: { from: instantText(now() - HOUR_MS), interval: 'total' },
           },
           signal,
         }),

@@ -1,6 +1,8 @@
 import { useMemo } from 'react';
 import { useSearchParams } from 'wouter';
+import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
+import { jsonSeries, type UsageSeries } from '../../../api/usage-series.ts';
 import { Chart } from '../../../components/chart.tsx';
 import type { ChartData } from '../../../components/chart-data.ts';
 import { Select } from '../../../components/field.tsx';
@@ -10,7 +12,6 @@ import { Skeleton } from '../../../components/skeleton.tsx';
 import { now } from '../../../format/clock.ts';
 import { timeZone } from '../../../format/exact-time.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
-import { jsonSeries, type UsageSeries } from '../json-series.ts';
 import styles from './key-page.module.css';
 
 const HOUR_MS = 3_600_000;
@@ -75,7 +76,7 @@ export function KeyUsagePanel({ keyId }: { readonly keyId: string }) {
 /** Days are those of the reader. */
 function queryOf({ ms, interval }: Range) {
   const to = now();
-  const from = `${new Date(to - ms).toISOString().slice(0, 19)}Z`;
+  const from = instantText(to - ms);
   return { from, interval, ...(interval === 'day' && { timeZone }) };
 }
 

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { bodyOf, type ManagementClient } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
-import { jsonSeries } from '../json-series.ts';
+import { jsonSeries } from '../../../api/usage-series.ts';
 
 /** Requests of a key by hour, the oldest of 24 first. */
 export type Activity = readonly number[];

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
-import { useLive } from '../../api/live.ts';
-import styles from './overview.module.css';
+import { useLive } from '../api/live.ts';
+import styles from './key-name.module.css';
 
 interface KeyNameProps {
   readonly id: string;

@@ -1,0 +1,36 @@
+import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from '../../api/outcomes.ts';
+import type { UsageRow } from '../../api/usage-series.ts';
+
+const HOUR_MS = 3_600_000;
+/** How many hours the overview looks back, and compares with as many before. */
+const HOURS = 24;
+
+export interface DayOfOutcomes {
+  /** The first instants of the hours, oldest first. */
+  readonly starts: readonly number[];
+  readonly hours: readonly Outcomes[];
+  readonly hoursBefore: readonly Outcomes[];
+  readonly total: Outcomes;
+  readonly totalBefore: Outcomes;
+}
+
+/** The instants of the two days that end with the hour of `now`, for `from` and `to`. */
+export function twoDays(now: number): { readonly from: number; readonly to: number } {
+  const to = Math.ceil((now + 1) / HOUR_MS) * HOUR_MS;
+  return { from: to - 2 * HOURS * HOUR_MS, to };
+}
+
+/** Hourly rows of the two days that end at `to`, hours without requests filled in. */
+export function dayOfOutcomes(rows: readonly UsageRow[], to: number): DayOfOutcomes {
+  const byStart = new Map(rows.map((row) => [Date.parse(row.start), outcomesOf(row)]));
+  const starts = Array.from({ length: 2 * HOURS }, (_, index) => to - (2 * HOURS - index) * HOUR_MS);
+  const all = starts.map((start) => byStart.get(start) ?? NO_REQUESTS);
+  const [hoursBefore, hours] = [all.slice(0, HOURS), all.slice(HOURS)];
+  return {
+    starts: starts.slice(HOURS),
+    hours,
+    hoursBefore,
+    total: sumOf(hours),
+    totalBefore: sumOf(hoursBefore),
+  };
+}
