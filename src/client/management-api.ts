@@ -738,7 +738,9 @@ export interface components {
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
             tags?: string[];
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
-            metadata?: Record<string, never> | null;
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
             /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
             overrides?: {
                 [key: string]: components["schemas"]["WrittenLimitOverride"];
@@ -808,7 +810,9 @@ export interface components {
             rateLimitId: string | null;
             externalId: string | null;
             tags: string[];
-            metadata: Record<string, never> | null;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
             /** @description Limits of this key that differ from those of its plan, by limitId. */
             overrides: {
                 [key: string]: components["schemas"]["LimitOverride"];
@@ -849,7 +853,9 @@ export interface components {
             rateLimitId: string | null;
             externalId: string | null;
             tags: string[];
-            metadata: Record<string, never> | null;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
             /** @description Limits of this key that differ from those of its plan, by limitId. */
             overrides: {
                 [key: string]: components["schemas"]["LimitOverride"];
@@ -940,7 +946,9 @@ export interface components {
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
             tags?: string[];
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
-            metadata?: Record<string, never> | null;
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
             /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
             overrides?: {
                 [key: string]: components["schemas"]["WrittenLimitOverride"];
@@ -1079,7 +1087,9 @@ export interface components {
             enabled?: boolean;
             expiresAt?: string | null;
             tags?: string[];
-            metadata?: Record<string, never> | null;
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
             /** @description Limits of this key that differ from those of its plan, by limitId. */
             overrides?: {
                 [key: string]: components["schemas"]["LimitOverride"];
@@ -1143,7 +1153,9 @@ export interface components {
             rateLimitId: string | null;
             externalId: string | null;
             tags: string[];
-            metadata: Record<string, never> | null;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
             /** @description Limits of this key that differ from those of its plan, by limitId. */
             overrides: {
                 [key: string]: components["schemas"]["LimitOverride"];
@@ -1319,7 +1331,9 @@ export interface components {
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
             tags?: string[];
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
-            metadata?: Record<string, never> | null;
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
             /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
             overrides?: {
                 [key: string]: components["schemas"]["WrittenLimitOverride"];
@@ -1552,7 +1566,9 @@ export interface components {
             rateLimitId: string | null;
             externalId: string | null;
             tags: string[];
-            metadata: Record<string, never> | null;
+            metadata: {
+                [key: string]: unknown;
+            } | null;
             /** @description Limits of this key that differ from those of its plan, by limitId. */
             overrides: {
                 [key: string]: components["schemas"]["LimitOverride"];
@@ -2012,7 +2028,9 @@ export interface components {
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
             tags?: string[];
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
-            metadata?: Record<string, never> | null;
+            metadata?: {
+                [key: string]: unknown;
+            } | null;
             /** @description must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none */
             overrides?: {
                 [key: string]: components["schemas"]["WrittenLimitOverride"];

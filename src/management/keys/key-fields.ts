@@ -63,6 +63,7 @@ export const KEY_FIELDS = {
     description: `must be a JSON object of at most ${MAX_METADATA_ENTRIES} entries and ${MAX_METADATA_BYTES} bytes, or null`,
     type: ['object', 'null'],
     maxProperties: MAX_METADATA_ENTRIES,
+    additionalProperties: true,
   },
   overrides: OVERRIDES,
   allowedIps: {
@@ -127,7 +128,7 @@ export const SHOWN_KEY_FIELDS = {
   rateLimitId: { ...orNull(TEXT), description: 'Null: the default plan applies.' },
   externalId: orNull(TEXT),
   tags: listOf(TEXT),
-  metadata: orNull({ type: 'object' }),
+  metadata: orNull({ type: 'object', additionalProperties: true }),
   overrides: SHOWN_OVERRIDES,
   allowedIps: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used from any address.' },
   allowedOrigins: { ...orNull(listOf(TEXT)), description: 'Null: the key may be used by any web page.' },
