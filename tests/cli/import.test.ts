@@ -280,7 +280,7 @@ describe('tollgate keys import', () => {
 
   it('makes nothing in a dry run, and says what is wrong so far', async () => {
     const path = await file(
-      csv('name,secret,rateLimitId', `dry,${secret()},`, `dry,${secret()},none`, 'dry,,'),
+      csv('name,secret,rateLimitId', `dry run,${secret()},`, `dry run,${secret()},none`, 'dry run,,'),
     );
     const { code, report, stderr } = await imported(path, '--dry-run');
     expect(code).toBe(1);
@@ -289,7 +289,7 @@ describe('tollgate keys import', () => {
       { row: 3, code: 'plan_not_found' },
       { row: 4, code: 'invalid_row' },
     ]);
-    expect(await named('dry')).toEqual([]);
+    expect(await named('dry run')).toEqual([]);
   });
 
   it.each([

@@ -107,7 +107,7 @@ describe('CONFIG_FILE', () => {
       const text = await response.text();
       return !response.ok && text.includes('CONFIG_FILE can not be applied: key b-app: changed elsewhere');
     });
-    expect(replica.output()).toContain('CONFIG_FILE can not be applied');
+    await until(() => replica.output().includes('CONFIG_FILE can not be applied'));
     expect(await keyOf('b-app')).toMatchObject({ enabled: false, tags: [] });
     await patch(consumerApiKeyId, { enabled: true });
     await until(async () => (await fetch(`${replica.opsUrl}/readyz`)).ok);
