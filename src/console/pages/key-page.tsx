@@ -1,7 +1,7 @@
 import { useLive } from '../api/live.ts';
-import { LiveState } from '../components/live-state.tsx';
-import { PageHeader } from '../components/page-header.tsx';
-import { Skeleton } from '../components/skeleton.tsx';
+import { PageHeader } from '../components/layout/page-header.tsx';
+import { LiveState } from '../components/states/live-state.tsx';
+import { Skeleton } from '../components/states/skeleton.tsx';
 import { KeyAuditPanel } from './keys/detail/key-audit-panel.tsx';
 import { KeyHeader } from './keys/detail/key-header.tsx';
 import styles from './keys/detail/key-page.module.css';

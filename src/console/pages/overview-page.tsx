@@ -1,5 +1,5 @@
 import { useLive } from '../api/live.ts';
-import { PageHeader } from '../components/page-header.tsx';
+import { PageHeader } from '../components/layout/page-header.tsx';
 import { timeZone } from '../format/exact-time.ts';
 import { BusiestKeys } from './overview/busiest-keys.tsx';
 import { DegradedNotice } from './overview/degraded-notice.tsx';

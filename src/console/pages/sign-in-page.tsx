@@ -3,9 +3,9 @@ import { bodyOf } from '../../client/management-client.ts';
 import { faultKind, faultSentence } from '../api/fault-kind.ts';
 import { createGatewayClient } from '../api/gateway-client.ts';
 import type { SessionStore, SignedOutReason } from '../api/session.ts';
-import { Button } from '../components/button.tsx';
-import { Checkbox, Field, Input } from '../components/field.tsx';
-import { Notice } from '../components/notice.tsx';
+import { Button } from '../components/forms/button.tsx';
+import { Checkbox, Field, Input } from '../components/forms/field.tsx';
+import { Notice } from '../components/states/notice.tsx';
 import iconUrl from '../icon.svg';
 import styles from './sign-in-page.module.css';
 

@@ -1,8 +1,8 @@
 import { useLive } from '../api/live.ts';
-import { LiveState } from '../components/live-state.tsx';
-import { Notice } from '../components/notice.tsx';
-import { PageHeader } from '../components/page-header.tsx';
-import { StatusBadge } from '../components/status-badge.tsx';
+import { PageHeader } from '../components/layout/page-header.tsx';
+import { LiveState } from '../components/states/live-state.tsx';
+import { Notice } from '../components/states/notice.tsx';
+import { StatusBadge } from '../components/text/status-badge.tsx';
 import { counted } from '../format/numbers.ts';
 import { degradedSentence, type System } from './system/degraded.ts';
 import { ReplicaTable } from './system/replicas.tsx';

@@ -1,7 +1,7 @@
 import { TriangleAlert } from 'lucide-react';
 import { Component, type ReactNode } from 'react';
-import { Button } from '../components/button.tsx';
-import { EmptyState } from '../components/empty-state.tsx';
+import { Button } from '../components/forms/button.tsx';
+import { EmptyState } from '../components/states/empty-state.tsx';
 
 interface State {
   readonly error: unknown;

@@ -1,8 +1,8 @@
 import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../api/api-context.tsx';
-import { classes } from '../components/classes.ts';
-import { Notice } from '../components/notice.tsx';
+import { classes } from '../components/layout/classes.ts';
+import { Notice } from '../components/states/notice.tsx';
 import { Navigation } from './navigation.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';

@@ -1,6 +1,6 @@
 import { useScopes } from '../api/api-context.tsx';
-import { Dialog } from '../components/dialog.tsx';
-import { Facts } from '../components/facts.tsx';
+import { Dialog } from '../components/layout/dialog.tsx';
+import { Facts } from '../components/layout/facts.tsx';
 import { NAVIGATION } from '../routes.tsx';
 
 /** All keyboard shortcuts. */

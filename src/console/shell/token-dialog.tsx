@@ -1,7 +1,7 @@
 import { useApi } from '../api/api-context.tsx';
-import { Dialog } from '../components/dialog.tsx';
-import { Facts } from '../components/facts.tsx';
-import { RelativeTime } from '../components/relative-time.tsx';
+import { Dialog } from '../components/layout/dialog.tsx';
+import { Facts } from '../components/layout/facts.tsx';
+import { RelativeTime } from '../components/text/relative-time.tsx';
 import styles from './shell.module.css';
 
 /** What the token may do that is signed in. */

@@ -5,7 +5,7 @@ import { userEvent } from '@testing-library/user-event';
 import { useState } from 'react';
 import { useChange } from '../../../src/console/api/change.ts';
 import { fieldMessage } from '../../../src/console/api/fault-kind.ts';
-import { Field, Input } from '../../../src/console/components/field.tsx';
+import { Field, Input } from '../../../src/console/components/forms/field.tsx';
 import { axeFaults } from './support/axe-faults.ts';
 import { ScriptedGateway, SignedIn } from './support/stage.tsx';
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from '@jest/globals';
 import { cleanup, render, screen, within } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { Live } from '../../../src/console/api/live.ts';
-import { type Column, DataTable, type Sort } from '../../../src/console/components/data-table.tsx';
+import { type Column, DataTable, type Sort } from '../../../src/console/components/layout/data-table.tsx';
 import { axeFaults } from './support/axe-faults.ts';
 
 interface Row {

@@ -3,8 +3,8 @@ import { useState } from 'react';
 import { useApi } from '../../api/api-context.tsx';
 import { downloadCsv } from '../../api/download-csv.ts';
 import { faultSentence } from '../../api/fault-kind.ts';
-import { Button } from '../../components/button.tsx';
-import { toast } from '../../components/toast.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { toast } from '../../components/states/toast.tsx';
 import { type AuditFilter, auditQuery } from './audit-filter.ts';
 
 /** Downloads all entries that the filters let through, not only those on the page. */

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { Dialog } from '../../components/dialog.tsx';
+import { CopyButton } from '../../components/forms/copy-button.tsx';
+import { Dialog } from '../../components/layout/dialog.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import styles from './audit.module.css';
 import { type AuditEntry, actionWords, targetHref, valueWords } from './audit-words.ts';

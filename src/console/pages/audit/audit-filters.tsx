@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from 'react';
-import { Button } from '../../components/button.tsx';
-import { Input, Select } from '../../components/field.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Input, Select } from '../../components/forms/field.tsx';
 import styles from './audit.module.css';
 import type { AuditFilter } from './audit-filter.ts';
 import { ACTION_WORDS, type AuditAction } from './audit-words.ts';

@@ -4,11 +4,11 @@ import type { components } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { faultSentence } from '../../api/fault-kind.ts';
-import { Button } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Notice } from '../../components/notice.tsx';
-import { toast } from '../../components/toast.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { CopyButton } from '../../components/forms/copy-button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Notice } from '../../components/states/notice.tsx';
+import { toast } from '../../components/states/toast.tsx';
 import { counted } from '../../format/numbers.ts';
 import styles from './audit.module.css';
 

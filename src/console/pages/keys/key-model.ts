@@ -1,5 +1,5 @@
 import type { components } from '../../../client/management-api.ts';
-import type { Tone } from '../../components/status-badge.tsx';
+import type { Tone } from '../../components/text/status-badge.tsx';
 
 export type ListedKey = components['schemas']['ListedConsumerKey'];
 export type KeyDetail = components['schemas']['ConsumerKeyDetail'];

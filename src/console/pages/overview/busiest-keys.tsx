@@ -1,11 +1,11 @@
 import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
 import { readUsageSeries } from '../../api/usage-series.ts';
-import { KeyName } from '../../components/key-name.tsx';
-import { LiveState } from '../../components/live-state.tsx';
-import { NumberText } from '../../components/number-text.tsx';
-import { Panel } from '../../components/panel.tsx';
-import { StatusBadge } from '../../components/status-badge.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
+import { LiveState } from '../../components/states/live-state.tsx';
+import { KeyName } from '../../components/text/key-name.tsx';
+import { NumberText } from '../../components/text/number-text.tsx';
+import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { counted, formatShort } from '../../format/numbers.ts';
 import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';

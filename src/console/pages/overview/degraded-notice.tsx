@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
-import { Notice } from '../../components/notice.tsx';
+import { Notice } from '../../components/states/notice.tsx';
 import { degradedSentence } from '../system/degraded.ts';
 
 /** Across the page while something does not work. */

@@ -1,7 +1,7 @@
 import { useScopes } from '../../api/api-context.tsx';
-import { ButtonLink } from '../../components/button.tsx';
-import { CopyButton } from '../../components/copy-button.tsx';
-import { Panel } from '../../components/panel.tsx';
+import { ButtonLink } from '../../components/forms/button.tsx';
+import { CopyButton } from '../../components/forms/copy-button.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
 import firstSteps from './first-steps.module.css';
 import styles from './overview.module.css';
 

@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
 import type { components } from '../../../client/management-api.ts';
 import { useLive } from '../../api/live.ts';
-import { KeyName } from '../../components/key-name.tsx';
-import { LiveState } from '../../components/live-state.tsx';
-import { Panel } from '../../components/panel.tsx';
-import { WindowBar } from '../../components/window-bar.tsx';
+import { WindowBar } from '../../components/charts/window-bar.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
+import { LiveState } from '../../components/states/live-state.tsx';
+import { KeyName } from '../../components/text/key-name.tsx';
 import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';
 

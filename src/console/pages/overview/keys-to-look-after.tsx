@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
-import { KeyName } from '../../components/key-name.tsx';
-import { LiveState } from '../../components/live-state.tsx';
-import { Panel } from '../../components/panel.tsx';
-import { RelativeTime } from '../../components/relative-time.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
+import { LiveState } from '../../components/states/live-state.tsx';
+import { KeyName } from '../../components/text/key-name.tsx';
+import { RelativeTime } from '../../components/text/relative-time.tsx';
 import { now } from '../../format/clock.ts';
 import { counted } from '../../format/numbers.ts';
 import { ListSkeleton } from './list-skeleton.tsx';

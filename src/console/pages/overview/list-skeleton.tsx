@@ -1,4 +1,4 @@
-import { Skeleton } from '../../components/skeleton.tsx';
+import { Skeleton } from '../../components/states/skeleton.tsx';
 import styles from './overview.module.css';
 
 /** Of the size of a short list in a panel. */

@@ -1,7 +1,7 @@
 import type { LucideIcon } from 'lucide-react';
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { classes } from '../../components/classes.ts';
+import { classes } from '../../components/layout/classes.ts';
 import { formatShare } from '../../format/numbers.ts';
 import styles from './stat-tile.module.css';
 

@@ -1,5 +1,5 @@
-import { Panel } from '../../components/panel.tsx';
-import { StatusBadge } from '../../components/status-badge.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
+import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { costWords, patternWords, rateWords } from './limit-words.ts';
 import type { Plan } from './plan.ts';
 import styles from './plans.module.css';

@@ -1,8 +1,8 @@
 import type { Live } from '../../api/live.ts';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
-import { RelativeTime } from '../../components/relative-time.tsx';
-import { StatusBadge } from '../../components/status-badge.tsx';
+import { type Column, DataTable } from '../../components/layout/data-table.tsx';
+import { EmptyState } from '../../components/states/empty-state.tsx';
+import { RelativeTime } from '../../components/text/relative-time.tsx';
+import { StatusBadge } from '../../components/text/status-badge.tsx';
 import type { System } from './degraded.ts';
 
 type Replica = System['replicas'][number];

@@ -1,7 +1,7 @@
-import { Facts } from '../../components/facts.tsx';
-import { Panel } from '../../components/panel.tsx';
-import { RelativeTime } from '../../components/relative-time.tsx';
-import { StatusBadge } from '../../components/status-badge.tsx';
+import { Facts } from '../../components/layout/facts.tsx';
+import { Panel } from '../../components/layout/panel.tsx';
+import { RelativeTime } from '../../components/text/relative-time.tsx';
+import { StatusBadge } from '../../components/text/status-badge.tsx';
 import { counted, formatNumber } from '../../format/numbers.ts';
 import type { System } from './degraded.ts';
 

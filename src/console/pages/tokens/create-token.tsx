@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { bodyOfDraft, EMPTY_TOKEN } from './token-draft.ts';
 import { TokenFault } from './token-fault.tsx';
 import { TokenForm } from './token-form.tsx';

@@ -1,12 +1,12 @@
 import { type FormEvent, useState } from 'react';
 import { useChange } from '../../api/change.ts';
 import { useLive } from '../../api/live.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { LiveState } from '../../components/live-state.tsx';
-import { Notice } from '../../components/notice.tsx';
-import { Skeleton } from '../../components/skeleton.tsx';
-import { toast } from '../../components/toast.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { LiveState } from '../../components/states/live-state.tsx';
+import { Notice } from '../../components/states/notice.tsx';
+import { Skeleton } from '../../components/states/skeleton.tsx';
+import { toast } from '../../components/states/toast.tsx';
 import type { AdminToken } from './admin-token.ts';
 import { changesOf, draftOf } from './token-draft.ts';
 import { TokenFault } from './token-fault.tsx';

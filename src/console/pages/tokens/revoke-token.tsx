@@ -1,11 +1,11 @@
 import type { FormEvent } from 'react';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Notice } from '../../components/notice.tsx';
-import { RelativeTime } from '../../components/relative-time.tsx';
-import { toast } from '../../components/toast.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Notice } from '../../components/states/notice.tsx';
+import { toast } from '../../components/states/toast.tsx';
+import { RelativeTime } from '../../components/text/relative-time.tsx';
 import type { AdminToken } from './admin-token.ts';
 import { scopeWords } from './scopes.ts';
 import { TokenFault } from './token-fault.tsx';

@@ -1,9 +1,9 @@
 import { type FormEvent, useState } from 'react';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
-import { Button } from '../../components/button.tsx';
-import { Dialog, DialogActions } from '../../components/dialog.tsx';
-import { Notice } from '../../components/notice.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
+import { Notice } from '../../components/states/notice.tsx';
 import type { AdminToken } from './admin-token.ts';
 import { TokenFault } from './token-fault.tsx';
 import { TokenSecret } from './token-secret.tsx';

@@ -1,6 +1,6 @@
 import { ManagementFault } from '../../../client/management-fault.ts';
 import { faultSentence } from '../../api/fault-kind.ts';
-import { Notice } from '../../components/notice.tsx';
+import { Notice } from '../../components/states/notice.tsx';
 
 /** What went wrong with a form, unless its fields say so. */
 export function TokenFault({ error }: { readonly error: unknown }) {

@@ -1,8 +1,8 @@
 import type { Scope } from '../../api/api-context.tsx';
 import { useScopes } from '../../api/api-context.tsx';
 import { fieldMessage } from '../../api/fault-kind.ts';
-import { Button } from '../../components/button.tsx';
-import { Checkbox, Field, Input } from '../../components/field.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Checkbox, Field, Input } from '../../components/forms/field.tsx';
 import { now } from '../../format/clock.ts';
 import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';

@@ -2,9 +2,9 @@ import { useMemo } from 'react';
 import type { Live } from '../../api/live.ts';
 import { type Outcomes, outcomesOf } from '../../api/outcomes.ts';
 import type { UsageSeries } from '../../api/usage-series.ts';
-import { bucketName } from '../../components/bucket-name.ts';
-import { type Column, DataTable } from '../../components/data-table.tsx';
-import { EmptyState } from '../../components/empty-state.tsx';
+import { bucketName } from '../../components/charts/bucket-name.ts';
+import { type Column, DataTable } from '../../components/layout/data-table.tsx';
+import { EmptyState } from '../../components/states/empty-state.tsx';
 import { outcomeColumns } from './outcome-columns.tsx';
 import type { UsageView } from './usage-view.ts';
 

@@ -1,5 +1,5 @@
 import type { Outcomes } from '../../api/outcomes.ts';
-import type { ChartSeries } from '../../components/chart-data.ts';
+import type { ChartSeries } from '../../components/charts/chart-data.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
 
 /** The three outcomes, one upon the other. */

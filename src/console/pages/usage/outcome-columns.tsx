@@ -1,6 +1,6 @@
 import type { Outcomes } from '../../api/outcomes.ts';
-import type { Column } from '../../components/data-table.tsx';
-import { NumberText } from '../../components/number-text.tsx';
+import type { Column } from '../../components/layout/data-table.tsx';
+import { NumberText } from '../../components/text/number-text.tsx';
 import { formatNumber } from '../../format/numbers.ts';
 
 /** The figures of a row, the same in each table of usage. */

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
 import type { Outcomes } from '../../api/outcomes.ts';
-import { NumberText } from '../../components/number-text.tsx';
+import { NumberText } from '../../components/text/number-text.tsx';
 import { formatNumber, formatShare } from '../../format/numbers.ts';
 import styles from './usage.module.css';
 

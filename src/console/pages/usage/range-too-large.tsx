@@ -1,6 +1,6 @@
 import type { ManagementFault } from '../../../client/management-fault.ts';
-import { Button } from '../../components/button.tsx';
-import { Notice } from '../../components/notice.tsx';
+import { Button } from '../../components/forms/button.tsx';
+import { Notice } from '../../components/states/notice.tsx';
 import styles from './usage.module.css';
 import type { UsageView } from './usage-view.ts';
 

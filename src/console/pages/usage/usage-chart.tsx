@@ -1,9 +1,9 @@
 import { useMemo } from 'react';
 import { sumOf } from '../../api/outcomes.ts';
 import type { UsageSeries } from '../../api/usage-series.ts';
-import { Chart } from '../../components/chart.tsx';
-import type { ChartData } from '../../components/chart-data.ts';
-import { EmptyState } from '../../components/empty-state.tsx';
+import { Chart } from '../../components/charts/chart.tsx';
+import type { ChartData } from '../../components/charts/chart-data.ts';
+import { EmptyState } from '../../components/states/empty-state.tsx';
 import { formatNumber } from '../../format/numbers.ts';
 import { bucketsOf } from './buckets.ts';
 import { outcomeSentence, outcomeSeries } from './outcome-chart.ts';

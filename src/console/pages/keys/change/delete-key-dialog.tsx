@@ -1,10 +1,10 @@
 import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
-import { Button } from '../../../components/button.tsx';
-import { Dialog, DialogActions } from '../../../components/dialog.tsx';
-import { Field, Input } from '../../../components/field.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { toast } from '../../../components/states/toast.tsx';
 import { counted } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';

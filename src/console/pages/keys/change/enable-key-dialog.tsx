@@ -1,7 +1,7 @@
 import { type FormEvent, useState } from 'react';
-import { Button } from '../../../components/button.tsx';
-import { Dialog, DialogActions } from '../../../components/dialog.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';
 import { useKeyUpdate } from './key-change.ts';

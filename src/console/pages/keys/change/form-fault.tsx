@@ -1,6 +1,6 @@
 import { ManagementFault } from '../../../../client/management-fault.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
-import { Notice } from '../../../components/notice.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
 
 /** Why a form could not be saved. What is wrong with single fields is said beside them. */
 export function FormFault({ error }: { readonly error: unknown }) {

@@ -1,5 +1,5 @@
-import { Button } from '../../../components/button.tsx';
-import { DialogActions } from '../../../components/dialog.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { FIELD_LABELS, fieldsOf, type KeyDraft, type KeyFields } from './key-draft.ts';
 import styles from './key-form.module.css';
 

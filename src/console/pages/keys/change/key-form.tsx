@@ -1,4 +1,4 @@
-import { Checkbox, Field, Input, Select, TextArea } from '../../../components/field.tsx';
+import { Checkbox, Field, Input, Select, TextArea } from '../../../components/forms/field.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { usePlanIds } from '../plan-ids.ts';
 import { fieldsOf, type KeyDraft, type KeyFields, messageFor } from './key-draft.ts';

@@ -1,8 +1,8 @@
 import { Download } from 'lucide-react';
-import { Button } from '../../../components/button.tsx';
-import { CopyButton } from '../../../components/copy-button.tsx';
-import { DialogActions } from '../../../components/dialog.tsx';
-import { Notice } from '../../../components/notice.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { CopyButton } from '../../../components/forms/copy-button.tsx';
+import { DialogActions } from '../../../components/layout/dialog.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
 import styles from './key-form.module.css';
 
 interface NewSecretProps {

@@ -1,4 +1,4 @@
-import { Field, Input } from '../../../components/field.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
 
 interface ReasonFieldProps {
   readonly value: string;

@@ -2,7 +2,7 @@ import { useScopes } from '../../../api/api-context.tsx';
 import { instantText } from '../../../api/instant-text.ts';
 import { useLive } from '../../../api/live.ts';
 import { jsonSeries } from '../../../api/usage-series.ts';
-import { RelativeTime } from '../../../components/relative-time.tsx';
+import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { now } from '../../../format/clock.ts';
 import { counted, formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';

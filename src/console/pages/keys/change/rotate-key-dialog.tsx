@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
-import { Button } from '../../../components/button.tsx';
-import { Dialog, DialogActions } from '../../../components/dialog.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';
 import styles from './key-form.module.css';

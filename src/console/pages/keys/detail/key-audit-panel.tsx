@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
 import { useLive } from '../../../api/live.ts';
-import { type Column, DataTable } from '../../../components/data-table.tsx';
-import { EmptyState } from '../../../components/empty-state.tsx';
-import { Panel } from '../../../components/panel.tsx';
-import { RelativeTime } from '../../../components/relative-time.tsx';
+import { type Column, DataTable } from '../../../components/layout/data-table.tsx';
+import { Panel } from '../../../components/layout/panel.tsx';
+import { EmptyState } from '../../../components/states/empty-state.tsx';
+import { RelativeTime } from '../../../components/text/relative-time.tsx';
 
 type Entry = components['schemas']['AuditEntry'];
 

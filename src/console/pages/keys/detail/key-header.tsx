@@ -1,12 +1,12 @@
 import { Ban, CircleCheck, Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { useScopes } from '../../../api/api-context.tsx';
-import { Button } from '../../../components/button.tsx';
-import { CopyButton } from '../../../components/copy-button.tsx';
-import { Menu, type MenuItem } from '../../../components/menu.tsx';
-import { PageHeader } from '../../../components/page-header.tsx';
-import { RelativeTime } from '../../../components/relative-time.tsx';
-import { useNow } from '../../../components/use-now.ts';
+import { Button } from '../../../components/forms/button.tsx';
+import { CopyButton } from '../../../components/forms/copy-button.tsx';
+import { Menu, type MenuItem } from '../../../components/forms/menu.tsx';
+import { PageHeader } from '../../../components/layout/page-header.tsx';
+import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { useNow } from '../../../components/text/use-now.ts';
 import { DeleteKeyDialog } from '../change/delete-key-dialog.tsx';
 import { EditKeyDialog } from '../change/edit-key-dialog.tsx';
 import { EnableKeyDialog } from '../change/enable-key-dialog.tsx';

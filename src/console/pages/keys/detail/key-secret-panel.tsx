@@ -2,10 +2,10 @@ import { useEffect, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { faultSentence } from '../../../api/fault-kind.ts';
-import { Button } from '../../../components/button.tsx';
-import { CopyButton } from '../../../components/copy-button.tsx';
-import { Panel } from '../../../components/panel.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { CopyButton } from '../../../components/forms/copy-button.tsx';
+import { Panel } from '../../../components/layout/panel.tsx';
+import { toast } from '../../../components/states/toast.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';
 

@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import { Link } from 'wouter';
-import { Panel } from '../../../components/panel.tsx';
-import { RelativeTime } from '../../../components/relative-time.tsx';
+import { Panel } from '../../../components/layout/panel.tsx';
+import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';

@@ -1,9 +1,9 @@
 import type { components } from '../../../../client/management-api.ts';
 import type { Live } from '../../../api/live.ts';
-import { type Column, DataTable } from '../../../components/data-table.tsx';
-import { EmptyState } from '../../../components/empty-state.tsx';
-import { NumberText } from '../../../components/number-text.tsx';
-import { Panel } from '../../../components/panel.tsx';
+import { type Column, DataTable } from '../../../components/layout/data-table.tsx';
+import { Panel } from '../../../components/layout/panel.tsx';
+import { EmptyState } from '../../../components/states/empty-state.tsx';
+import { NumberText } from '../../../components/text/number-text.tsx';
 import type { KeyDetail } from '../key-model.ts';
 
 type EndpointUsage = components['schemas']['EndpointUsage'];

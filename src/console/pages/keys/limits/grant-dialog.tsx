@@ -3,11 +3,11 @@ import type { components } from '../../../../client/management-api.ts';
 
 import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
-import { Button } from '../../../components/button.tsx';
-import { Dialog, DialogActions } from '../../../components/dialog.tsx';
-import { Field, Input } from '../../../components/field.tsx';
-import { RelativeTime } from '../../../components/relative-time.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { toast } from '../../../components/states/toast.tsx';
+import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { counted } from '../../../format/numbers.ts';
 import { FormFault } from '../change/form-fault.tsx';
 import { ReasonField } from '../change/reason-field.tsx';

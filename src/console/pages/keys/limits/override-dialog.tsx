@@ -1,8 +1,8 @@
 import { type FormEvent, useState } from 'react';
-import { Button } from '../../../components/button.tsx';
-import { Dialog, DialogActions } from '../../../components/dialog.tsx';
-import { Field, Input } from '../../../components/field.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { toast } from '../../../components/states/toast.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
 import { formatNumber } from '../../../format/numbers.ts';
 import { FormFault } from '../change/form-fault.tsx';

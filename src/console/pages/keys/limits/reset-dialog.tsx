@@ -1,9 +1,9 @@
 import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
-import { Button } from '../../../components/button.tsx';
-import { Dialog, DialogActions } from '../../../components/dialog.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { toast } from '../../../components/states/toast.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 import { FormFault } from '../change/form-fault.tsx';
 import { ReasonField } from '../change/reason-field.tsx';

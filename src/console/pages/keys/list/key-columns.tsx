@@ -1,10 +1,10 @@
 import { Link } from 'wouter';
-import type { Column } from '../../../components/data-table.tsx';
-import { RelativeTime } from '../../../components/relative-time.tsx';
-import { Sparkline } from '../../../components/sparkline.tsx';
-import { StatusBadge } from '../../../components/status-badge.tsx';
-import { useNow } from '../../../components/use-now.ts';
-import { WindowBar } from '../../../components/window-bar.tsx';
+import { Sparkline } from '../../../components/charts/sparkline.tsx';
+import { WindowBar } from '../../../components/charts/window-bar.tsx';
+import type { Column } from '../../../components/layout/data-table.tsx';
+import { RelativeTime } from '../../../components/text/relative-time.tsx';
+import { StatusBadge } from '../../../components/text/status-badge.tsx';
+import { useNow } from '../../../components/text/use-now.ts';
 import { formatNumber } from '../../../format/numbers.ts';
 import { type KeyState, keyState, type ListedKey, quotaOf, tightestLimit } from '../key-model.ts';
 import { useKeyActivity } from './key-activity.ts';

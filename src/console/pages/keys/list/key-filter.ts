@@ -1,6 +1,6 @@
 import { useSearchParams } from 'wouter';
 import type { paths } from '../../../../client/management-api.ts';
-import type { Sort } from '../../../components/data-table.tsx';
+import type { Sort } from '../../../components/layout/data-table.tsx';
 
 export type KeyListQuery = NonNullable<paths['/consumer-api-key']['get']['parameters']['query']>;
 

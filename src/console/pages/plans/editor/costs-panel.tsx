@@ -1,7 +1,7 @@
 import { Plus } from 'lucide-react';
-import { Button } from '../../../components/button.tsx';
-import { Field, Input, Select } from '../../../components/field.tsx';
-import { Panel } from '../../../components/panel.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Field, Input, Select } from '../../../components/forms/field.tsx';
+import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
 import { PatternFields } from './pattern-fields.tsx';

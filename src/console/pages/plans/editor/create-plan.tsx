@@ -1,12 +1,12 @@
 import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
-import { Button, ButtonLink } from '../../../components/button.tsx';
-import { DialogActions } from '../../../components/dialog.tsx';
-import { Field, Input } from '../../../components/field.tsx';
-import { Notice } from '../../../components/notice.tsx';
-import { PageHeader } from '../../../components/page-header.tsx';
-import { toast } from '../../../components/toast.tsx';
+import { Button, ButtonLink } from '../../../components/forms/button.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
+import { DialogActions } from '../../../components/layout/dialog.tsx';
+import { PageHeader } from '../../../components/layout/page-header.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
+import { toast } from '../../../components/states/toast.tsx';
 import type { PlanTerms } from '../plan.ts';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PLAN, readDraft } from './plan-draft.ts';

@@ -1,6 +1,6 @@
 import { Trash2 } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { Button } from '../../../components/button.tsx';
+import { Button } from '../../../components/forms/button.tsx';
 import styles from '../plans.module.css';
 import type { DraftFaults, PlanDraft } from './plan-draft.ts';
 

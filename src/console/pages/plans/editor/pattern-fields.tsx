@@ -1,6 +1,6 @@
 import { Plus, Trash2 } from 'lucide-react';
-import { Button } from '../../../components/button.tsx';
-import { Field, Input } from '../../../components/field.tsx';
+import { Button } from '../../../components/forms/button.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PATTERN, type PatternDraft } from './plan-draft.ts';
 

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { Field, Input } from '../../../components/field.tsx';
-import { Panel } from '../../../components/panel.tsx';
+import { Field, Input } from '../../../components/forms/field.tsx';
+import { Panel } from '../../../components/layout/panel.tsx';
 import { planWords } from '../limit-words.ts';
 import styles from '../plans.module.css';
 import { CostsPanel } from './costs-panel.tsx';

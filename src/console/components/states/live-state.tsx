@@ -1,8 +1,8 @@
 import { CloudOff, Lock, SearchX } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { faultSentence } from '../api/fault-kind.ts';
-import type { Live } from '../api/live.ts';
-import { Button } from './button.tsx';
+import { faultSentence } from '../../api/fault-kind.ts';
+import type { Live } from '../../api/live.ts';
+import { Button } from '../forms/button.tsx';
 import { EmptyState } from './empty-state.tsx';
 import { LiveNotice } from './live-notice.tsx';
 

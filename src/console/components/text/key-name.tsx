@@ -1,5 +1,5 @@
 import { Link } from 'wouter';
-import { useLive } from '../api/live.ts';
+import { useLive } from '../../api/live.ts';
 import styles from './key-name.module.css';
 
 interface KeyNameProps {

@@ -1,8 +1,8 @@
 import { Check, Copy } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { toast } from '../states/toast.tsx';
 import { Button } from './button.tsx';
 import { copyText } from './copy-text.ts';
-import { toast } from './toast.tsx';
 
 interface CopyButtonProps {
   readonly text: string;

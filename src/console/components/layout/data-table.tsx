@@ -9,11 +9,11 @@ import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
 import { type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
 import { useLocation } from 'wouter';
-import type { Live } from '../api/live.ts';
+import type { Live } from '../../api/live.ts';
+import { LiveState } from '../states/live-state.tsx';
+import { Skeleton } from '../states/skeleton.tsx';
 import { classes } from './classes.ts';
 import styles from './data-table.module.css';
-import { LiveState } from './live-state.tsx';
-import { Skeleton } from './skeleton.tsx';
 
 const ROW_PX = 36;
 /** Shorter tables are drawn whole. */

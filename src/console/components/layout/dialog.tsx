@@ -1,7 +1,7 @@
 import { Dialog as BaseDialog } from '@base-ui/react/dialog';
 import { X } from 'lucide-react';
 import { type ReactNode, useEffect, useState } from 'react';
-import { Button } from './button.tsx';
+import { Button } from '../forms/button.tsx';
 import { classes } from './classes.ts';
 import styles from './dialog.module.css';
 

@@ -1,7 +1,7 @@
 import { Menu as BaseMenu } from '@base-ui/react/menu';
 import type { LucideIcon } from 'lucide-react';
 import type { ReactElement } from 'react';
-import { classes } from './classes.ts';
+import { classes } from '../layout/classes.ts';
 import styles from './menu.module.css';
 
 export interface MenuItem {

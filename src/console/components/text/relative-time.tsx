@@ -1,5 +1,5 @@
-import { exactTime } from '../format/exact-time.ts';
-import { relativeTime } from '../format/relative-time.ts';
+import { exactTime } from '../../format/exact-time.ts';
+import { relativeTime } from '../../format/relative-time.ts';
 import { useNow } from './use-now.ts';
 
 interface RelativeTimeProps {

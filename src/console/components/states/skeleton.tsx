@@ -1,4 +1,4 @@
-import { classes } from './classes.ts';
+import { classes } from '../layout/classes.ts';
 import styles from './skeleton.module.css';
 
 /** Takes the place of a text that is on its way. */

@@ -1,4 +1,4 @@
-import { formatNumber, formatShort } from '../format/numbers.ts';
+import { formatNumber, formatShort } from '../../format/numbers.ts';
 import styles from './window-bar.module.css';
 
 interface WindowBarProps {

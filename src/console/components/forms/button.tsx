@@ -1,7 +1,7 @@
 import type { ComponentProps } from 'react';
 import { Link } from 'wouter';
+import { classes } from '../layout/classes.ts';
 import styles from './button.module.css';
-import { classes } from './classes.ts';
 
 interface Look {
   /** `primary`: the one main action of a page; `danger`: destroys something; `quiet`: without a border. */

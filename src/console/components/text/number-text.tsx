@@ -1,4 +1,4 @@
-import { formatNumber, formatShort } from '../format/numbers.ts';
+import { formatNumber, formatShort } from '../../format/numbers.ts';
 
 interface NumberProps {
   readonly value: number | null | undefined;

@@ -1,6 +1,6 @@
 import { CircleX } from 'lucide-react';
 import { type ComponentProps, type ReactNode, useId } from 'react';
-import { classes } from './classes.ts';
+import { classes } from '../layout/classes.ts';
 import styles from './field.module.css';
 
 interface FieldProps {

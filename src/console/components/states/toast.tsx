@@ -1,6 +1,6 @@
 import { Toast } from '@base-ui/react/toast';
 import { CircleCheck, CircleX, X } from 'lucide-react';
-import { Button } from './button.tsx';
+import { Button } from '../forms/button.tsx';
 import styles from './toast.module.css';
 
 const manager = Toast.createToastManager();

@@ -1,8 +1,8 @@
-import { faultSentence } from '../api/fault-kind.ts';
-import type { Live } from '../api/live.ts';
-import { Button } from './button.tsx';
+import { faultSentence } from '../../api/fault-kind.ts';
+import type { Live } from '../../api/live.ts';
+import { Button } from '../forms/button.tsx';
+import { RelativeTime } from '../text/relative-time.tsx';
 import { Notice } from './notice.tsx';
-import { RelativeTime } from './relative-time.tsx';
 
 /** Above data that is shown although it could not be read again: says so, and how old it is. Nothing while all is well. */
 export function LiveNotice({ live }: { readonly live: Live<unknown> }) {

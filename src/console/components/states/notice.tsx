@@ -1,6 +1,6 @@
 import { CircleX, Info, TriangleAlert } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { classes } from './classes.ts';
+import { classes } from '../layout/classes.ts';
 import styles from './notice.module.css';
 
 interface NoticeProps {

@@ -1,12 +1,12 @@
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import { timeZone as localTimeZone } from '../format/exact-time.ts';
-import { formatNumber } from '../format/numbers.ts';
+import { timeZone as localTimeZone } from '../../format/exact-time.ts';
+import { formatNumber } from '../../format/numbers.ts';
+import { classes } from '../layout/classes.ts';
+import { Skeleton } from '../states/skeleton.tsx';
 import { bucketName } from './bucket-name.ts';
 import styles from './chart.module.css';
 import type { ChartCanvas } from './chart-canvas.ts';
 import type { ChartData } from './chart-data.ts';
-import { classes } from './classes.ts';
-import { Skeleton } from './skeleton.tsx';
 
 interface ChartProps {
   readonly data: ChartData;

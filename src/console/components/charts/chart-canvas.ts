@@ -2,11 +2,11 @@ import { BarChart, LineChart } from 'echarts/charts';
 import { GridComponent, TooltipComponent } from 'echarts/components';
 import { type EChartsCoreOption, init, use } from 'echarts/core';
 import { CanvasRenderer } from 'echarts/renderers';
-import { formatNumber, formatShort } from '../format/numbers.ts';
+import { formatNumber, formatShort } from '../../format/numbers.ts';
+import { classes } from '../layout/classes.ts';
 import { bucketName } from './bucket-name.ts';
 import styles from './chart.module.css';
 import type { ChartData, ChartSeries, SeriesTone } from './chart-data.ts';
-import { classes } from './classes.ts';
 
 use([BarChart, LineChart, GridComponent, TooltipComponent, CanvasRenderer]);
 

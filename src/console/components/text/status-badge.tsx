@@ -1,6 +1,6 @@
 import { CircleCheck, CircleDashed, CircleX, Info, OctagonPause } from 'lucide-react';
 import type { ReactNode } from 'react';
-import { classes } from './classes.ts';
+import { classes } from '../layout/classes.ts';
 import styles from './status-badge.module.css';
 
 /** `allowed`: well; `limited`: needs attention; `failed`: does not work; `neutral`: off, or simply a fact; `accent`: a hint. */
