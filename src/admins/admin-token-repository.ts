@@ -6,7 +6,7 @@ import type { AdminToken } from './admin-token.ts';
 export interface StoredTokenSecret {
   /** HMAC of the secret's digest, or of the secret itself where the digest is not kept: what the token is found by. */
   readonly lookup: Buffer;
-  /** Its SHA-256 digest, encrypted, so that the look-up can be made anew under another encryption key; null: not kept. */
+  /** Its SHA-256 digest, encrypted, so that the look-up can be made again under another encryption key; null: not kept. */
   readonly sealedDigest: Buffer | null;
 }
 

@@ -48,7 +48,7 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
     return startWorker(settings, platform);
   }
   if (settings.workers > 1) {
-    // Its workers would each say the same, and be started anew.
+    // Its workers would each say the same, and be started again.
     if (settings.configFile !== null) {
       const { readConfigurationFile } = await import('../app/configuration-file.ts');
       await readConfigurationFile(settings.configFile);

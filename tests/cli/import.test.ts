@@ -224,9 +224,9 @@ describe('tollgate keys import', () => {
   it('ends with 5 where secrets are taken, or leaves those rows out when it is told to', async () => {
     const path = await file(csv('name,secret', `one,${secret()}`, `two,${secret()}`));
     expect((await imported(path)).code).toBe(0);
-    const [, again] = [await imported(path), await imported(path, '--anew')];
+    const [, again] = [await imported(path), await imported(path, '--restart')];
     expect(again).toMatchObject({ code: 5, report: { made: 0, rejected: [{ row: 2 }, { row: 3 }] } });
-    const skipping = await imported(path, '--anew', '--on-conflict', 'skip');
+    const skipping = await imported(path, '--restart', '--on-conflict', 'skip');
     expect(skipping).toMatchObject({ code: 0, report: { made: 0, skipped: 2, rejected: [] } });
   });
 
@@ -268,7 +268,7 @@ describe('tollgate keys import', () => {
     expect(await named('killed')).toHaveLength(400);
   });
 
-  it('begins the file of rejected rows anew when a run was killed, and follows no link to another file', async () => {
+  it('begins the file of rejected rows again when a run was killed, and follows no link to another file', async () => {
     const path = await file(csv('name,secret', 'short,abc'));
     const rejectedFile = join(directory, 'after-kill.csv');
     const precious = await file('precious');

@@ -33,7 +33,7 @@ export function useChange<Input, Result>(
   });
   return {
     submit: async (input) => {
-      // Not `isPending`: the second half of a double click comes before the component is drawn anew.
+      // Not `isPending`: the second half of a double click comes before the component is drawn again.
       if (isRunning.current) return undefined;
       isRunning.current = true;
       try {

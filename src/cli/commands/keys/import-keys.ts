@@ -19,7 +19,7 @@ export const declareImport: Declare = (keys, terminal) => {
     )
     .option('--rejected <path>', 'write the rows that were rejected to a new file of mode 600')
     .option('--batch-size <rows>', 'rows of a request, 1 to 500', wholeNumber, 500)
-    .option('--anew', 'send also what a run of the last 24 hours has imported already')
+    .option('--restart', 'send also what a run of the last 24 hours has imported already')
     .option('--dry-run', 'check the form of the file, and that plans exist, and make nothing')
     .addHelpText(
       'after',

@@ -15,7 +15,7 @@ export interface ChartCanvas {
   readonly dispose: () => void;
 }
 
-/** Draws charts into `element`, in the colours of the stylesheet: anew when the size or the colour scheme changes. */
+/** Draws charts into `element`, in the colours of the stylesheet: again when the size or the colour scheme changes. */
 export function createChartCanvas(element: HTMLElement): ChartCanvas {
   const chart = init(element, null, { renderer: 'canvas' });
   let drawn: ChartData | undefined;

@@ -14,7 +14,7 @@ export interface ImportOptions {
   readonly onConflict: 'fail' | 'skip';
   readonly batchSize: number;
   readonly rejected?: string;
-  readonly anew?: boolean;
+  readonly restart?: boolean;
   readonly dryRun?: boolean;
 }
 
@@ -63,13 +63,13 @@ export async function importFile(session: Session, path: string, options: Import
 async function importer(
   { client }: Session,
   digest: string | undefined,
-  { anew, dryRun: isDry }: ImportOptions,
+  { restart, dryRun: isDry }: ImportOptions,
 ): Promise<(batch: Batch) => Promise<ImportedBatch>> {
   if (isDry) {
     const check = await dryRun(client);
     return async ({ rows }) => check(rows);
   }
-  const identity = digest === undefined || anew ? systemRandom.bytes(16).toString('hex') : digest;
+  const identity = digest === undefined || restart ? systemRandom.bytes(16).toString('hex') : digest;
   return ({ rows }) => importBatch(client, rows, identity);
 }
 
@@ -100,7 +100,7 @@ async function report({ output }: Session, tally: Tally, options: ImportOptions)
   output.note(summaryOf(tally, options));
   if (replayedBatches > 0)
     output.note(
-      `Of these, ${replayedBatches === 1 ? 'a batch was' : `${replayedBatches} batches were`} imported by an earlier run, whose result this is: --anew sends all again.`,
+      `Of these, ${replayedBatches === 1 ? 'a batch was' : `${replayedBatches} batches were`} imported by an earlier run, whose result this is: --restart sends all again.`,
     );
   if (rejected.length === 0) return;
   const isConflict = rejected.every(({ code }) => code === 'secret_taken');

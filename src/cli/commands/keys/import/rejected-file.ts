@@ -13,7 +13,7 @@ import type { Row } from './row.ts';
 
 /**
  * Keeps rejected rows, to be corrected and imported. They have secrets: only their owner can read the file. It has its name when the import is done;
- * until then it is `<path>.partial`, which a run after one that was cut off begins anew.
+ * until then it is `<path>.partial`, which a run after one that was cut off begins again.
  */
 export class RejectedFile {
   readonly #path: string;
