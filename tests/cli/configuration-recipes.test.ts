@@ -28,7 +28,7 @@ afterAll(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
-it('the recipes of docs/configuration-as-code.md take a gateway over and change it by review', async () => {
+it('the recipes of docs/configuration-as-code.md work as written', async () => {
   const url = fleet.replicas[0]?.url ?? '';
   const env = {
     PATH: `${directory}:${process.env.PATH}`,

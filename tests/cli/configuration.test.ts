@@ -45,7 +45,7 @@ keys:
 }
 
 describe('tollgate config apply', () => {
-  it('makes what the file says, gives secrets that work, and then has nothing to change', async () => {
+  it('makes what the file says with secrets that work, then has nothing to change', async () => {
     const { file, owner } = await fileWith(yamlOf('a'));
     const applied = await tollgate.json('config', 'apply', file, '--owner', owner, '--yes');
     expect(applied.summary).toEqual({ create: 2, update: 0, delete: 0, unchanged: 0 });
@@ -55,7 +55,7 @@ describe('tollgate config apply', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ changes: [], secrets: [] });
   });
 
-  it('writes new secrets to a file of mode 600 alone, which is not left where there are none', async () => {
+  it('writes new secrets only to a file of mode 600, and no file where there are none', async () => {
     const { file, owner } = await fileWith(yamlOf('b'));
     const secrets = join(directory, 'secrets.ndjson');
     const words = ['config', 'apply', file, '--owner', owner, '--yes', '--secret-file', secrets];

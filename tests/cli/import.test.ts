@@ -142,7 +142,7 @@ describe('tollgate keys import', () => {
     for (const each of [given, hashed]) expect(await statusOf(url(), each)).toBe(200);
   });
 
-  it('reads quotes, line breaks in cells, a byte order mark, and line ends of each system', async () => {
+  it('reads quotes, line breaks in cells, a byte order mark and all line ends', async () => {
     const secrets = [secret(), secret(), secret()];
     const content = `\ufeffname,"secret"\r\n"a ""b"", c",${secrets[0]}\r\r\n\n  Größe 鍵 ,  ${secrets[1]}\n"unlike others", "${secrets[2]}"`;
     const { code, report } = await imported(await file(content));
@@ -268,7 +268,7 @@ describe('tollgate keys import', () => {
     expect(await named('killed')).toHaveLength(400);
   });
 
-  it('begins the file of rejected rows again when a run was killed, and follows no link to another file', async () => {
+  it('starts the file of rejected rows over after a kill, and follows no link', async () => {
     const path = await file(csv('name,secret', 'short,abc'));
     const rejectedFile = join(directory, 'after-kill.csv');
     const precious = await file('precious');
@@ -311,7 +311,7 @@ describe('tollgate keys import', () => {
     expect((await named('a')).length).toBe(before);
   });
 
-  it('shows no more than the beginning of what may be a secret, in a file without a header', async () => {
+  it('shows only the beginning of a possible secret in a file without a header', async () => {
     const first = secret();
     const { code, stderr } = await imported(await file(csv(`app,${first}`, `app,${secret()}`)));
     expect(code).toBe(64);

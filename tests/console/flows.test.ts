@@ -9,7 +9,7 @@ beforeAll(async () => {
 afterAll(() => stage?.stop());
 
 describe('the sign in', () => {
-  it('says that the gateway does not know a token, and opens the page that was asked for with one that it knows', async () => {
+  it('rejects an unknown token, and opens the wanted page with a known one', async () => {
     const tab = await stage.open('/keys', { token: null });
     const { page } = tab;
     await page.getByLabel('Token', { exact: true }).fill('tga_unknown');

@@ -24,7 +24,7 @@ const dialogOf = (page: Page) => page.getByRole('dialog');
 const buttonOf = (page: Page, name: string) => page.getByRole('button', { name, exact: true });
 
 describe('creating a key', () => {
-  it('makes one for a double click, shows its secret once, and then what it is used for', async () => {
+  it('makes one key for a double click, shows its secret once, then its use', async () => {
     const { page, close } = await stage.open('/keys');
     await buttonOf(page, 'Create key').first().click();
     await dialogOf(page).getByLabel('Name').fill('Made in the browser');
@@ -198,7 +198,7 @@ describe('a key', () => {
     await close();
   });
 
-  it('that somebody else changes meanwhile shows both versions, and keeps the chosen one', async () => {
+  it('changed by somebody else meanwhile shows both versions, and keeps the chosen one', async () => {
     const { id } = await makeKey({ name: 'Contested', tags: ['old'] });
     const { page, close } = await stage.open(`/keys/${id}`);
     await buttonOf(page, 'Edit').click();

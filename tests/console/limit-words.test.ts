@@ -30,7 +30,7 @@ describe('limits in words', () => {
     );
   });
 
-  it('leave out what is only tried, and name for whom and for which requests others are', () => {
+  it('leave out limits in shadow mode, and name the customers and requests of others', () => {
     const shadow = { limitId: 'next', limit: 8, period: 'hour', mode: 'shadow' };
     const search = {
       limitId: 'search',

@@ -69,7 +69,7 @@ describe.each([
     return { owner, key, plan, apply, find };
   }
 
-  it('makes copies stale before the commit, each once, and publishes the versions after it', async () => {
+  it('marks each copy stale before the commit, and publishes versions after it', async () => {
     const { owner, key, plan, apply, find } = newOwner();
     const keys = [key('a', { planId: owner }), key('b', { planId: owner }), key('c')];
     await apply({ plans: [plan(10)], keys });
@@ -97,7 +97,7 @@ describe.each([
     expect(await find('b')).toBeUndefined();
   });
 
-  it('says so where the versions can not be published, and then has nothing left to change', async () => {
+  it('reports that versions were not published, and then has nothing to change', async () => {
     const { key, apply, find } = newOwner();
     await apply({ keys: [key('a')] });
     versions.failing = { step: 'publishVersion', error: new StoreUnavailable('redis', new Error('away')) };

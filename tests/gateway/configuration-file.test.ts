@@ -78,7 +78,7 @@ keys:
 }
 
 describe('CONFIG_FILE', () => {
-  it('is applied once by replicas that start together, and not again when they start again', async () => {
+  it('is applied once by replicas that start together, and not at their next start', async () => {
     const settings = await fileWith(yamlOf('a'));
     const replicas = await Promise.all([start(settings), start(settings), start(settings)]);
     const key = await keyOf('a-app');

@@ -60,7 +60,7 @@ async function countOf(prefix: string): Promise<{ readonly keys: number; readonl
 }
 
 describe('a configuration that one replica applies', () => {
-  it('holds on the other one with the next request: keys, plans, and keys that are gone', async () => {
+  it('holds on the other replica with the next request, deletions included', async () => {
     const plan = (limit: number) => ({ rateLimitId: 'holds', limit, period: 'day' });
     const keys = keysNamed('holds', 3, { rateLimitId: 'holds' });
     const [first, second, third] = keys;
@@ -125,7 +125,7 @@ describe('configurations at the same time', () => {
     expect(await countOf('twice')).toEqual({ keys: 300, entries: 300 });
   });
 
-  it('do not wait in a circle with changes, rotations, imports and deletions by the API', async () => {
+  it('do not deadlock with changes, rotations, imports and deletions by the API', async () => {
     const owner = 'busy';
     const plans = ['busy-a', 'busy-b', 'busy-c'];
     const config = (round: number) => ({

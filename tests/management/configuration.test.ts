@@ -109,7 +109,7 @@ describe('POST /tollgate/config/apply', () => {
     expect(shownPlan.body).toMatchObject({ limit: 10, managedBy: owner });
   });
 
-  it('does nothing for a configuration that is applied already, not even an entry in the audit log', async () => {
+  it('makes no change and no audit entry for a configuration that is applied already', async () => {
     const { owner, plan, key, id } = newOwner();
     const config = {
       plans: [plan('gold', { additionalLimits: [{ limitId: 'burst', limit: 2, period: '1s', per: 'key' }] })],
@@ -259,7 +259,7 @@ describe('POST /tollgate/config/apply', () => {
 });
 
 describe('prune', () => {
-  it('deletes what the owner manages and the configuration does not have, and nothing else', async () => {
+  it('deletes only what the owner manages and the configuration does not have', async () => {
     const { owner, plan, key, id } = newOwner();
     const other = newOwner();
     await apply({ config: { plans: [plan(), plan('old')], keys: [key(), key('old')] }, owner });
@@ -428,7 +428,7 @@ describe('what is managed elsewhere', () => {
 });
 
 describe('the default plan', () => {
-  it('may be managed by whoever is first, as long as nobody has changed it, and is never deleted', async () => {
+  it('may be managed by the first owner while it is unchanged, and is never deleted', async () => {
     const fresh = await startManagement();
     try {
       const config = { plans: [{ rateLimitId: 'default', limit: 7, period: 'minute' }] };

@@ -57,7 +57,7 @@ async function callsOf(query: string): Promise<{ keys: number; postgres: number;
 }
 
 describe('the list of keys', () => {
-  it('asks Postgres as often for a page of 1000 keys as for one of 10, and Redis not at all', async () => {
+  it('queries Postgres as often for 1000 keys as for 10, and Redis not at all', async () => {
     const few = await callsOf('count=true&limit=10');
     const many = await callsOf('count=true&limit=1000');
     expect(few.keys).toBe(10);
@@ -67,7 +67,7 @@ describe('the list of keys', () => {
     expect(many.redis).toBe(0);
   });
 
-  it('asks each store a number of times with usage and limits that does not grow with the page', async () => {
+  it('makes no more store calls for a longer page with usage and limits', async () => {
     const few = await callsOf('include=usage,limits&limit=100');
     const many = await callsOf('include=usage,limits&limit=200');
     expect([few.keys, many.keys]).toEqual([100, 200]);

@@ -82,7 +82,7 @@ describe('a form of the console', () => {
     expect(third).not.toBe(first);
   });
 
-  it('shows what is wrong beside the field, tied to it, and loses nothing that was typed', async () => {
+  it('shows the error beside its field, and loses nothing that was typed', async () => {
     gateway.reply(400, {
       error: 'The body is not valid.',
       code: 'invalid_body',
