@@ -149,19 +149,18 @@ describe.each([
     expect(done).toBe(1);
   });
 
-  it('says of a change elsewhere whose store did not respond that it is unknown', async () => {
-    const failing = async () => {
-      throw new StoreUnavailable('redis', undefined);
-    };
-    await expect(store.records.audit.accompany(ACTION, atDay(9), failing)).rejects.toThrow(StoreUnavailable);
-    const [entry] = await store.records.audit.list({}, { limit: 1 });
-    expect(entry).toMatchObject({ outcome: 'store_unavailable', atMs: atDay(9).atMs });
-    const before = await sequences({});
-    const rejecting = async () => {
-      throw new Error('never done');
-    };
-    await expect(store.records.audit.accompany(ACTION, atDay(9), rejecting)).rejects.toThrow('never done');
-    expect(await sequences({})).toEqual(before);
+  it.each([
+    ['store_unavailable', new StoreUnavailable('redis', undefined)],
+    ['internal_error', new Error('failed halfway')],
+  ])('says of a change elsewhere that failed so in a second entry: %s', async (outcome, fault) => {
+    const before = await store.records.audit.count({});
+    const failing = () => Promise.reject(fault);
+    await expect(store.records.audit.accompany(ACTION, atDay(9), failing)).rejects.toThrow(fault);
+    expect(await store.records.audit.list({}, { limit: 2 })).toMatchObject([
+      { outcome, atMs: atDay(9).atMs },
+      { outcome: 'success', atMs: atDay(9).atMs },
+    ]);
+    expect(await store.records.audit.count({})).toBe(before + 2);
   });
 
   it('verifies while it is written and pruned', async () => {
