@@ -1,4 +1,5 @@
 import { ManagementFault } from '../../client/management-fault.ts';
+import { saveFile } from './save-file.ts';
 
 /** Hands a file that the gateway has made to the browser's downloads. Throws a `ManagementFault` where there is none. */
 export async function downloadCsv(
@@ -7,11 +8,5 @@ export async function downloadCsv(
 ): Promise<void> {
   const { data, error, response } = await call;
   if (!response.ok || data === undefined) throw new ManagementFault(response, error);
-  const url = URL.createObjectURL(data);
-  const link = document.createElement('a');
-  link.href = url;
-  link.download = name;
-  link.click();
-  // The browser has begun to read it by then.
-  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  saveFile(data, name);
 }

@@ -12,7 +12,7 @@ const REFRESH_MS = 60_000;
 const GATHER_MS = 80;
 const MOST_KEYS = 100;
 
-/** The last 24 hours of a key. All rows that come into sight at the same time share one request; undefined until it is answered. */
+/** The last 24 hours of a key. All rows that come into sight at the same time share one request; undefined until its response is there. */
 export function useKeyActivity(keyId: string): Activity | undefined {
   const { client } = useApi();
   const { can } = useScopes();
@@ -38,24 +38,24 @@ function batchOf(client: ManagementClient): ActivityBatch {
 class ActivityBatch {
   readonly #client: ManagementClient;
   #waiting: string[] = [];
-  #answer: Promise<ReadonlyMap<string, Activity>> | undefined;
+  #response: Promise<ReadonlyMap<string, Activity>> | undefined;
 
   constructor(client: ManagementClient) {
     this.#client = client;
   }
 
   async load(keyId: string): Promise<Activity> {
-    if (this.#waiting.length >= MOST_KEYS) this.#answer = undefined;
-    if (this.#answer === undefined) {
+    if (this.#waiting.length >= MOST_KEYS) this.#response = undefined;
+    if (this.#response === undefined) {
       const keyIds: string[] = [];
       this.#waiting = keyIds;
-      this.#answer = new Promise((resolve) => setTimeout(resolve, GATHER_MS)).then(() => {
-        if (this.#waiting === keyIds) this.#answer = undefined;
+      this.#response = new Promise((resolve) => setTimeout(resolve, GATHER_MS)).then(() => {
+        if (this.#waiting === keyIds) this.#response = undefined;
         return read(this.#client, keyIds);
       });
     }
     this.#waiting.push(keyId);
-    const activities = await this.#answer;
+    const activities = await this.#response;
     return activities.get(keyId) ?? new Array<number>(24).fill(0);
   }
 }
