@@ -8,13 +8,14 @@ import { requireProgram } from '../support/debian-package.ts';
 import { startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { MIGRATIONS } from '../support/records.ts';
+import { scriptCommand } from '../support/script-command.ts';
 import { findPostgres, findRedis } from '../support/test-stores.ts';
 
-/**
- * How long pages of the console take with 20 000 keys, of which each was used in every hour of the last day and one key in every hour of 90
- * days, and with a year of days by endpoint. From the loading of the page, with its files cached, until its main table or chart is there;
- * and what the page asked for until a second later. The console must be built: `npm run build:console`.
- */
+scriptCommand(
+  'bench:console',
+  'How long pages of the console take with 20 000 keys, of which each was used in every hour of the last day and one key in every hour of 90 days, and with a year of days by endpoint. From the loading of the page, with its files cached, until its main table or chart is there; and what the page asked for until a second later. The console must be built: npm run build:console.',
+).parse();
+
 const KEYS = 20_000;
 const READINGS = 5;
 const SETTLED_MS = 1000;

@@ -2,12 +2,14 @@ import { createWriteStream } from 'node:fs';
 import { sql } from 'kysely';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { sampleChange, sampleKey, samplePlan, storeKeys } from '../support/sample-records.ts';
+import { scriptCommand } from '../support/script-command.ts';
 import { withRecords } from './setup/with-records.ts';
 
-/**
- * What it costs to compare the cached keys of one process with Postgres, as each does every three seconds: the time of the gateway's
- * process, and what is left for Postgres.
- */
+scriptCommand(
+  'bench:key-checks',
+  "What it costs to compare the cached keys of one process with Postgres, as each does every three seconds: the time of the gateway's process, and what is left for Postgres.",
+).parse();
+
 const KEYS = 10_000;
 const PLANS = 100;
 const ROUNDS = 30;

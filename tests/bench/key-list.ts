@@ -10,13 +10,15 @@ import {
 } from '../../src/keys/key-list.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
+import { scriptCommand, wholeNumber } from '../support/script-command.ts';
 import { withRecords } from './setup/with-records.ts';
 
-/**
- * How long the list of keys takes with many keys (100 000, or as many as the argument says), for each filter the slowest of all sorts and
- * orders: the first page, and one from the middle. The figure is the median of a few readings.
- */
-const KEYS = Number(process.argv[2] ?? 100_000);
+const KEYS: number = scriptCommand(
+  'bench:key-list',
+  'How long the list of keys takes with many keys, for each filter the slowest of all sorts and orders: the first page, and one from the middle. The figure is the median of a few readings.',
+)
+  .argument('[keys]', 'how many', wholeNumber(1), 100_000)
+  .parse().processedArgs[0];
 const PAGE = 100;
 const READINGS = 5;
 const DAY_MS = 86_400_000;

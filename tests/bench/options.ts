@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
 import { CASES } from './cases.ts';
 
 /** How much is measured. */
@@ -31,49 +32,70 @@ export interface BenchOptions {
   readonly isPublished: boolean;
 }
 
-/** Reads the command line. Throws for an option or a case that does not exist. */
+/** Reads the command line. Ends the process with a sentence for an option or a case that does not exist. */
 export function readOptions(args: readonly string[]): BenchOptions {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      quick: { type: 'boolean', default: false },
-      publish: { type: 'boolean', default: false },
-      case: { type: 'string', multiple: true },
-      rounds: { type: 'string' },
-      seconds: { type: 'string' },
-      'worker-rounds': { type: 'string' },
-      'memory-requests': { type: 'string' },
-      starts: { type: 'string' },
-      'node-argument': { type: 'string', multiple: true },
-      against: { type: 'string' },
-      out: { type: 'string' },
-    },
-  });
-  const isQuick = values.quick;
-  const known = CASES.map(({ id }) => id);
-  const unknown = (values.case ?? []).filter((id) => !known.includes(id));
-  if (unknown.length > 0)
-    throw new Error(`No such case: ${unknown.join(', ')}. There are: ${known.join(', ')}`);
-  const rounds = whole(values.rounds, isQuick ? 2 : 10);
+  const given = benchCommand().parse(args, { from: 'user' }).opts<GivenOptions>();
+  const isQuick = given.quick === true;
+  const rounds = given.rounds ?? (isQuick ? 2 : 10);
   return {
     isQuick,
-    caseIds: values.case ?? known,
+    caseIds: given.case ?? CASES.map(({ id }) => id),
     rounds,
-    seconds: values.seconds === undefined && isQuick ? 0.5 : whole(values.seconds, 2),
+    seconds: given.seconds ?? (isQuick ? 0.5 : 2),
     warmUpSeconds: isQuick ? 0.2 : 0.5,
     settleMs: isQuick ? 250 : 2600,
-    workerRounds: whole(values['worker-rounds'], isQuick ? 1 : 2 * rounds),
-    memoryRequests: whole(values['memory-requests'], isQuick ? 10_000 : 1_000_000),
-    starts: whole(values.starts, isQuick ? 1 : 5),
-    nodeArguments: values['node-argument'] ?? [],
-    against: values.against === undefined ? undefined : resolve(values.against),
-    directory: values.out ?? (values.publish ? 'docs/performance' : '.tmp/bench'),
-    isPublished: values.publish,
+    workerRounds: given.workerRounds ?? (isQuick ? 1 : 2 * rounds),
+    memoryRequests: given.memoryRequests ?? (isQuick ? 10_000 : 1_000_000),
+    starts: given.starts ?? (isQuick ? 1 : 5),
+    nodeArguments: given.nodeArgument ?? [],
+    against: given.against === undefined ? undefined : resolve(given.against),
+    directory: given.out ?? (given.publish === true ? 'docs/performance' : '.tmp/bench'),
+    isPublished: given.publish === true,
   };
 }
 
-function whole(text: string | undefined, otherwise: number): number {
-  if (text === undefined) return otherwise;
-  if (!/^\d+$/.test(text)) throw new Error(`"${text}" is not a whole number.`);
-  return Number(text);
+/** What was given of the options below, by the names that Commander makes of theirs. */
+interface GivenOptions {
+  readonly quick?: true;
+  readonly publish?: true;
+  readonly case?: readonly string[];
+  readonly rounds?: number;
+  readonly seconds?: number;
+  readonly workerRounds?: number;
+  readonly memoryRequests?: number;
+  readonly starts?: number;
+  readonly nodeArgument?: readonly string[];
+  readonly against?: string;
+  readonly out?: string;
+}
+
+function benchCommand(): Command {
+  const ids = CASES.map(({ id }) => id);
+  const width = Math.max(...ids.map(({ length }) => length));
+  const cases = CASES.map(({ id, title }) => `  ${id.padEnd(width)}  ${title}\n`).join('');
+  return scriptCommand('bench', 'Measures Tollgate beside other gateways that do the same work.')
+    .option('--quick', 'short runs; only the first case is warm')
+    .addOption(
+      // Not by `choices`, which would list them all a second time.
+      new Option('--case <id...>', 'only this case; may be given several times').argParser(
+        (id: string, before: readonly string[] | undefined) => {
+          if (!ids.includes(id)) throw new InvalidArgumentError(`There are: ${ids.join(', ')}.`);
+          return [...(before ?? []), id];
+        },
+      ),
+    )
+    .option(
+      '--rounds <number>',
+      'of each case, twice as many of the first; 10, with --quick 2',
+      wholeNumber(1),
+    )
+    .option('--seconds <number>', 'of each measured run; 2, with --quick 0.5', positiveNumber())
+    .option('--worker-rounds <number>', 'of two workers against one; 0 = none', wholeNumber())
+    .option('--memory-requests <number>', 'of the memory run; 0 = none', wholeNumber())
+    .option('--starts <number>', 'first starts, and as many later ones; 0 = none', wholeNumber())
+    .option('--node-argument <argument...>', 'for the node that runs Tollgate; --node-argument=--cpu-prof')
+    .option('--against <directory>', 'another checkout, whose gateway takes turns with this one')
+    .option('--out <directory>', 'for the results; .tmp/bench, with --publish docs/performance')
+    .option('--publish', 'the tables of docs/performance.md are written again as well')
+    .addHelpText('after', `\nCases:\n${cases}`);
 }

@@ -1,7 +1,12 @@
 import { createWriteStream } from 'node:fs';
 import { PathMatcher } from '../../src/paths/path-matcher.ts';
+import { scriptCommand } from '../support/script-command.ts';
 
-/** What a match costs with 100 patterns like those of a real API, and with patterns and paths made to be slow. */
+scriptCommand(
+  'bench:paths',
+  'What a match costs with 100 patterns like those of a real API, and with patterns and paths made to be slow.',
+).parse();
+
 const MATCHES = 1_000_000;
 const ROUNDS = 7;
 

@@ -7,12 +7,14 @@ import type { Grouping } from '../../src/usage/series/series-store.ts';
 import type { Interval } from '../../src/usage/series/time-buckets.ts';
 import { TimeZone } from '../../src/usage/series/time-zone.ts';
 import { type SeriesRequest, UsageSeries } from '../../src/usage/series/usage-series.ts';
+import { scriptCommand } from '../support/script-command.ts';
 import { withRecords } from './setup/with-records.ts';
 
-/**
- * How long usage over time takes to read with 100 000 keys, of which each was used in every hour of the last day: 2.4 million rows of hours,
- * the worst that so many keys can do. One of them was used in every hour of a month, with 50 endpoints a day.
- */
+scriptCommand(
+  'bench:usage-series',
+  'How long usage over time takes to read with 100 000 keys, of which each was used in every hour of the last day: 2.4 million rows of hours, the worst that so many keys can do. One of them was used in every hour of a month, with 50 endpoints a day.',
+).parse();
+
 const KEYS = 100_000;
 const DAYS = 30;
 const ENDPOINTS = 50;

@@ -14,13 +14,15 @@ import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { sampleKey, storeKeys } from '../support/sample-records.ts';
+import { scriptCommand } from '../support/script-command.ts';
 import { findRedis } from '../support/test-stores.ts';
 import { withRecords } from './setup/with-records.ts';
 
-/**
- * What a recorded request costs with 10 000 keys: in the process, written to Redis, moved to Postgres, and in memory.
- * Every key has five endpoints and three customers; each round touches all keys, as the worst case for both stores.
- */
+scriptCommand(
+  'bench:usage',
+  'What a recorded request costs with 10 000 keys: in the process, written to Redis, moved to Postgres, and in memory. Every key has five endpoints and three customers; each round touches all keys, as the worst case for both stores.',
+).parse();
+
 const KEYS = 10_000;
 const ENDPOINTS = 5;
 const CUSTOMERS = 3;

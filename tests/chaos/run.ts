@@ -1,4 +1,5 @@
 import { Agent } from 'node:http';
+import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
 import { until } from '../support/until.ts';
 import { runFairness } from './attacks/fairness.ts';
 import { type Fault, runLane, storeFaults, trafficFaults } from './faults.ts';
@@ -10,10 +11,6 @@ import { SeededRandom } from './seeded-random.ts';
 import { verdict } from './verdict.ts';
 import { type ChaosKey, isReady, makeKeys, startWorld, type World } from './world.ts';
 
-// npm run chaos -- [minutes] [seed] [workers]: first half a minute of attacks on a replica that others use, then faults from a seeded list under load.
-// Every few minutes all is mended, and what was promised and not held is reported. In the first half of the time Redis keeps what it has acknowledged; in the second it loses writes, while keys are changed.
-// Ends with 0 when everything held.
-
 /** Longest time until the next verdict: what the clients saw is kept in memory until then. Minutes. */
 const ROUND_MINUTES = 5;
 const REPLICAS = 3;
@@ -22,16 +19,18 @@ const STALL_MS = 1000;
 /** Of each of the two phases, without and with attack. Milliseconds. */
 const FAIRNESS_MS = 8000;
 
-const minutes = Number(process.argv[2] ?? '2');
-const seed = Number(process.argv[3] ?? Math.floor(Math.random() * 1_000_000));
-const workersOfAll = process.argv[4] === undefined ? undefined : Number(process.argv[4]);
-const areWorkersRight = workersOfAll === undefined || (Number.isInteger(workersOfAll) && workersOfAll >= 1);
-if (!(minutes > 0 && minutes <= 24 * 60) || !Number.isInteger(seed) || !areWorkersRight) {
-  process.stderr.write(
-    'usage: npm run chaos -- [minutes, at most a day] [seed, a whole number] [workers of each replica; chosen by the seed by default]\n',
-  );
-  process.exit(2);
-}
+const script = scriptCommand(
+  'chaos',
+  `First half a minute of attacks on a replica that others use, then faults from a seeded list under load. Every few minutes all is mended, and what was promised and not held is reported.
+In the first half of the time Redis keeps what it has acknowledged; in the second it loses writes, while keys are changed. Ends with 0 when everything held.`,
+)
+  .argument('[minutes]', 'how long, at most a day', positiveNumber(24 * 60), 2)
+  .argument('[seed]', 'of the list; a random one by default', wholeNumber())
+  .argument('[workers]', 'of each replica; chosen by the seed by default', wholeNumber(1))
+  .parse();
+const minutes: number = script.processedArgs[0];
+const seed: number = script.processedArgs[1] ?? Math.floor(Math.random() * 1_000_000);
+const workersOfAll: number | undefined = script.processedArgs[2];
 
 const random = new SeededRandom(seed);
 // A generator of its own for each lane: their choices must not depend on which is faster.
