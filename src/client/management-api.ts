@@ -1190,6 +1190,8 @@ export interface components {
             usageRetentionDays: number;
             usageDailyRetentionDays: number;
             auditRetentionDays: number;
+            /** @description PORT, to which consumers send requests. Null: it is the port of the management interface too. */
+            publicPort: number | null;
         };
         GrantKeyLimitsRequest: {
             /** @description must be an integer from 1 to 999999999999999 */
@@ -4946,7 +4948,8 @@ export interface operations {
                      *         "customerIdHeader": "x-customer-id",
                      *         "usageRetentionDays": 90,
                      *         "usageDailyRetentionDays": 400,
-                     *         "auditRetentionDays": 365
+                     *         "auditRetentionDays": 365,
+                     *         "publicPort": 8080
                      *       }
                      *     }
                      */

@@ -50,6 +50,8 @@ export interface GatewayFacts {
   readonly usageRetentionDays: number;
   readonly usageDailyRetentionDays: number;
   readonly auditRetentionDays: number;
+  /** Where consumers send requests, if that is not the port of the management interface; else null. */
+  readonly publicPort: number | null;
 }
 
 /** One request, already authenticated and allowed by its scopes; its body has passed the endpoint's schema. */

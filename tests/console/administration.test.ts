@@ -262,7 +262,7 @@ describe('the page of admin tokens', () => {
     await page.getByRole('button', { name: 'Actions for Night shift' }).click();
     await page.getByRole('menuitem', { name: 'Rotate…' }).click();
     await page.getByLabel('Now').check();
-    await page.getByText('The old secret is rejected from now on').waitFor();
+    await page.getByText('For a secret that has leaked').waitFor();
     await page.getByRole('button', { name: 'Rotate token' }).click();
     await page.getByRole('button', { name: 'I have kept it' }).click();
     expect((await client.GET('/tollgate/whoami')).response.status).toBe(401);

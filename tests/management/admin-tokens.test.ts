@@ -266,7 +266,10 @@ describe('whoami', () => {
     const { body } = await management.send('get', '/tollgate/whoami').expect(200);
     expect(body).toMatchObject({ type: 'root', adminTokenId: null, name: 'root', onlyTags: [] });
     expect(body.scopes).toContain('tokens:write');
-    expect(body).toMatchObject({ version: '1.2.3', settings: { keyPrefix: 'tg', auditRetentionDays: 365 } });
+    expect(body).toMatchObject({
+      version: '1.2.3',
+      settings: { keyPrefix: 'tg', auditRetentionDays: 365, publicPort: null },
+    });
   });
 });
 

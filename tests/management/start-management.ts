@@ -46,6 +46,7 @@ const GATEWAY: GatewayFacts = {
   usageRetentionDays: 90,
   usageDailyRetentionDays: 400,
   auditRetentionDays: 365,
+  publicPort: null,
 };
 /** All that a report may lack is missing from it. */
 const SYSTEM: SystemReport = {

@@ -140,7 +140,7 @@ export function wireManagement(
 
 function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
   const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader } = settings;
-  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays } = settings;
+  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays, port, adminPort } = settings;
   return {
     keyPrefix,
     secretReveal,
@@ -149,5 +149,6 @@ function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
     usageRetentionDays,
     usageDailyRetentionDays,
     auditRetentionDays,
+    publicPort: adminPort === undefined ? null : port,
   };
 }

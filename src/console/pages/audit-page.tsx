@@ -4,6 +4,7 @@ import { Link, useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
 import { useLivePages } from '../api/live.ts';
 import { Button } from '../components/forms/button.tsx';
+import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
@@ -12,7 +13,6 @@ import { RelativeTime } from '../components/text/relative-time.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
 import { counted } from '../format/numbers.ts';
 import styles from './audit/audit.module.css';
-import { AuditCsvButton } from './audit/audit-csv-button.tsx';
 import { AuditEntryDialog } from './audit/audit-entry-dialog.tsx';
 import { type AuditFilter, auditQuery, readAuditFilter } from './audit/audit-filter.ts';
 import { AuditFilters } from './audit/audit-filters.tsx';
@@ -68,7 +68,15 @@ function AuditLog() {
         actions={
           <>
             <VerifyButton />
-            <AuditCsvButton filter={filter} />
+            <CsvButton
+              name="audit.csv"
+              fetchCsv={(client) =>
+                client.GET('/tollgate/audit-log', {
+                  params: { query: { ...auditQuery(filter), format: 'csv' } },
+                  parseAs: 'blob',
+                })
+              }
+            />
           </>
         }
       />

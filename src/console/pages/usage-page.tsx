@@ -4,6 +4,7 @@ import { ManagementFault } from '../../client/management-fault.ts';
 import { useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
 import { readUsageSeries } from '../api/usage-series.ts';
+import { CsvButton } from '../components/forms/csv-button.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { Panel } from '../components/layout/panel.tsx';
 import { LiveState, NoScope } from '../components/states/live-state.tsx';
@@ -11,13 +12,12 @@ import { now } from '../format/clock.ts';
 import { timeZone } from '../format/exact-time.ts';
 import { BucketTable } from './usage/bucket-table.tsx';
 import { ChartSkeleton } from './usage/chart-skeleton.tsx';
-import { CsvButton } from './usage/csv-button.tsx';
 import { GroupTable } from './usage/group-table.tsx';
 import { RangeTooLarge } from './usage/range-too-large.tsx';
 import styles from './usage/usage.module.css';
 import { UsageChart } from './usage/usage-chart.tsx';
 import { UsageControls } from './usage/usage-controls.tsx';
-import { queryOf, readView, spanBefore, spanOf, type UsageView } from './usage/usage-view.ts';
+import { csvQueryOf, queryOf, readView, spanBefore, spanOf, type UsageView } from './usage/usage-view.ts';
 
 /** Longer series are asked for less often. */
 const SLOW_POLL_MS = 30_000;
@@ -45,7 +45,17 @@ export function UsagePage() {
       <PageHeader
         title="Usage"
         about="Requests of all keys over time, and what became of them."
-        actions={<CsvButton view={view} />}
+        actions={
+          <CsvButton
+            name="usage.csv"
+            fetchCsv={(client) =>
+              client.GET('/api-keys/usage', {
+                params: { query: { ...csvQueryOf(view, now(), timeZone), format: 'csv' } },
+                parseAs: 'blob',
+              })
+            }
+          />
+        }
       />
       <UsageControls view={view} onChange={change} />
       <Usage view={view} onChange={change} />

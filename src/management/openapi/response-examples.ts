@@ -164,6 +164,7 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
       usageRetentionDays: 90,
       usageDailyRetentionDays: 400,
       auditRetentionDays: 365,
+      publicPort: 8080,
     },
   },
   showSystem: {

@@ -31,6 +31,11 @@ export const showWhoami = endpoint({
           usageRetentionDays: COUNT,
           usageDailyRetentionDays: COUNT,
           auditRetentionDays: COUNT,
+          publicPort: {
+            ...orNull(COUNT),
+            description:
+              'PORT, to which consumers send requests. Null: it is the port of the management interface too.',
+          },
         }),
       ),
     }),

@@ -1,5 +1,6 @@
 import type { paths } from '../../../client/management-api.ts';
 import { instantText } from '../../api/instant-text.ts';
+import { DATE, dateStart } from '../../format/date-text.ts';
 import { ACTION_WORDS, type AuditAction } from './audit-words.ts';
 
 type AuditQuery = NonNullable<paths['/tollgate/audit-log']['get']['parameters']['query']>;
@@ -13,8 +14,6 @@ export interface AuditFilter {
   readonly from: string;
   readonly to: string;
 }
-
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 export function readAuditFilter(params: URLSearchParams): AuditFilter {
   const text = (name: string) => params.get(name) ?? '';
@@ -35,13 +34,7 @@ export function auditQuery({ action, actorId, targetId, from, to }: AuditFilter)
     ...(action !== '' && { action }),
     ...(actorId !== '' && { actorId }),
     ...(targetId !== '' && { targetId }),
-    ...(from !== '' && { from: dateStart(from, 0) }),
-    ...(to !== '' && { to: dateStart(to, 1) }),
+    ...(from !== '' && { from: instantText(dateStart(from, 0)) }),
+    ...(to !== '' && { to: instantText(dateStart(to, 1)) }),
   };
-}
-
-/** The first instant of a date, or of the one so many days later. */
-function dateStart(text: string, days: number): string {
-  const [year = 0, month = 1, day = 1] = text.split('-').map(Number);
-  return instantText(new Date(year, month - 1, day + days));
 }

@@ -1,4 +1,5 @@
 import { useScopes } from '../../api/api-context.tsx';
+import { useConsumerAddress } from '../../api/consumer-address.ts';
 import { ButtonLink } from '../../components/forms/button.tsx';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
@@ -8,7 +9,8 @@ import styles from './overview.module.css';
 /** Shown while there is no key: what to do to see the first request here. */
 export function FirstSteps() {
   const { can } = useScopes();
-  const line = `curl -i -H 'Authorization: Bearer <secret>' ${window.location.origin}/`;
+  const address = useConsumerAddress();
+  const line = `curl -i -H 'Authorization: Bearer <secret>' ${address}`;
   return (
     <Panel title="First steps" about="No key exists yet. This is all it takes to see a first request here.">
       <ol className={styles.steps}>

@@ -2,37 +2,41 @@ import { type FormEvent, useState } from 'react';
 import { useApi } from '../../api/api-context.tsx';
 import { useChange } from '../../api/change.ts';
 import { Button } from '../../components/forms/button.tsx';
+import { type Grace, GraceChoice } from '../../components/forms/grace-choice.tsx';
 import { Dialog, DialogActions } from '../../components/layout/dialog.tsx';
 import { Notice } from '../../components/states/notice.tsx';
 import type { AdminToken } from './admin-token.ts';
 import { TokenFault } from './token-fault.tsx';
 import { TokenSecret } from './token-secret.tsx';
-import styles from './tokens.module.css';
 
-const GRACES = [
+const GRACES: readonly Grace[] = [
   {
     seconds: 0,
     label: 'Now',
-    means: 'The old secret is rejected from now on: whoever uses it is cut off until they have the new one.',
+    consequence: 'The previous secret gets 401 from the next request on. For a secret that has leaked.',
   },
-  { seconds: 3600, label: 'In 1 hour', means: 'Both secrets work for an hour: time to exchange it by hand.' },
-  { seconds: 86_400, label: 'In 24 hours', means: 'Both secrets work for a day: time for a deployment.' },
+  {
+    seconds: 3600,
+    label: '1 hour',
+    consequence: 'Both secrets work for an hour: time to replace it by hand.',
+  },
+  { seconds: 86_400, label: '24 hours', consequence: 'Both secrets work for a day: time for a deployment.' },
   {
     seconds: 604_800,
-    label: 'In 7 days',
-    means: 'Both secrets work for a week. So does a copy that somebody should not have.',
+    label: '7 days',
+    consequence: 'Both secrets work for a week. So does a copy in the wrong hands.',
   },
-] as const;
+];
 
 interface RotateTokenProps {
   readonly token: AdminToken;
   readonly onClose: () => void;
 }
 
-/** Gives a token another secret; the old one works on for a time of grace. */
+/** Gives a token another secret; the previous one works on for a time of grace. */
 export function RotateToken({ token, onClose }: RotateTokenProps) {
   const { whoami } = useApi();
-  const [graceSeconds, setGraceSeconds] = useState<number>(86_400);
+  const [graceSeconds, setGraceSeconds] = useState(86_400);
   const [secret, setSecret] = useState<string>();
   const rotate = useChange((client, body: { graceSeconds: number }, key) =>
     client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
@@ -65,23 +69,12 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
             You are signed in with this token, and will have to sign in with the new secret.
           </Notice>
         )}
-        <fieldset className={styles.fieldset}>
-          <legend>The old secret ends</legend>
-          {GRACES.map(({ seconds, label, means }) => (
-            <label key={seconds} className={styles.grace}>
-              <input
-                type="radio"
-                name="grace"
-                checked={graceSeconds === seconds}
-                onChange={() => setGraceSeconds(seconds)}
-              />
-              <span>
-                <strong>{label}</strong>
-                <span>{means}</span>
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <GraceChoice
+          legend="When the previous secret ends"
+          graces={GRACES}
+          chosen={graceSeconds}
+          onChange={setGraceSeconds}
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" aria-disabled={rotate.isPending}>

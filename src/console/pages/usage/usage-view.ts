@@ -1,5 +1,6 @@
 import { instantText } from '../../api/instant-text.ts';
 import type { UsageQuery } from '../../api/usage-series.ts';
+import { DATE, dateStart, utcDateStart } from '../../format/date-text.ts';
 import type { Interval } from './buckets.ts';
 
 /** How far back a range goes. */
@@ -52,8 +53,6 @@ export interface UsageView {
   readonly filters: Readonly<Partial<Record<Filter, string>>>;
 }
 
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
-
 /** Reads the URL; what it has that this version does not know is left aside. */
 export function readView(params: URLSearchParams): UsageView {
   const [first, last] = [params.get('from') ?? '', params.get('to') ?? ''];
@@ -85,8 +84,10 @@ export interface Span {
 
 /** The instants that a view is about, as of now. */
 export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number): Span {
-  if (range === 'custom' && dates !== undefined)
-    return { from: dateStart(dates.first, 0, isUtc), to: dateStart(dates.last, 1, isUtc) };
+  if (range === 'custom' && dates !== undefined) {
+    const startOf = isUtc ? utcDateStart : dateStart;
+    return { from: startOf(dates.first, 0), to: startOf(dates.last, 1) };
+  }
   const length = RANGES[range === 'custom' ? '24h' : range];
   const back = moved(now, length, -1, isUtc);
   if (interval === 'hour') return { from: back, to: now };
@@ -120,6 +121,15 @@ export function queryOf(
   };
 }
 
+/** The query of a file with all groups of the view, bucket by bucket. */
+export function csvQueryOf(view: UsageView, now: number, localZone: string): UsageQuery {
+  const { groupBy, interval } = view;
+  const query = queryOf(view, spanOf(view, now), localZone);
+  if (groupBy === undefined) return query;
+  if (!isByUtcDay(groupBy)) return { ...query, groupBy };
+  return { ...query, groupBy, timeZone: 'UTC', interval: interval === 'hour' ? 'day' : interval };
+}
+
 /** The gateway keeps endpoints and customers by day of UTC alone. */
 export function isByUtcDay(groupBy: Grouping | undefined): boolean {
   return groupBy === 'endpoint' || groupBy === 'customer';
@@ -143,12 +153,6 @@ function dayStart(at: number, isUtc: boolean): number {
   return date.getTime();
 }
 
-/** The first instant of a date, or of the one so many days later. */
-function dateStart(text: string, days: number, isUtc: boolean): number {
-  const [year = 0, month = 1, day = 1] = text.split('-').map(Number);
-  return isUtc ? Date.UTC(year, month - 1, day + days) : new Date(year, month - 1, day + days).getTime();
-}
-
 function daysBetween({ first, last }: { readonly first: string; readonly last: string }): number {
-  return Math.round((dateStart(last, 1, true) - dateStart(first, 0, true)) / 86_400_000);
+  return Math.round((utcDateStart(last, 1) - utcDateStart(first, 0)) / 86_400_000);
 }

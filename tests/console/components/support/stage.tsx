@@ -81,6 +81,7 @@ export function SignedIn(props: {
         usageRetentionDays: 90,
         usageDailyRetentionDays: 400,
         auditRetentionDays: 365,
+        publicPort: null,
       },
     },
   };

@@ -2,14 +2,14 @@ import { type FormEvent, useState } from 'react';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { Button } from '../../../components/forms/button.tsx';
+import { type Grace, GraceChoice } from '../../../components/forms/grace-choice.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import { FormFault } from './form-fault.tsx';
-import styles from './key-form.module.css';
 import { NewSecret } from './new-secret.tsx';
 import { RecentUse } from './recent-use.tsx';
 
-const GRACES = [
+const GRACES: readonly Grace[] = [
   {
     seconds: 0,
     label: 'Now',
@@ -22,7 +22,7 @@ const GRACES = [
     label: '7 days',
     consequence: 'Both secrets work for a week: time for a consumer to deploy the new one.',
   },
-] as const;
+];
 
 interface RotateKeyDialogProps {
   readonly apiKey: KeyDetail;
@@ -32,7 +32,7 @@ interface RotateKeyDialogProps {
 /** Gives a key a new secret, and says what becomes of the one that it has. */
 export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
-  const [graceSeconds, setGraceSeconds] = useState<number>(86_400);
+  const [graceSeconds, setGraceSeconds] = useState(86_400);
   const [rotated, setRotated] = useState<components['schemas']['RotatedConsumerKey']>();
   const rotate = useChange((client, seconds: number, idempotencyKey) =>
     client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', {
@@ -64,23 +64,12 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
     >
       <form onSubmit={submit}>
         <FormFault error={rotate.error} />
-        <fieldset className={styles.choices}>
-          <legend>When the previous secret ends</legend>
-          {GRACES.map(({ seconds, label, consequence }) => (
-            <label key={seconds} className={styles.choice}>
-              <input
-                type="radio"
-                name="grace"
-                checked={graceSeconds === seconds}
-                onChange={() => setGraceSeconds(seconds)}
-              />
-              <span>
-                {label}
-                <small>{consequence}</small>
-              </span>
-            </label>
-          ))}
-        </fieldset>
+        <GraceChoice
+          legend="When the previous secret ends"
+          graces={GRACES}
+          chosen={graceSeconds}
+          onChange={setGraceSeconds}
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button

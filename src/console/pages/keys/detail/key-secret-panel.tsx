@@ -1,6 +1,7 @@
 import { useEffect, useState } from 'react';
 import { bodyOf } from '../../../../client/management-client.ts';
 import { useApi, useScopes } from '../../../api/api-context.tsx';
+import { useConsumerAddress } from '../../../api/consumer-address.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
 import { CopyButton } from '../../../components/forms/copy-button.tsx';
@@ -16,13 +17,15 @@ export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { can } = useScopes();
   const { settings } = useApi().whoami;
   const mayReveal = can('keys:secret') && settings.secretReveal === 'always';
-  const curl = `curl -i "${window.location.origin}/" -H "Authorization: Bearer $API_KEY"`;
+  const curl = `curl -i "${useConsumerAddress()}" -H "Authorization: Bearer $API_KEY"`;
   return (
     <Panel title="Secret" about={mayReveal ? 'Each time that it is shown is in the audit log' : undefined}>
       <div className={styles.stack}>
         <Secret apiKey={apiKey} mayReveal={mayReveal} />
         <div>
-          <p className={styles.faint}>Try the key, with its secret in API_KEY, at the port for consumers:</p>
+          <p className={styles.faint}>
+            Try the key, with its secret in API_KEY, at the address of consumers:
+          </p>
           <div className={styles.line}>
             <code>{curl}</code>
             <CopyButton text={curl} what="curl line" />
