@@ -75,6 +75,9 @@ export class TollgateError extends Error {
   }
 }
 
+/** Faults of a body, or conflicts of a configuration, that a response lists at most. */
+export const MAX_FAULTS = 50;
+
 /** A body whose fields break the schema; `faults` lists each of them. */
 export class InvalidBody extends TollgateError {
   readonly faults: readonly FieldFault[];
@@ -88,6 +91,11 @@ export class InvalidBody extends TollgateError {
   under(path: string): InvalidBody {
     return new InvalidBody(this.faults.map(({ field, message }) => ({ field: `${path}.${field}`, message })));
   }
+}
+
+/** Throws `InvalidBody` with the first of the faults where there are any. */
+export function requireNoFaults(faults: readonly FieldFault[]): void {
+  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
 }
 
 /** A cursor that is none of ours, or that belongs to another list. */
@@ -141,6 +149,51 @@ export class SelfServiceNotAllowed extends TollgateError {
   constructor(action: string) {
     super('missing_scope', `An administrator has to allow this for the key: "selfService": ["${action}"].`);
     this.details = { requiredScope: action };
+  }
+}
+
+/** A proxied request without a key. */
+export class MissingApiKey extends TollgateError {
+  constructor() {
+    super('missing_api_key', 'A consumer API key is required: Authorization: Bearer <key>.');
+  }
+}
+
+/** A secret that no key has, or has any more. */
+export class InvalidApiKey extends TollgateError {
+  constructor() {
+    super('invalid_api_key', 'The consumer API key is not valid.');
+  }
+}
+
+/** A key that an administrator has switched off. */
+export class KeyDisabled extends TollgateError {
+  constructor() {
+    super('key_disabled', 'The consumer API key is disabled.');
+  }
+}
+
+/** A key whose `expiresAt` has passed. */
+export class KeyExpired extends TollgateError {
+  constructor() {
+    super('key_expired', 'The consumer API key has expired.');
+  }
+}
+
+/** A request to the management interface without a token. */
+export class MissingToken extends TollgateError {
+  constructor() {
+    super(
+      'missing_root_token',
+      'This endpoint needs the root token or an admin token: send the header "Authorization: Bearer <token>".',
+    );
+  }
+}
+
+/** A token that is neither a root token nor one of a valid admin token. */
+export class InvalidToken extends TollgateError {
+  constructor() {
+    super('invalid_root_token', 'This is neither a root token nor a valid admin token.');
   }
 }
 
@@ -259,9 +312,6 @@ export interface ConfigurationConflict {
   readonly reason: string;
 }
 
-/** Conflicts listed at most. */
-const MAX_CONFLICTS = 50;
-
 /** A configuration about something that is not its owner's, or is not as its owner left it. Nothing was applied. */
 export class ManagedElsewhere extends TollgateError {
   override readonly details: { readonly conflicts: readonly ConfigurationConflict[] };
@@ -271,7 +321,7 @@ export class ManagedElsewhere extends TollgateError {
       'managed_elsewhere',
       `Nothing was applied: ${conflicts.length} of the plans and keys are managed elsewhere, or were changed there. They are listed under "conflicts"; "force" takes them over.`,
     );
-    this.details = { conflicts: conflicts.slice(0, MAX_CONFLICTS) };
+    this.details = { conflicts: conflicts.slice(0, MAX_FAULTS) };
   }
 }
 
@@ -285,9 +335,7 @@ export class SecretsTaken extends TollgateError {
       `Nothing was applied: ${externalIds.length} of the new keys have a secretHash of a secret that is taken. They are listed under "conflicts".`,
     );
     this.details = {
-      conflicts: externalIds
-        .slice(0, MAX_CONFLICTS)
-        .map((id) => ({ type: 'key', id, reason: 'secret_taken' })),
+      conflicts: externalIds.slice(0, MAX_FAULTS).map((id) => ({ type: 'key', id, reason: 'secret_taken' })),
     };
   }
 }

@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
+import { OWNER } from '../desired-state/desired-state.ts';
 import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
+import { PLAN_ID } from '../plans/plan.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
 import { redisUrl } from './redis-url.ts';
@@ -41,8 +43,6 @@ interface Setting<T> {
   readonly emptyCounts: boolean;
 }
 
-const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
 

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
-import { DigestMismatch, InvalidBody, ManagedElsewhere, StoreUnavailable } from '../errors.ts';
+import { DigestMismatch, ManagedElsewhere, requireNoFaults, StoreUnavailable } from '../errors.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
 import { keyIdMaker } from '../keys/key-id.ts';
 import type { KeyRepository } from '../keys/key-repository.ts';
@@ -310,7 +310,7 @@ function requireTags({ keys }: DesiredState, onlyTags: readonly string[]): void 
     const message = `must have the tags that the admin token is limited to: ${missing.join(', ')}`;
     return [{ field: `keys[${index}].tags`, message }];
   });
-  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+  requireNoFaults(faults);
 }
 
 /** Throws `InvalidBody` for new keys that bring no secret. */
@@ -318,14 +318,11 @@ function requireSecretHashes(desired: DesiredState, { keys }: Difference): void 
   const made = new Set(keys.flatMap(({ action, wanted }) => (action === 'create' ? (wanted ?? []) : [])));
   const faults = desired.keys.flatMap((key, index) => {
     if (!made.has(key) || key.secretDigest !== null) return [];
-    const message = 'is required for a new key: nobody would see a secret that is made for it';
+    const message = 'is required for a new key: a secret made here would be shown to no one';
     return [{ field: `keys[${index}].secretHash`, message }];
   });
-  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+  requireNoFaults(faults);
 }
-
-/** Faults listed at most. */
-const MAX_FAULTS = 50;
 
 function digestOfConfiguration({ plans, keys }: DesiredState, { prune, force }: ApplyOptions): Buffer {
   const hashes = keys.map(({ secretDigest }) => secretDigest?.toString('hex') ?? null);

@@ -30,6 +30,9 @@ export interface DesiredState {
   readonly keys: readonly DesiredKey[];
 }
 
+/** The form of the owner of a configuration. */
+export const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
+
 /** Most plans of a configuration. */
 export const MAX_CONFIGURED_PLANS = 1000;
 /** Most keys of a configuration. */

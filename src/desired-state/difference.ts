@@ -1,13 +1,10 @@
 import { changedFields, type FieldChanges } from '../audit/audit-entry.ts';
-import { type ConfigurationConflict, type FieldFault, InvalidBody, PlanIsDefault } from '../errors.ts';
+import { type ConfigurationConflict, type FieldFault, PlanIsDefault, requireNoFaults } from '../errors.ts';
 import { SHIPPED_PLAN_ID } from '../plans/plan.ts';
 import type { NewPlan } from '../plans/plan-service.ts';
 import type { DesiredKey, DesiredState } from './desired-state.ts';
 import type { PresentKey, PresentPlan, PresentState, StateChanges } from './desired-state-store.ts';
 import { digestOf, type Written, writtenKey, writtenPlan } from './written-state.ts';
-
-/** Faults listed at most. */
-const MAX_FAULTS = 50;
 
 /** Why something is not changed without `force`. */
 export const CONFLICT_REASONS = [
@@ -238,7 +235,7 @@ function requirePlans(
     const message = 'must be the id of a plan of this configuration, or of one that there is and stays';
     return [{ field: `keys[${index}].rateLimitId`, message }];
   });
-  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+  requireNoFaults(faults);
 }
 
 /** What a step does, without the state that surrounds it. */

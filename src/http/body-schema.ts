@@ -1,5 +1,5 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
-import { type FieldFault, InvalidBody } from '../errors.ts';
+import { type FieldFault, InvalidBody, MAX_FAULTS } from '../errors.ts';
 import { nameHint, shownName } from '../platform/nearest-name.ts';
 
 /**
@@ -29,9 +29,6 @@ export type FormatFaults = Readonly<Record<string, (text: string) => string | un
 
 /** Checks a body. Throws `InvalidBody` with one fault for each field that breaks its rule. */
 export type CheckBody = (body: unknown) => void;
-
-/** Faults listed at most: a body of lists could have thousands. */
-const MAX_FAULTS = 50;
 
 /**
  * A compiler of body schemas. Each is compiled once, for its first body: compiling all of them would take a fifth of the gateway's start.
@@ -74,6 +71,7 @@ function faultsOf(
     const broken =
       error.keyword === 'format' ? formatFaults[error.params.format]?.(String(error.data)) : undefined;
     messages.set(field, broken === undefined ? message : `${message}; ${broken}`);
+    // A body of lists could have thousands.
     if (messages.size === MAX_FAULTS) break;
   }
   return [...messages].map(([field, message]) => ({ field, message }));

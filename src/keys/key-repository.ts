@@ -60,9 +60,6 @@ export interface KeyChanges {
   readonly selfService?: readonly SelfServiceAction[];
 }
 
-/** Most tags of a key. */
-export const MAX_TAGS = 20;
-
 /** Why a key was not updated. */
 export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags';
 

@@ -38,6 +38,9 @@ export interface RotatedKey {
   readonly previousValidUntilMs: number;
 }
 
+/** The longest time for which a key, or an admin token, may have two secrets. */
+export const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
+
 const SECOND_MS = 1000;
 
 /**

@@ -12,15 +12,9 @@ import {
   type KeySelection,
   readKeyPage,
 } from './key-list.ts';
-import {
-  type KeyChanges,
-  type KeyRepository,
-  MAX_TAGS,
-  type StoredKey,
-  type UpdateFailure,
-} from './key-repository.ts';
+import type { KeyChanges, KeyRepository, StoredKey, UpdateFailure } from './key-repository.ts';
 import { rotationAt } from './key-rotation.ts';
-import { isVisible, withinOwnTags } from './key-tags.ts';
+import { isVisible, MAX_TAGS, withinOwnTags } from './key-tags.ts';
 import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import { createSecret, maskedSecret } from './secrets/secret-format.ts';
 import type { SecretVault } from './secrets/secret-vault.ts';

@@ -1,6 +1,17 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidBody } from '../errors.ts';
-import { type KeyChanges, MAX_TAGS } from './key-repository.ts';
+import type { KeyChanges } from './key-repository.ts';
+
+/** Most tags of a key. */
+export const MAX_TAGS = 20;
+/** The form of a tag. */
+export const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
+/** The form of a tag, as the end of a sentence. */
+export const TAG_RULE = 'of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -';
+
+export function isTag(text: string): boolean {
+  return TAG.test(text);
+}
 
 /** Whether a key with these tags exists for who sees only keys with all of `onlyTags`. */
 export function isVisible(tags: readonly string[], onlyTags: readonly string[]): boolean {

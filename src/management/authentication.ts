@@ -3,7 +3,7 @@ import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { missingScope, ROOT } from '../admins/principal.ts';
 import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
-import { MissingScope, TollgateError } from '../errors.ts';
+import { InvalidToken, MissingScope, MissingToken, TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
 import { readBearer } from '../http/credentials/bearer.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
@@ -33,10 +33,7 @@ export function authenticate({ rootTokens, adminTokens, failedCredentials }: Cre
     const principal =
       token === undefined ? undefined : roots.includes(token) ? ROOT : await adminTokens.authenticate(token);
     if (principal === undefined) {
-      const error = new TollgateError(
-        'invalid_root_token',
-        'This is neither a root token nor a valid admin token.',
-      );
+      const error = new InvalidToken();
       throw failedCredentials?.errorFor(req, error) ?? error;
     }
     notePrincipal(res, principal);
@@ -51,12 +48,7 @@ function readToken(req: Request): string | undefined {
     throw new TollgateError('bad_request', 'The request has more than one Authorization header.');
   }
   const credential = readBearer(authorizations[0]);
-  if (credential.kind === 'missing') {
-    throw new TollgateError(
-      'missing_root_token',
-      'This endpoint needs the root token or an admin token: send the header "Authorization: Bearer <token>".',
-    );
-  }
+  if (credential.kind === 'missing') throw new MissingToken();
   return credential.kind === 'token' ? credential.token : undefined;
 }
 

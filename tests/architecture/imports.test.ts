@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'paths',
     'backend',
   ],
-  config: ['paths', 'platform'],
+  config: ['desired-state', 'paths', 'plans', 'platform'],
   'errors.ts': [],
   paths: [],
   platform: ['errors.ts'],

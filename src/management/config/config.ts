@@ -1,4 +1,5 @@
 import { missingScope } from '../../admins/principal.ts';
+import { OWNER } from '../../desired-state/desired-state.ts';
 import type { ConfigurationTerms, RevealedSecret } from '../../desired-state/desired-state-service.ts';
 import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
 import {
@@ -21,7 +22,6 @@ import {
   CONFIGURATION_LIMIT_BYTES,
   DIFF_BODY,
   type DiffBody,
-  OWNER,
   OWNER_RULE,
 } from './configuration-schema.ts';
 import { readConfiguration } from './read-configuration.ts';

@@ -1,4 +1,4 @@
-import { MAX_CONFIGURED_KEYS, MAX_CONFIGURED_PLANS } from '../../desired-state/desired-state.ts';
+import { MAX_CONFIGURED_KEYS, MAX_CONFIGURED_PLANS, OWNER } from '../../desired-state/desired-state.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
@@ -82,8 +82,6 @@ export const CONFIGURATION = {
 /** Longest body with a configuration, in bytes. */
 export const CONFIGURATION_LIMIT_BYTES = 8 * 1024 * 1024;
 
-/** The form of an owner. */
-export const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
 /** The rule of an owner. */
 export const OWNER_RULE =
   'must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is';

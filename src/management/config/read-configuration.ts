@@ -1,5 +1,5 @@
 import type { DesiredKey, DesiredState } from '../../desired-state/desired-state.ts';
-import { type FieldFault, InvalidBody, PlanNotFound } from '../../errors.ts';
+import { type FieldFault, InvalidBody, PlanNotFound, requireNoFaults } from '../../errors.ts';
 import { createBodyCompiler } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
@@ -15,9 +15,6 @@ import {
   type WrittenKey,
   type WrittenPlan,
 } from './configuration-schema.ts';
-
-/** Faults listed at most. */
-const MAX_FAULTS = 50;
 
 /** A reader of what a file says, of any type. It throws `InvalidBody` with the faults of the schema, or else with those below. */
 export function configurationReader(): (value: unknown) => DesiredState {
@@ -44,7 +41,7 @@ export function readConfiguration({ plans = [], keys = [] }: WrittenConfiguratio
     ...repeated(externalIds, 'keys', 'externalId'),
     ...repeated(digests, 'keys', 'secretHash'),
   );
-  if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
+  requireNoFaults(faults);
   return desired;
 }
 

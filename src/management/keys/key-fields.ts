@@ -7,8 +7,9 @@ import {
   SELF_SERVICE_ACTIONS,
   type SelfServiceAction,
 } from '../../keys/consumer-key.ts';
-import { type KeyChanges, MAX_TAGS } from '../../keys/key-repository.ts';
+import type { KeyChanges } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
+import { MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { MAX_EXTERNAL_ID } from '../formats.ts';
@@ -21,10 +22,6 @@ import {
   type WrittenOverrides,
 } from './limit-overrides.ts';
 
-/** The form of a tag. */
-export const TAG = /^[a-z0-9][a-z0-9:._-]{0,63}$/;
-/** The form of a tag, as the end of a sentence. */
-export const TAG_RULE = 'of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -';
 const MAX_METADATA_ENTRIES = 50;
 const MAX_METADATA_BYTES = 8 * 1024;
 
@@ -207,10 +204,6 @@ export function presentKeyItem(key: ConsumerKey): object {
     lastUpdated: isoSeconds(key.updatedAtMs),
     ...presentKeyFields(key),
   };
-}
-
-export function isTag(text: string): boolean {
-  return TAG.test(text);
 }
 
 /** Reads what the schema can't check by itself. Throws `InvalidBody`. */

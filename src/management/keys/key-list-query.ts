@@ -14,13 +14,12 @@ import {
   SORT_ORDERS,
   type SortOrder,
 } from '../../keys/key-list.ts';
-import { MAX_TAGS } from '../../keys/key-repository.ts';
+import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import { isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
 import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
-import { isTag, TAG, TAG_RULE } from './key-fields.ts';
 
 const INCLUDES = ['usage', 'limits'] as const;
 

@@ -1,12 +1,11 @@
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
+import { MAX_GRACE_SECONDS } from '../../keys/key-rotation.ts';
 import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
-
-const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
 
 /** For how long a key has two secrets. */
 export const GRACE_SECONDS: FieldSchema = {

@@ -1,5 +1,5 @@
 import type { BlockList } from 'node:net';
-import { TollgateError } from '../../errors.ts';
+import { InvalidApiKey, KeyDisabled, KeyExpired, MissingApiKey, TollgateError } from '../../errors.ts';
 import { clientAddress } from '../../http/client-address.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
@@ -116,7 +116,7 @@ export class CurrentKey {
 
   /** Responds that the credential is no key's, or that its address has sent too many wrong ones. */
   rejectUnknown(exchange: Exchange): void {
-    const fault = this.#faultOf(exchange, invalidKey());
+    const fault = this.#faultOf(exchange, new InvalidApiKey());
     // Who guesses gets no look-up for each attempt.
     if (fault.code === 'too_many_requests') exchange.reject(fault);
     else this.#options.crossOrigin.followAnyKey(exchange, () => exchange.reject(fault));
@@ -163,26 +163,15 @@ export function sourceOf({ req }: Exchange, trustedProxies: BlockList): RequestS
 /** Why a key may not be used now, wherever from; undefined when it may. */
 export function keyFault({ snapshot, previousUntilMs }: KeyEntry, clock: Clock): TollgateError | undefined {
   const { enabled, expiresAtMs } = snapshot;
-  if (previousUntilMs !== null && previousUntilMs <= clock.nowMs()) return invalidKey();
-  if (!enabled) return new TollgateError('key_disabled', 'The consumer API key is disabled.');
-  if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) {
-    return new TollgateError('key_expired', 'The consumer API key has expired.');
-  }
+  if (previousUntilMs !== null && previousUntilMs <= clock.nowMs()) return new InvalidApiKey();
+  if (!enabled) return new KeyDisabled();
+  if (expiresAtMs !== null && expiresAtMs <= clock.nowMs()) return new KeyExpired();
   return undefined;
 }
 
 /** The request presents none. */
 export function missingKey({ head }: Exchange): TollgateError {
-  const error = new TollgateError(
-    'missing_api_key',
-    'A consumer API key is required: Authorization: Bearer <key>.',
-  );
-  return withManagementPath(error, head.path);
-}
-
-/** No key has this secret. */
-function invalidKey(): TollgateError {
-  return new TollgateError('invalid_api_key', 'The consumer API key is not valid.');
+  return withManagementPath(new MissingApiKey(), head.path);
 }
 
 /** The error with the management path that an administrator meant who came to the proxy by a path that resembles it. */

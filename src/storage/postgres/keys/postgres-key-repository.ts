@@ -4,17 +4,17 @@ import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
 import type { ConsumerKey, KeySnapshot } from '../../../keys/consumer-key.ts';
-import {
-  type FoundSnapshot,
-  type KeyChanges,
-  type KeyRepository,
-  MAX_TAGS,
-  type NewConsumerKey,
-  type OutdatedKey,
-  type StoredKey,
-  type UpdatedKey,
-  type UpdateFailure,
+import type {
+  FoundSnapshot,
+  KeyChanges,
+  KeyRepository,
+  NewConsumerKey,
+  OutdatedKey,
+  StoredKey,
+  UpdatedKey,
+  UpdateFailure,
 } from '../../../keys/key-repository.ts';
+import { MAX_TAGS } from '../../../keys/key-tags.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { PlanSnapshots } from '../../../plans/plan-snapshots.ts';
 import { requireState } from '../../../platform/precondition.ts';
