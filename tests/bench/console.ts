@@ -9,7 +9,7 @@ import { startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { scriptCommand } from '../support/script-command.ts';
-import { findPostgres, findRedis } from '../support/test-stores.ts';
+import { findPostgres, findRedis, makeMigratedDatabase } from '../support/test-stores.ts';
 
 scriptCommand(
   'bench:console',
@@ -35,6 +35,7 @@ const out = createWriteStream('', { fd: 1 });
 const executablePath = await requireProgram('chromium', 'chromium');
 const [postgres, redis] = await Promise.all([findPostgres(), findRedis()]);
 process.env.TEST_DATABASE_URL = postgres.url;
+process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(postgres)).url;
 process.env.TEST_REDIS_URL = redis.url;
 const fleet = await startFleet(1);
 const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage'] });

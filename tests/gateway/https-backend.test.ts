@@ -7,7 +7,7 @@ import type { TLSSocket } from 'node:tls';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
+import { createMigratedDatabase, type TestDatabase } from '../support/stores.ts';
 
 const certificate = (name: string) => join(import.meta.dirname, '../support/tls', name);
 
@@ -24,7 +24,7 @@ let port: number;
 const seen: Seen[] = [];
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createMigratedDatabase();
   const options = {
     cert: readFileSync(certificate('localhost.pem')),
     key: readFileSync(certificate('localhost-key.pem')),

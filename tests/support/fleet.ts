@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { Admin } from './admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from './gateway.ts';
-import { createTestDatabase, testRedisUrl } from './stores.ts';
+import { createMigratedDatabase, testRedisUrl } from './stores.ts';
 
 /** Replicas over one Postgres database and one Redis, in front of one backend. */
 export interface Fleet {
@@ -26,7 +26,7 @@ export async function startFleet(
   settings: Readonly<Record<string, string>> = {},
   respond: RequestListener = (_req, res) => void res.end('ok'),
 ): Promise<Fleet> {
-  const database = await createTestDatabase();
+  const database = await createMigratedDatabase();
   const redisUrl = testRedisUrl();
   const redis = new Redis(redisUrl);
   await redis.flushdb();

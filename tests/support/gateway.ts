@@ -4,6 +4,8 @@ import { resolve } from 'node:path';
 import { until } from './until.ts';
 
 const MAIN = resolve(import.meta.dirname, '../../src/main.ts');
+/** Where a gateway keeps compiled code. Named from outside, it also serves what is loaded before the gateway names it itself: a fifth of the CPU time of a start. */
+const COMPILED_DIRECTORY = resolve(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
 /** A management credential for tests. */
 export const ROOT_TOKEN = 'the-root-token-of-the-tests-0123456789';
@@ -115,7 +117,14 @@ export function spawnNode(
   args: readonly string[] = [],
 ): { readonly child: ChildProcess; readonly output: () => string } {
   const child = spawn(process.execPath, [file, ...args], {
-    env: { PATH: process.env.PATH ?? '', HOST: '127.0.0.1', PORT: '0', OPS_PORT: '0', ...environment },
+    env: {
+      PATH: process.env.PATH ?? '',
+      HOST: '127.0.0.1',
+      PORT: '0',
+      OPS_PORT: '0',
+      ...(file === MAIN && { NODE_COMPILE_CACHE: COMPILED_DIRECTORY }),
+      ...environment,
+    },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let written = '';

@@ -1,5 +1,11 @@
 import { neededStores } from './needed-stores.ts';
-import { findPostgres, findRedis, makeEmbeddedPostgres, type TestStore } from './test-stores.ts';
+import {
+  findPostgres,
+  findRedis,
+  makeEmbeddedPostgres,
+  makeMigratedDatabase,
+  type TestStore,
+} from './test-stores.ts';
 
 declare global {
   /** Jest gives a run's setup and teardown nothing in common but the process. */
@@ -14,9 +20,11 @@ interface RunConfig {
 /** Finds or starts the stores that the chosen test files use, and names them to Jest's workers through the environment. */
 export default async function setUp({ testPathPatterns }: RunConfig): Promise<void> {
   const needed = neededStores(testPathPatterns.patterns);
+  const postgres = needed.postgres ? findPostgres() : undefined;
   const stores = {
     TEST_REDIS_URL: needed.redis ? findRedis() : undefined,
-    TEST_DATABASE_URL: needed.postgres ? findPostgres() : undefined,
+    TEST_DATABASE_URL: postgres,
+    TEST_DATABASE_TEMPLATE: postgres?.then(makeMigratedDatabase),
     TEST_EMBEDDED_POSTGRES: needed.embedded ? makeEmbeddedPostgres() : undefined,
   };
   const found = await Promise.allSettled(Object.values(stores));
@@ -25,10 +33,15 @@ export default async function setUp({ testPathPatterns }: RunConfig): Promise<vo
   );
   const failed = found.find((store) => store.status === 'rejected');
   if (failed !== undefined) {
-    await Promise.allSettled(globalThis.tollgateTestStores.map((store) => store.stop()));
+    await stopTestStores();
     throw failed.reason;
   }
   for (const [name, store] of Object.entries(stores)) {
     if (store !== undefined) process.env[name] = (await store).url;
   }
+}
+
+/** Ends what was started for this run, and nothing else: the last one first, because a database goes before its server. */
+export async function stopTestStores(): Promise<void> {
+  for (const store of (globalThis.tollgateTestStores ?? []).toReversed()) await store.stop();
 }

@@ -25,7 +25,7 @@ export function neededStores(patterns: readonly string[]): NeededStores {
   const texts = [...withImports(chosen)].map(([, text]) => text);
   return {
     redis: texts.some((text) => /\btestRedisUrl\b|\bTEST_REDIS_URL\b/.test(text)),
-    postgres: texts.some((text) => /\bcreateTestDatabase\b|\bTEST_DATABASE_URL\b/.test(text)),
+    postgres: texts.some((text) => /\bcreate(Test|Migrated)Database\b|\bTEST_DATABASE_URL\b/.test(text)),
     embedded: chosen.some((file) => readFileSync(file, 'utf8').includes('createEmbeddedRecords')),
   };
 }

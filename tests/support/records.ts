@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
-import { createTestDatabase, embeddedPostgres } from './stores.ts';
+import { createMigratedDatabase, embeddedPostgres } from './stores.ts';
 
 /** Where the migrations are. */
 export const MIGRATIONS = fileURLToPath(new URL('../../sql', import.meta.url));
@@ -20,7 +20,7 @@ export interface TestRecords {
 
 /** In a new database of the test run's Postgres. */
 export async function createPostgresRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
-  const database = await createTestDatabase();
+  const database = await createMigratedDatabase();
   const open = (planId: string | null) =>
     openRecords({
       url: database.url,
@@ -30,7 +30,6 @@ export async function createPostgresRecords(defaultPlanId: string | null = 'defa
       onIdleError: () => {},
     });
   const records = open(defaultPlanId);
-  await records.migrate();
   return {
     records,
     reopen: async (planId) => open(planId),
@@ -48,7 +47,6 @@ export async function createEmbeddedRecords(defaultPlanId: string | null = 'defa
   const open = (planId: string | null) =>
     openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId });
   const records = await open(defaultPlanId);
-  await records.migrate();
   return {
     records,
     reopen: async (planId) => {

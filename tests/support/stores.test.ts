@@ -1,6 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
+import { createPostgresRecords } from './records.ts';
+import { sampleChange, sampleKey } from './sample-records.ts';
 import { createTestDatabase, testRedisUrl } from './stores.ts';
 
 describe('the stores of a test run', () => {
@@ -21,5 +23,14 @@ describe('the stores of a test run', () => {
     await client.end();
     await database.drop();
     await expect(new Client({ connectionString: database.url }).connect()).rejects.toThrow('does not exist');
+  });
+
+  it('have a Postgres in which each test gets its own database with all tables', async () => {
+    const [one, other] = [await createPostgresRecords(), await createPostgresRecords()];
+    expect(await one.records.pendingMigrations()).toEqual([]);
+    await one.records.keys.insert(sampleKey(), sampleChange());
+    expect(await other.records.db.selectFrom('consumer_keys').selectAll().execute()).toEqual([]);
+    await one.remove();
+    await other.remove();
   });
 });

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { Admin } from '../../support/admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
-import { createTestDatabase, type TestDatabase, testRedisUrl } from '../../support/stores.ts';
+import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../../support/stores.ts';
 
 /** A gateway in a process of its own, in front of a backend in this one. */
 export interface ClientStage {
@@ -32,7 +32,7 @@ export function withGatewayProcess(settings: Readonly<Record<string, string>> = 
   let database: TestDatabase | undefined;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createMigratedDatabase();
     backend.listen(0, '127.0.0.1');
     await once(backend, 'listening');
     stage.environment = {

@@ -1,6 +1,6 @@
 import { Admin } from '../../support/admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
-import { createTestDatabase } from '../../support/stores.ts';
+import { createMigratedDatabase } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 import { metric } from './probe.ts';
 import { startBackend } from './test-backend.ts';
@@ -17,7 +17,7 @@ export async function startRedisFleet(
   settings: readonly Readonly<Record<string, string>>[],
   { areTogether = true }: { readonly areTogether?: boolean } = {},
 ): Promise<RedisFleet> {
-  const database = await createTestDatabase();
+  const database = await createMigratedDatabase();
   const backend = await startBackend();
   const environment = { BACKEND_URL: backend.url, DATABASE_URL: database.url, ROOT_TOKEN, ENCRYPTION_KEY };
   const started = await Promise.allSettled(settings.map((own) => startGateway({ ...environment, ...own })));

@@ -8,7 +8,7 @@ import { UsageFlusher } from '../../../src/usage/usage-flusher.ts';
 import { MIGRATIONS } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { sampleChange, sampleKey } from '../../support/sample-records.ts';
-import { createTestDatabase } from '../../support/stores.ts';
+import { createMigratedDatabase } from '../../support/stores.ts';
 import { expireLeases, openRedisUsage, silent } from './usage-stores.ts';
 
 /** A Redis server and a Postgres database for one test, with what this process needs to look into them. */
@@ -28,7 +28,7 @@ export interface UsageWorld {
 }
 
 export async function createUsageWorld(): Promise<UsageWorld> {
-  const [redis, database] = await Promise.all([startRedisServer(), createTestDatabase()]);
+  const [redis, database] = await Promise.all([startRedisServer(), createMigratedDatabase()]);
   const records = openRecords({
     url: database.url,
     maxConnections: 10,
@@ -36,7 +36,6 @@ export async function createUsageWorld(): Promise<UsageWorld> {
     defaultPlanId: 'default',
     onIdleError: () => {},
   });
-  await records.migrate();
   const { live, close } = await openRedisUsage(redis.url);
   const history = new PostgresUsageHistory(records.db);
   const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 100 });
