@@ -13,6 +13,8 @@ import { startBackend, type TestBackend } from './support/test-backend.ts';
 /** More than an address may fail at once, by so much that what it gets back meanwhile does not matter. */
 const GUESSES = 3000;
 const IN_FLIGHT = 50;
+/** More guesses at once than look-ups of the record store that run and wait where keys are read again. */
+const ATTACKERS = 1200;
 /** The message of Postgres's protocol that ends a query with parameters: every look-up has one. */
 const SYNC = Buffer.from([0x53, 0, 0, 0, 4]);
 
@@ -113,12 +115,12 @@ describe('an address that tries credentials', () => {
     ['another address', '127.0.0.2'],
     ['the same address', '127.0.0.1'],
   ])(
-    'on thousands of connections does not keep new keys of %s from being served',
+    'on over a thousand connections does not keep new keys of %s from being served',
     async (_where, localAddress) => {
       const secrets = await Promise.all(
-        Array.from({ length: 60 }, async (_, index) => (await admin.makeKey(`new ${index}`)).secret),
+        Array.from({ length: 20 }, async (_, index) => (await admin.makeKey(`new ${index}`)).secret),
       );
-      const attackers = new Pool(gateway.url, { connections: 2400 });
+      const attackers = new Pool(gateway.url, { connections: ATTACKERS });
       const honest = new Pool(gateway.url, { connections: 10, connect: { localAddress } });
       let isOver = false;
       let guesses = 0;
@@ -130,8 +132,8 @@ describe('an address that tries credentials', () => {
         }
       };
       try {
-        const attacks = Promise.all(Array.from({ length: 2400 }, attack));
-        await until(() => guesses > 2400);
+        const attacks = Promise.all(Array.from({ length: ATTACKERS }, attack));
+        await until(() => guesses > ATTACKERS);
         const statuses: number[] = [];
         for (const secret of secrets) {
           const headers = { authorization: `Bearer ${secret}` };
