@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { fillSecretHints } from '../../src/keys/secrets/secret-hints.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
@@ -16,10 +16,11 @@ describe.each([
   ['the embedded store', createEmbeddedRecords],
 ])('filling in the hints of secrets in %s', (_name, create) => {
   let store: TestRecords;
-  beforeEach(async () => {
+  beforeAll(async () => {
     store = await create();
   });
-  afterEach(() => store.remove());
+  afterEach(() => sql`DELETE FROM consumer_keys`.execute(store.records.db));
+  afterAll(() => store.remove());
 
   /** Makes a key as a version made it that kept no hints. */
   async function makeKey(fields: Parameters<typeof sampleKey>[0] = {}): Promise<string> {
