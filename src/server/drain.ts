@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
+import type { ListeningSockets } from './listening-sockets.ts';
 
 /** How often connections that have become idle are looked for. Milliseconds. */
 const IDLE_LOOK_MS = 50;
@@ -10,6 +11,7 @@ const FIRST_BYTE_MS = 1000;
 /** How a port is closed. */
 export interface DrainOptions {
   readonly drainMs: number;
+  readonly connections: ReadonlySet<Socket>;
   readonly closeUpgrades: () => void;
 }
 
@@ -19,8 +21,8 @@ export interface DrainOptions {
  */
 export function drain(
   server: Server,
-  sockets: ReadonlySet<Socket>,
-  { drainMs, closeUpgrades }: DrainOptions,
+  listening: ListeningSockets,
+  { drainMs, connections: sockets, closeUpgrades }: DrainOptions,
 ): Promise<void> {
   return new Promise((resolve) => {
     // A response whose head was written before the close promises keep-alive: without this its connection would stay open until that timeout.
@@ -33,7 +35,7 @@ export function drain(
       closeUpgrades();
       for (const socket of sockets) cutConnection(socket);
     }, drainMs);
-    server.close(() => {
+    void listening.close().then(() => {
       for (const timer of [idle, unused, deadline]) clearTimeout(timer);
       // The server reports the last connection as closed before the sockets emit `close`, and their listeners still have work to do.
       const closed = [...sockets].map(

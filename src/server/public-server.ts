@@ -3,14 +3,14 @@ import {
   type IncomingMessage,
   type OutgoingHttpHeader,
   type OutgoingHttpHeaders,
-  type Server,
   type ServerOptions,
 } from 'node:http';
-import type { AddressInfo, ListenOptions, Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { ClientConnections } from './client-connections.ts';
 import { drain } from './drain.ts';
+import { ListeningSockets } from './listening-sockets.ts';
 import { MalformedInput } from './malformed-input.ts';
 import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parse-request.ts';
 import { serveInOrder } from './pipelining.ts';
@@ -48,9 +48,6 @@ export interface PublicServerOptions
 /** How much longer an unused connection is kept than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */
 const KEEP_ALIVE_GRACE_MS = 1000;
 
-/** Where the system can't spread connections over several sockets of one port, Node's cluster module shares a single one. */
-const HAS_REUSE_PORT = process.platform === 'linux';
-
 /** The port for clients, none of which is trusted. */
 export interface PublicServer {
   /** Resolves with the address that is listened on. Rejects when the port can't be had. */
@@ -81,6 +78,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   const serve = serveInOrder((req, res) => router.serve(req, res));
 
   const server = createServer(serverOptions(timeouts, connections), serve);
+  const listening = new ListeningSockets(server);
   server.timeout = stalled.firstTimeoutMs;
   // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
   server.maxHeadersCount = MAX_HEADERS + 1;
@@ -95,15 +93,16 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   return {
     listen: async (port, host) => {
       await checkNodeInternals();
-      return listen(server, { port, host, reusePort: sharesPort && HAS_REUSE_PORT });
+      return listening.listen({ port, host, sharesPort });
     },
     announceClose: () => {
       connections.isClosing = true;
     },
     close: (drainMs) => {
       connections.isClosing = true;
-      return drain(server, connections.open, {
+      return drain(server, listening, {
         drainMs,
+        connections: connections.open,
         closeUpgrades: () => options.proxied?.closeUpgrades(),
       });
     },
@@ -144,16 +143,4 @@ function responseClass(connections: ClientConnections): typeof RawHeadResponse {
         : super.writeHead(status, reason ?? fields);
     }
   };
-}
-
-function listen(server: Server, where: ListenOptions): Promise<AddressInfo> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(where, () => {
-      server.off('error', reject);
-      const address = server.address();
-      if (address === null || typeof address === 'string') reject(new Error('The server has no address.'));
-      else resolve(address);
-    });
-  });
 }

@@ -8,7 +8,6 @@ import { endChild } from '../../support/end-child.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
 import { startPostgresServer } from '../../support/postgres-server.ts';
 import { startRedisServer } from '../../support/redis-server.ts';
-import { startAttackedBackend } from './attacked-backend.ts';
 
 /** Where a run keeps what it has to stop, and what it says. */
 export interface FairnessOptions {
@@ -29,6 +28,7 @@ interface Service {
 const CLIENTS = 8;
 /** Between two requests of a client. Milliseconds. */
 const PAUSE_MS = 20;
+const REQUESTS_PER_CONNECTION = 10;
 const SERVED_SHARE = 0.99;
 /** How many times as long as without an attack the slowest hundredth may take. */
 const P99_FACTOR = 100;
@@ -91,10 +91,9 @@ async function start(running: FairnessOptions['running']): Promise<GatewayProces
   running.push(() => redis.stop());
   const postgres = await startPostgresServer();
   running.push(() => postgres.stop());
-  const backend = await startAttackedBackend();
-  running.push(() => backend.stop());
+  const backendUrl = await startBackend(running);
   const gateway = await startGateway({
-    BACKEND_URL: backend.url,
+    BACKEND_URL: backendUrl,
     DATABASE_URL: postgres.url,
     REDIS_URL: redis.url,
     // A machine that has other things to do may be late; that is no fault of Redis.
@@ -106,14 +105,24 @@ async function start(running: FairnessOptions['running']): Promise<GatewayProces
   return gateway;
 }
 
-/** Clients that each send one request after the other with a key of their own. */
+async function startBackend(running: FairnessOptions['running']): Promise<string> {
+  const backend = spawn(process.execPath, [new URL('./attacked-backend.ts', import.meta.url).pathname], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  running.push(() => endChild(backend));
+  const [port] = (await once(backend.stdout.setEncoding('utf8'), 'data')) as [string];
+  return `http://127.0.0.1:${port.trim()}`;
+}
+
+/** Clients that each send one request after the other with a key of their own, and connect anew for every few of them, as users come and go. */
 async function serve(gateway: GatewayProcess, secrets: readonly string[], lastsMs: number): Promise<Service> {
   const tookMs: number[] = [];
   let served = 0;
   const deadline = performance.now() + lastsMs;
   const client = async (secret: string): Promise<void> => {
-    const pool = new Pool(gateway.url, { connections: 1, connect: { localAddress: LOCAL_ADDRESS } });
-    while (performance.now() < deadline) {
+    const connect = () => new Pool(gateway.url, { connections: 1, connect: { localAddress: LOCAL_ADDRESS } });
+    let pool = connect();
+    for (let sent = 1; performance.now() < deadline; sent += 1) {
       const startedAt = performance.now();
       const headers = { authorization: `Bearer ${secret}` };
       const status = await pool
@@ -125,6 +134,10 @@ async function serve(gateway: GatewayProcess, secrets: readonly string[], lastsM
         .catch(() => 0);
       tookMs.push(performance.now() - startedAt);
       if (status === 200) served += 1;
+      if (sent % REQUESTS_PER_CONNECTION === 0) {
+        await pool.destroy();
+        pool = connect();
+      }
       await wait(PAUSE_MS);
     }
     await pool.destroy();

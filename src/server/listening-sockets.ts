@@ -1,0 +1,87 @@
+import type { Server } from 'node:http';
+import {
+  type AddressInfo,
+  createServer,
+  type ListenOptions,
+  type Socket,
+  type Server as TcpServer,
+} from 'node:net';
+
+/** Where a server listens. */
+export interface ListenPlace {
+  /** 0: the system chooses one. */
+  readonly port: number;
+  readonly host: string;
+  /** Other processes listen on the same port: the system spreads the connections over them. */
+  readonly sharesPort: boolean;
+}
+
+/**
+ * Node accepts one connection of each listening socket in a turn of its event loop. With a single socket a busy process accepts so few
+ * that the socket's queue overflows, and a client waits for seconds until its system sends the SYN again.
+ */
+const SOCKETS = 64;
+/** Connections that wait for each socket. Few, because the last of them waits for as many turns; together more than the usual 4096 of a port. */
+const BACKLOG = 128;
+
+/** Where the system can't spread connections over several sockets of one port, there is a single one, which Node's cluster module shares. */
+const HAS_REUSE_PORT = process.platform === 'linux';
+
+/** The sockets on which a server's port is listened on. The system spreads connections over them. */
+export class ListeningSockets {
+  readonly #server: Server;
+  /** Of the sockets but the first, which is the server's own. Their connections are handed to the server. */
+  readonly #others: readonly TcpServer[];
+
+  constructor(server: Server) {
+    this.#server = server;
+    const count = HAS_REUSE_PORT ? SOCKETS - 1 : 0;
+    // The options are those with which Node's HTTP server makes its own socket.
+    const options = { allowHalfOpen: true, noDelay: true };
+    this.#others = Array.from({ length: count }, () =>
+      createServer(options, (socket: Socket) => server.emit('connection', socket)),
+    );
+  }
+
+  /** Resolves with the address that is listened on. Rejects when the port can't be had; then nothing listens. */
+  async listen({ port, host, sharesPort }: ListenPlace): Promise<AddressInfo> {
+    if (HAS_REUSE_PORT && !sharesPort && port !== 0) await rejectUsedPort(port, host);
+    try {
+      const first = HAS_REUSE_PORT ? { port, host, reusePort: true, backlog: BACKLOG } : { port, host };
+      const address = await listen(this.#server, first);
+      await Promise.all(this.#others.map((other) => listen(other, { ...first, port: address.port })));
+      return address;
+    } catch (error) {
+      await this.close();
+      throw error;
+    }
+  }
+
+  /** Accepts no more connections. Resolves when those accepted have closed. */
+  async close(): Promise<void> {
+    await Promise.all([this.#server, ...this.#others].map(close));
+  }
+}
+
+/** A port that several sockets share can be had although another process of the same user shares it as well. */
+async function rejectUsedPort(port: number, host: string): Promise<void> {
+  const probe = createServer();
+  await listen(probe, { port, host });
+  await close(probe);
+}
+
+function listen(server: TcpServer, options: ListenOptions): Promise<AddressInfo> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options, () => {
+      server.off('error', reject);
+      const address = server.address();
+      if (address === null || typeof address === 'string') reject(new Error('The server has no address.'));
+      else resolve(address);
+    });
+  });
+}
+
+function close(server: TcpServer): Promise<void> {
+  return new Promise((resolve) => server.close(() => resolve()));
+}
