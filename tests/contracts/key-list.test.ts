@@ -154,6 +154,19 @@ describe.each([
       await store.records.keys.delete(id, sampleChange());
   });
 
+  it('finds a key by two characters of what it is called now, and no longer by others', async () => {
+    const found = async (text: string) => (await page({ filter: { text } })).map(({ id }) => id);
+    const key = sampleKey({ name: 'q~ first', externalId: 'q~ owner' });
+    await store.records.keys.insert(key, sampleChange());
+    expect(await found('Q~')).toEqual([key.id]);
+    await store.records.keys.update(key.id, { name: 'w~ second' }, sampleChange());
+    expect(await found('q~')).toEqual([key.id]);
+    await store.records.keys.update(key.id, { externalId: null }, sampleChange());
+    expect([await found('q~'), await found('w~')]).toEqual([[], [key.id]]);
+    await store.records.keys.delete(key.id, sampleChange());
+    expect(await found('w~')).toEqual([]);
+  });
+
   it('finds keys that the version before has made, which knows nothing of it', async () => {
     const { lookup } = sampleKey();
     await sql`
@@ -161,10 +174,12 @@ describe.each([
       VALUES ('key_09999999999999999999999999', 'of before', now(), now(), ${lookup})`.execute(
       store.records.db,
     );
-    const selection = { filter: { text: 'OF BEFORE' }, sort: 'lastUsedAt', order: 'asc' } as const;
-    expect(await page(selection)).toMatchObject([
-      { name: 'of before', secretHint: null, lastUsedAtMs: null },
-    ]);
+    for (const text of ['OF BEFORE', 'F ']) {
+      const selection = { filter: { text }, sort: 'lastUsedAt', order: 'asc' } as const;
+      expect(await page(selection)).toMatchObject([
+        { name: 'of before', secretHint: null, lastUsedAtMs: null },
+      ]);
+    }
     await store.records.keys.delete('key_09999999999999999999999999', sampleChange());
   });
 });

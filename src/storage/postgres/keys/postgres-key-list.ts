@@ -29,45 +29,67 @@ export class PostgresKeyList implements KeyListStore {
     // The ids first: then neither sorting nor leaving out touches more of a key than it needs.
     const page = sql<{ id: string }>`(${chosenIds(selection, nowMs, this.#sortedAtMost)})`.as('page');
     const direction = DIRECTIONS[selection.order];
-    const rows = await selectKeys(this.#db)
-      .innerJoin(page, (join) => join.onRef('page.id', '=', 'consumer_keys.id'))
-      .orderBy(sql`page.value ${direction}, page.id ${direction}`)
-      .execute();
+    const rows = await this.#planned((transaction) =>
+      selectKeys(transaction)
+        .innerJoin(page, (join) => join.onRef('page.id', '=', 'consumer_keys.id'))
+        .orderBy(sql`page.value ${direction}, page.id ${direction}`)
+        .execute(),
+    );
     return rows.map(keyOfRow);
   }
 
   async count(filter: KeyFilter, nowMs: number): Promise<number> {
-    const { rows } = await sql<{ total: number }>`
-      SELECT count(*) AS total FROM (${idsOf(filter, nowMs)}) AS found`.execute(this.#db);
+    const query = sql<{ total: number }>`
+      SELECT count(*) AS total FROM (${idsOf(conditionsOf(filter, nowMs))}) AS found`;
+    const { rows } = await this.#planned((transaction) => query.execute(transaction));
     return rows[0]?.total ?? 0;
+  }
+
+  /**
+   * The planner's defaults are for disks that seek, and for queries that take seconds: it would read all keys for a page of 1000, and
+   * start processes for the branch that is not taken.
+   */
+  #planned<Result>(read: (transaction: RecordsDatabase) => Promise<Result>): Promise<Result> {
+    return this.#db.transaction().execute(async (transaction) => {
+      await sql`SELECT set_config('random_page_cost', '1.1', true),
+        set_config('max_parallel_workers_per_gather', '0', true)`.execute(transaction);
+      return read(transaction);
+    });
   }
 }
 
 type Sql = RawBuilder<unknown>;
 
-/** By what a list is sorted, and the id beside it, as their index has them. */
-interface SortKey {
-  readonly value: Sql;
+/** A table that knows something of every key, and its column with the key's id. */
+interface Source {
+  readonly table: Sql;
   readonly id: Sql;
 }
 
+const KEYS: Source = { table: sql`consumer_keys AS keys`, id: sql`keys.id` };
+const USAGE: Source = { table: sql`usage_totals AS usage`, id: sql`usage.key_id` };
+const TEXTS: Source = { table: sql`key_search_texts AS texts`, id: sql`texts.key_id` };
+
+/** What a key has to meet to be listed. */
+interface Condition {
+  readonly source: Source;
+  readonly met: Sql;
+}
+
+/** By what a list is sorted, as an index of the source has it together with the id. */
+interface SortKey {
+  readonly source: Source;
+  readonly value: Sql;
+}
+
 const SORT_KEYS: Readonly<Record<KeySort, SortKey>> = {
-  createdAt: { value: sql`keys.created_at`, id: sql`keys.id` },
-  name: { value: sql`fold_case(keys.name) COLLATE "C"`, id: sql`keys.id` },
-  lastUsedAt: { value: sql`coalesce(usage.last_used_at, '-infinity')`, id: sql`usage.key_id` },
-  expiresAt: { value: sql`coalesce(keys.expires_at, 'infinity')`, id: sql`keys.id` },
+  createdAt: { source: KEYS, value: sql`keys.created_at` },
+  name: { source: KEYS, value: sql`fold_case(keys.name) COLLATE "C"` },
+  lastUsedAt: { source: USAGE, value: sql`coalesce(usage.last_used_at, '-infinity')` },
+  expiresAt: { source: KEYS, value: sql`coalesce(keys.expires_at, 'infinity')` },
 };
 
 const DIRECTIONS: Readonly<Record<SortOrder, Sql>> = { asc: sql`ASC`, desc: sql`DESC` };
-
-const KEYS = sql`consumer_keys AS keys`;
-/** What a search looks at, as its index has it. */
-const SEARCH_TEXT = sql`fold_case(
-  keys.name || chr(10) || coalesce(keys.external_id, '') || chr(10) || keys.id || chr(10) || coalesce(keys.secret_hint, '')
-) COLLATE "C"`;
-const USAGE = sql`usage_totals AS usage`;
-/** Every key has its usage. */
-const BOTH = sql`${KEYS} JOIN ${USAGE} ON usage.key_id = keys.id`;
 
 const SORTED_AT_MOST = 2500;
 
@@ -77,29 +99,30 @@ const SORTED_AT_MOST = 2500;
  */
 function chosenIds(selection: KeySelection, nowMs: number, sortedAtMost: number): Sql {
   const { filter, sort } = selection;
-  const { value, id } = SORT_KEYS[sort];
-  const isByUse = sort === 'lastUsedAt';
-  const met = [...keyConditions(filter, nowMs), ...usageConditions(filter)];
-  const all = sql`SELECT ${id} AS id, ${value} AS value FROM ${isByUse || filter.unusedSinceMs !== undefined ? BOTH : KEYS}`;
-  if (met.length === 0) return pageOf(all, met, selection);
+  const { source, value } = SORT_KEYS[sort];
+  const conditions = conditionsOf(filter, nowMs);
+  const all = sql`SELECT ${source.id} AS id, ${value} AS value
+    FROM ${joined([source, ...conditions.map((condition) => condition.source)])}`;
+  if (conditions.length === 0) return pageOf(all, [], selection);
+  const met = conditions.map((condition) => condition.met);
   const ofFound = sql`SELECT found.id, (
-      SELECT ${value} FROM ${isByUse ? USAGE : KEYS} WHERE ${id} = found.id
+      SELECT ${value} FROM ${source.table} WHERE ${source.id} = found.id
     ) AS value FROM found WHERE (SELECT hold FROM few)`;
   return sql`
-    WITH found AS MATERIALIZED (${idsOf(filter, nowMs)} LIMIT ${sortedAtMost + 1}),
+    WITH found AS MATERIALIZED (${idsOf(conditions)} LIMIT ${sortedAtMost + 1}),
       few AS MATERIALIZED (SELECT count(*) <= ${sortedAtMost} AS hold FROM found)
     (${pageOf(sql`SELECT id, value FROM (${ofFound}) AS sorted`, [], selection, SORTED)})
     UNION ALL
     (${pageOf(all, [sql`NOT (SELECT hold FROM few)`, ...met], selection)})`;
 }
 
-const SORTED: SortKey = { value: sql`value`, id: sql`id` };
+const SORTED = { value: sql`value`, id: sql`id` };
 
 function pageOf(
   from: Sql,
   met: readonly Sql[],
   { sort, order, limit, after }: KeySelection,
-  { value, id }: SortKey = SORT_KEYS[sort],
+  { value, id } = { value: SORT_KEYS[sort].value, id: SORT_KEYS[sort].source.id },
 ): Sql {
   const comparison = order === 'asc' ? sql`>` : sql`<`;
   const rest =
@@ -110,12 +133,20 @@ function pageOf(
 }
 
 /** The ids of all that meet a filter, from as few tables as can tell. */
-function idsOf(filter: KeyFilter, nowMs: number): Sql {
-  const ofKeys = keyConditions(filter, nowMs);
-  const ofUsage = usageConditions(filter);
-  if (ofUsage.length === 0) return sql`SELECT keys.id FROM ${KEYS} ${where(ofKeys)}`;
-  if (ofKeys.length === 0) return sql`SELECT usage.key_id AS id FROM ${USAGE} ${where(ofUsage)}`;
-  return sql`SELECT keys.id FROM ${BOTH} ${where([...ofKeys, ...ofUsage])}`;
+function idsOf(conditions: readonly Condition[]): Sql {
+  const sources = conditions.map(({ source }) => source);
+  const [first = KEYS] = sources;
+  return sql`SELECT ${first.id} AS id FROM ${joined([first, ...sources])} ${where(conditions.map(({ met }) => met))}`;
+}
+
+/** Each of the sources once: every key has its row in all of them. */
+function joined(sources: readonly [Source, ...(readonly Source[])]): Sql {
+  const [first] = sources;
+  const others = [...new Set(sources)].filter((source) => source !== first);
+  return sql`${first.table} ${sql.join(
+    others.map(({ table, id }) => sql`JOIN ${table} ON ${id} = ${first.id}`),
+    sql` `,
+  )}`;
 }
 
 function where(met: readonly Sql[]): Sql {
@@ -129,16 +160,35 @@ function placeOf({ value }: KeyPosition, sort: KeySort): Sql {
   return instant(Number(value));
 }
 
-function usageConditions({ unusedSinceMs }: KeyFilter): readonly Sql[] {
-  if (unusedSinceMs === undefined) return [];
-  return [sql`coalesce(usage.last_used_at, '-infinity') < ${instant(unusedSinceMs)}`];
+function conditionsOf(filter: KeyFilter, nowMs: number): readonly Condition[] {
+  const { text, unusedSinceMs } = filter;
+  const conditions = ofKeys(filter, nowMs).map((met): Condition => ({ source: KEYS, met }));
+  if (unusedSinceMs !== undefined)
+    conditions.push({
+      source: USAGE,
+      met: sql`coalesce(usage.last_used_at, '-infinity') < ${instant(unusedSinceMs)}`,
+    });
+  if (text !== undefined) conditions.push(hasText(text));
+  return conditions;
 }
 
-function keyConditions(filter: KeyFilter, nowMs: number): readonly Sql[] {
-  const { text, statuses, planId, tags = [], externalId } = filter;
+/** An index of three characters in a row finds texts that have them. All others are searched where there is the least to read. */
+function hasText(text: string): Condition {
+  const pattern = sql`'%' || fold_case(${literal(text)}) || '%'`;
+  return /[\p{L}\p{N}]{3}/u.test(text)
+    ? { source: KEYS, met: sql`${INDEXED_TEXT} LIKE ${pattern}` }
+    : { source: TEXTS, met: sql`texts.content LIKE ${pattern}` };
+}
+
+/** What a search looks at, as the index has it. */
+const INDEXED_TEXT = sql`fold_case(
+  keys.name || chr(10) || coalesce(keys.external_id, '') || chr(10) || keys.id || chr(10) || coalesce(keys.secret_hint, '')
+) COLLATE "C"`;
+
+function ofKeys(filter: KeyFilter, nowMs: number): readonly Sql[] {
+  const { statuses, planId, tags = [], externalId } = filter;
   const { createdFromMs, createdBeforeMs, expiresBeforeMs } = filter;
   const met: Sql[] = [];
-  if (text !== undefined) met.push(sql`${SEARCH_TEXT} LIKE '%' || fold_case(${literal(text)}) || '%'`);
   if (statuses !== undefined) met.push(isInAny(statuses, nowMs));
   if (planId !== undefined) met.push(sql`keys.plan_id = ${planId}`);
   // The second condition lets the index be used, which leaves out keys without tags.
