@@ -60,8 +60,8 @@ async function fill({ db }: Records): Promise<void> {
     SELECT 'plan-' || number, '', 100, 'hour', now(), now() FROM generate_series(1, 100) AS number`.execute(
     db,
   );
-  for (let from = 1; from <= KEYS; from += 4000) {
-    const to = Math.min(KEYS, from + 3999);
+  for (let from = 1; from <= KEYS; from += 2000) {
+    const to = Math.min(KEYS, from + 1999);
     await sql`
       INSERT INTO consumer_keys (id, name, created_at, updated_at, enabled, expires_at, lookup, sealed_secret, plan_id, external_id, tags, metadata)
       SELECT 'key_' || lpad(upper(to_hex(number)), 12, '0') || substr(upper(md5(number::text)), 1, 14),
