@@ -56,7 +56,7 @@ async function fill(db: RecordsDatabase): Promise<void> {
     SELECT ${keyId(1)}, day::date, 'default', '/v1/resource-' || number, 10, 9, 10, 123456
     FROM generate_series(${from}::timestamptz, ${to}::timestamptz, '1 day') AS day,
       generate_series(1, ${ENDPOINTS}::int) AS number`.execute(db);
-  await sql`ANALYZE usage_hours, usage_endpoint_days`.execute(db);
+  await sql`ANALYZE usage_hours, usage_key_days, usage_endpoint_days`.execute(db);
 }
 
 async function measure(db: RecordsDatabase): Promise<void> {
@@ -74,6 +74,13 @@ async function measure(db: RecordsDatabase): Promise<void> {
   await report('all keys, a day, by hour and plan', { span: day, interval: 'hour', groupBy: ['rateLimit'] });
   await report('all keys, a day, the ten busiest', {
     span: day,
+    interval: 'total',
+    groupBy: ['key'],
+    top: 10,
+  });
+  // As many hours beside whole days as there can be.
+  await report('all keys, 24 hours from noon, the ten busiest', {
+    span: { fromMs: day.fromMs + DAY_MS / 2, toMs: day.toMs + DAY_MS / 2 },
     interval: 'total',
     groupBy: ['key'],
     top: 10,
@@ -108,6 +115,6 @@ function reporter(db: RecordsDatabase): (name: string, asked: Asked) => Promise<
     }
     const [least = 0, , , , median = 0] = times.toSorted((a, b) => a - b);
     const figures = `${least.toFixed(1).padStart(9)} ms least ${median.toFixed(1).padStart(9)} ms median`;
-    out.write(`${name.padEnd(40)} ${String(rows).padStart(6)} rows ${figures}\n`);
+    out.write(`${name.padEnd(46)} ${String(rows).padStart(6)} rows ${figures}\n`);
   };
 }

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
 import { sql } from 'kysely';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
@@ -49,6 +50,16 @@ describe.each([
 
   async function sumOf(table: Parameters<typeof rowsOf>[0], keyId: string): Promise<number> {
     return requestsIn(await rowsOf(table, keyId));
+  }
+
+  /** The requests of all keys that their days and their hours do not agree about. */
+  async function disagreeing(): Promise<readonly object[]> {
+    const { rows } = await sql<object>`
+      SELECT day, key_id, plan_id, sum(requests) FROM (
+        SELECT day, key_id, plan_id, requests FROM usage_key_days
+        UNION ALL SELECT (hour AT TIME ZONE 'UTC')::date, key_id, plan_id, -requests FROM usage_hours
+      ) AS both_of_them GROUP BY 1, 2, 3 HAVING sum(requests) <> 0`.execute(store.records.db);
+    return rows;
   }
 
   it('has nothing of a key that was not used', async () => {
@@ -184,6 +195,40 @@ describe.each([
     expect(await history.hasWrite(7, 'three', 1)).toBe(false);
   });
 
+  it('keeps the days of keys equal to the sums of their hours, for keys that are deleted too', async () => {
+    const keyIds = await Promise.all(Array.from({ length: 4 }, newKey));
+    const uses = fc.sample(
+      fc.record({
+        keyId: fc.constantFrom(...keyIds),
+        day: fc.integer({ min: -2, max: 2 }).map((days) => Math.floor(HOUR / 24) + days),
+        hourOfDay: fc.nat(23),
+        planId: fc.constantFrom('', 'default', 'gold'),
+        times: fc.integer({ min: 1, max: 1_000_000_000 }),
+      }),
+      { numRuns: 200, seed: 18 },
+    );
+    const slices = uses.map(({ keyId, day, hourOfDay, planId, times }) => ({
+      ...sliceOf(keyId, { hour: day * 24 + hourOfDay, times }),
+      day,
+      planId,
+    }));
+    const shards = keyIds.map((id) => slices.filter(({ keyId }) => keyId === id));
+    // At the same time, as replicas move different shards.
+    await Promise.all(
+      shards.map(async (ofShard, shard) => {
+        for (let start = 0; start < ofShard.length; start += 10)
+          await history.apply({ ...batchOf(...ofShard.slice(start, start + 10)), shard });
+      }),
+    );
+    await store.records.keys.delete(keyIds[0] ?? '', sampleChange());
+    expect(await disagreeing()).toEqual([]);
+    const { rows } = await sql<{ requests: number }>`
+      SELECT sum(requests)::bigint AS requests FROM usage_key_days WHERE key_id = ANY (${keyIds}::text[])`.execute(
+      store.records.db,
+    );
+    expect(rows[0]?.requests).toBe(uses.reduce((sum, { times }) => sum + times, 0));
+  });
+
   it('gives 500 endpoints and 1000 customers of a key a row, first come, first served', async () => {
     const keyId = await newKey();
     const batches = [manyNames(keyId, 450, 'a'), manyNames(keyId, 1100, 'b'), manyNames(keyId, 450, 'a')];
@@ -247,6 +292,8 @@ describe.each([
     expect(await kept()).toEqual(['2026-01-31T23', '2026-02-01T00']);
     await pruneAt('2026-03-15T00:00:00Z', '2026-02-01T00:00:00Z');
     expect(await kept()).toEqual(['2026-02-01T00']);
+    const days = await sql<{ day: string }>`SELECT day::text FROM usage_key_days`.execute(db);
+    expect(days.rows).toEqual([{ day: '2026-02-01' }]);
     const totals = await sql<{ hour: Date }>`SELECT hour FROM usage_total_hours ORDER BY hour`.execute(db);
     expect(totals.rows).toEqual([{ hour: new Date('2026-02-01T00:00:00Z') }]);
     const { rows } = await sql<{ name: string }>`

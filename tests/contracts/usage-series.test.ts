@@ -250,6 +250,28 @@ describe.each([
     );
   });
 
+  it.each(['UTC', 'Asia/Kolkata', 'America/New_York'])(
+    'ranks all keys as a model does, in %s',
+    async (name) => {
+      const ranking = fc
+        .record({
+          span,
+          interval: fc.constantFrom<Interval>('hour', 'day', 'month', 'total'),
+          groupBy: fc.constantFrom<readonly Grouping[]>(['key'], ['key', 'rateLimit'], ['rateLimit', 'key']),
+          top: fc.integer({ min: 1, max: 5 }),
+          filter: fc.constantFrom({}, { planId: 'gold' }),
+        })
+        .map((asked) => ({ ...asked, zone: new TimeZone(name) }));
+      await fc.assert(
+        fc.asyncProperty(ranking, async (asked) => {
+          const { rows } = await series.read(asked, 10_000);
+          expect(rows).toEqual(modelRows(asked));
+        }),
+        { numRuns: 60 },
+      );
+    },
+  );
+
   it('is the same page by page', async () => {
     await fc.assert(
       fc.asyncProperty(request, fc.integer({ min: 20, max: 200 }), async (asked, limit) => {

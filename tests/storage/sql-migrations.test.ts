@@ -1,4 +1,4 @@
-import { copyFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
@@ -6,6 +6,9 @@ import { sql } from 'kysely';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import { createEmbeddedRecords, createPostgresRecords, MIGRATIONS } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
+import { until } from '../support/until.ts';
+
+const KEY_DAYS = '0018_usage_key_days.sql';
 
 async function withRecords(directory: string, replicas: number, run: (all: Records[]) => Promise<void>) {
   const database = await createTestDatabase();
@@ -125,4 +128,48 @@ describe('migrations', () => {
     });
     await rm(directory, { recursive: true });
   });
+
+  it('sum the hours that there are by key and day, and those that the version before adds', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
+    const before = (await readdir(MIGRATIONS)).filter((name) => name < '0018');
+    await Promise.all(before.map((name) => copyFile(join(MIGRATIONS, name), join(directory, name))));
+    await withRecords(directory, 1, async ([records]) => {
+      if (records === undefined) throw new Error('no records');
+      await records.migrate();
+      const add = (hour: string, requests: number) => sql`
+        INSERT INTO usage_hours AS stored (key_id, hour, plan_id, requests, successful, forwarded, forwarded_us)
+        VALUES ('key_gone', ${hour}, 'gold', ${requests}, 1, 1, 1)
+        ON CONFLICT (key_id, hour, plan_id) DO UPDATE SET requests = stored.requests + excluded.requests`;
+      const days = async () =>
+        (
+          await sql`SELECT day::text, key_id, plan_id, requests FROM usage_key_days ORDER BY day`.execute(
+            records.db,
+          )
+        ).rows;
+      const row = (day: string, requests: number) => ({ day, key_id: 'key_gone', plan_id: 'gold', requests });
+      for (const hour of ['2026-11-21T23:00:00Z', '2026-11-22T00:00:00Z', '2026-11-22T05:00:00Z'])
+        await add(hour, 3).execute(records.db);
+      await copyFile(join(MIGRATIONS, KEY_DAYS), join(directory, KEY_DAYS));
+      // A move to Postgres that is under way is waited for, and its hours are in.
+      const migrated = await records.db.transaction().execute(async (moving) => {
+        await add('2026-11-22T05:00:00Z', 10).execute(moving);
+        const migrating = records.migrate();
+        await until(async () => (await waitingForLocks(records.db)) > 0);
+        return { migrating };
+      });
+      await migrated.migrating;
+      expect(await days()).toEqual([row('2026-11-21', 3), row('2026-11-22', 16)]);
+      await add('2026-11-22T05:00:00Z', 4).execute(records.db);
+      await add('2026-11-23T00:00:00Z', 1).execute(records.db);
+      expect(await days()).toEqual([row('2026-11-21', 3), row('2026-11-22', 20), row('2026-11-23', 1)]);
+    });
+    await rm(directory, { recursive: true });
+  });
 });
+
+async function waitingForLocks(db: Records['db']): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    SELECT count(*) FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(db);
+  return rows[0]?.count ?? 0;
+}

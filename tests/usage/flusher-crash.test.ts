@@ -15,6 +15,7 @@ const TABLES = [
   'usage_by_endpoint',
   'usage_by_customer',
   'usage_hours',
+  'usage_key_days',
   'usage_endpoint_days',
   'usage_customer_days',
 ];

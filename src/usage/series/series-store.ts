@@ -1,4 +1,4 @@
-import type { Interval, TimeSpan } from './time-buckets.ts';
+import type { DaysAndHours, Interval, TimeSpan } from './time-buckets.ts';
 
 /** What the requests of a series may be grouped by. */
 export const GROUPINGS = ['key', 'rateLimit', 'endpoint', 'customer'] as const;
@@ -30,8 +30,8 @@ export interface SeriesSelection {
    * because buckets are hours or belong to another time zone, and where they need not.
    */
   readonly hoursSinceMs: number | undefined;
-  /** Whether all hours of the span are kept for each key. */
-  readonly hasAllHours: boolean;
+  /** The span in days and hours, where both are kept of each key; undefined where they may be gone. */
+  readonly daysAndHours: DaysAndHours | undefined;
   readonly interval: Interval;
   /** First instants of the buckets, in order. The first is not after the span's start. */
   readonly bucketStarts: readonly number[];

@@ -27,6 +27,36 @@ export function wholeDays({ fromMs, toMs }: TimeSpan): TimeSpan {
   return { fromMs: Math.floor(fromMs / DAY_MS) * DAY_MS, toMs: Math.ceil(toMs / DAY_MS) * DAY_MS };
 }
 
+/** A span as days of UTC, the hours to add to them, and the hours to subtract from them. */
+export interface DaysAndHours {
+  readonly days: TimeSpan | undefined;
+  readonly added: readonly TimeSpan[];
+  readonly subtracted: readonly TimeSpan[];
+}
+
+/**
+ * A span of whole hours as days, with the fewest hours besides. A day that has only begun may be taken whole: hours after `nowMs` have
+ * next to no rows.
+ */
+export function daysAndHours(span: TimeSpan, nowMs: number): DaysAndHours {
+  const [first, end] = [cheapestMidnight(span.fromMs, nowMs), cheapestMidnight(span.toMs, nowMs)];
+  const spans = (...ends: (readonly [number, number])[]) =>
+    ends.filter(([fromMs, toMs]) => fromMs < toMs).map(([fromMs, toMs]) => ({ fromMs, toMs }));
+  const added = spans([span.fromMs, first], [end, span.toMs]);
+  const subtracted = spans([first, span.fromMs], [span.toMs, end]);
+  const hoursMs = (spans: readonly TimeSpan[]) =>
+    spans.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, nowMs) - fromMs), 0);
+  if (first >= end || hoursMs([span]) <= hoursMs([...added, ...subtracted]))
+    return { days: undefined, added: [span], subtracted: [] };
+  return { days: { fromMs: first, toMs: end }, added, subtracted };
+}
+
+/** The midnight before or after an instant, from which there are fewer hours to it. */
+function cheapestMidnight(instantMs: number, nowMs: number): number {
+  const { fromMs, toMs } = wholeDays({ fromMs: instantMs, toMs: instantMs });
+  return Math.min(toMs, nowMs) - instantMs <= instantMs - fromMs ? toMs : fromMs;
+}
+
 /**
  * The first instants of the buckets that the span touches, in order; the first one may lie before the span. At most `limit` of them.
  */

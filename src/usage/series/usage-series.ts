@@ -10,7 +10,14 @@ import type {
   SeriesSelection,
   SeriesStore,
 } from './series-store.ts';
-import { bucketStarts, type Interval, type TimeSpan, wholeDays, wholeHours } from './time-buckets.ts';
+import {
+  bucketStarts,
+  daysAndHours,
+  type Interval,
+  type TimeSpan,
+  wholeDays,
+  wholeHours,
+} from './time-buckets.ts';
 import type { TimeZone } from './time-zone.ts';
 
 /** A requested series. */
@@ -114,8 +121,8 @@ export class UsageSeries {
     const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS + 1);
     const firstBeyond = starts[MAX_SERIES_ROWS];
     if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
-    const hasAllHours = keptSinceMs <= span.fromMs;
-    const rows = { span, source, hoursSinceMs, hasAllHours, pending: [] };
+    const ranked = keptSinceMs <= span.fromMs ? daysAndHours(span, this.#options.clock.nowMs()) : undefined;
+    const rows = { span, source, hoursSinceMs, daysAndHours: ranked, pending: [] };
     return { ...rows, interval, bucketStarts: starts, groupBy, filter, top };
   }
 

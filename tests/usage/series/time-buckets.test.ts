@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { bucketStarts, wholeDays, wholeHours } from '../../../src/usage/series/time-buckets.ts';
+import {
+  bucketStarts,
+  daysAndHours,
+  type TimeSpan,
+  wholeDays,
+  wholeHours,
+} from '../../../src/usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../../src/usage/series/time-zone.ts';
 
 const HOUR_MS = 3_600_000;
@@ -127,3 +133,68 @@ function localDate(instantMs: number, timeZone: string): string {
   });
   return format.format(instantMs);
 }
+
+describe('a span in days and hours', () => {
+  const now = Date.parse('2026-11-22T16:30Z');
+  const text = ({ fromMs, toMs }: TimeSpan) =>
+    [fromMs, toMs].map((ms) => new Date(ms).toISOString().slice(5, 13)).join(' to ');
+  const parts = (from: string, to: string) => {
+    const { days, added, subtracted } = daysAndHours(span(from, to), now);
+    return [days && text(days), added.map(text), subtracted.map(text)];
+  };
+
+  it('is whole days where it begins and ends at midnight', () => {
+    expect(parts('2026-11-20T00:00Z', '2026-11-22T00:00Z')).toEqual(['11-20T00 to 11-22T00', [], []]);
+  });
+
+  it('adds or takes away hours, whichever are fewer', () => {
+    expect(parts('2026-11-18T20:00Z', '2026-11-20T03:00Z')).toEqual([
+      '11-19T00 to 11-20T00',
+      ['11-18T20 to 11-19T00', '11-20T00 to 11-20T03'],
+      [],
+    ]);
+    expect(parts('2026-11-18T04:00Z', '2026-11-20T21:00Z')).toEqual([
+      '11-18T00 to 11-21T00',
+      [],
+      ['11-18T00 to 11-18T04', '11-20T21 to 11-21T00'],
+    ]);
+  });
+
+  it('takes the present day whole, whose later hours have no rows yet', () => {
+    expect(parts('2026-11-21T17:00Z', '2026-11-22T17:00Z')).toEqual([
+      '11-22T00 to 11-23T00',
+      ['11-21T17 to 11-22T00'],
+      ['11-22T17 to 11-23T00'],
+    ]);
+  });
+
+  it('is hours alone where a day would cost more', () => {
+    expect(parts('2026-11-20T09:00Z', '2026-11-20T15:00Z')).toEqual([
+      undefined,
+      ['11-20T09 to 11-20T15'],
+      [],
+    ]);
+    expect(parts('2026-11-20T20:00Z', '2026-11-21T04:00Z')).toEqual([
+      undefined,
+      ['11-20T20 to 11-21T04'],
+      [],
+    ]);
+  });
+
+  it('has each of its hours once, for any span', () => {
+    const firstHour = Math.floor(now / HOUR_MS) - 100;
+    const hour = fc.integer({ min: firstHour, max: firstHour + 150 });
+    fc.assert(
+      fc.property(hour, hour, (one, other) => {
+        const asked = { fromMs: Math.min(one, other) * HOUR_MS, toMs: (Math.max(one, other) + 1) * HOUR_MS };
+        const { days, added, subtracted } = daysAndHours(asked, now);
+        for (let at = asked.fromMs - 48 * HOUR_MS; at < asked.toMs + 48 * HOUR_MS; at += HOUR_MS) {
+          const within = (all: readonly TimeSpan[]) =>
+            all.filter(({ fromMs, toMs }) => fromMs <= at && at < toMs).length;
+          const times = within(days === undefined ? [] : [days]) + within(added) - within(subtracted);
+          expect(times).toBe(within([asked]));
+        }
+      }),
+    );
+  });
+});

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import type { Grouping, SeriesFilter, SeriesSelection } from '../../../usage/series/series-store.ts';
-import type { TimeSpan } from '../../../usage/series/time-buckets.ts';
+import type { DaysAndHours, TimeSpan } from '../../../usage/series/time-buckets.ts';
 import { pendingTable } from './series-pending.ts';
 
 /** What the rows are read from, and its column of time. */
@@ -11,6 +11,8 @@ interface Source {
 }
 
 const HOURS = hours('usage_hours');
+/** The requests of each key, and nothing else. */
+const KEY_DAYS = days('usage_key_days');
 /** The hours of all keys together. */
 const TOTAL_HOURS = hours('usage_total_hours');
 const ENDPOINT_DAYS = days('usage_endpoint_days');
@@ -77,21 +79,19 @@ export interface RankedSums {
 }
 
 /**
- * How to read the largest of many keys without summing all counts of each: the keys are ranked by their requests alone, and what the others
- * have is the difference to the hours of all keys. Undefined for other series.
+ * How to read the largest of many keys without summing all counts of each: the keys are ranked by their requests alone, by day where days
+ * are whole, and what the others have is the difference to the hours of all keys. Undefined for other series.
  */
 export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
-  const { source, span, hasAllHours, groupBy, filter, top } = selection;
-  const isOfAllKeys = source === 'hours' && hasNoKeyFilter(filter) && hasAllHours;
-  if (top === undefined || !isOfAllKeys) return undefined;
+  const { source, span, daysAndHours, groupBy, filter, top } = selection;
+  const isOfAllKeys = source === 'hours' && hasNoKeyFilter(filter);
+  if (top === undefined || !isOfAllKeys || daysAndHours === undefined) return undefined;
   const columns = sql.join(groupBy.map((grouping) => sql.ref(GROUP_COLUMNS[grouping])));
   const groups = sql.join(groupBy.map((_, index) => sql.ref(`group${index + 1}`)));
-  const [group1, group2] = groupBy.map((grouping) => sql.ref(GROUP_COLUMNS[grouping]));
   return {
     largest: sql`
-      SELECT ${group1} AS group1, ${group2 ?? sql`''`} AS group2 FROM ${HOURS.from}
-      WHERE ${during(HOURS, span)} ${meeting(filter)}
-      GROUP BY 1, 2 ORDER BY sum(requests::float8) DESC, 1, 2 LIMIT ${top}`,
+      SELECT group1, group2 FROM (${requestsOfGroups(daysAndHours, selection)}) AS parts
+      GROUP BY 1, 2 ORDER BY sum(requests) DESC, 1, 2 LIMIT ${top}`,
     named: sumsOf(HOURS, selection, {
       ...span,
       only: sql`AND (${columns}) IN (SELECT ${groups} FROM largest)`,
@@ -100,15 +100,39 @@ export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
   };
 }
 
+/**
+ * `group1`, `group2` and `requests`, negative where hours are subtracted from days: only sums mean anything. Each part is summed by
+ * itself, because Postgres can't estimate the groups of rows from several tables, and would sort them all.
+ */
+function requestsOfGroups(
+  { days, added, subtracted }: DaysAndHours,
+  { groupBy, filter }: SeriesSelection,
+): RawBuilder<unknown> {
+  const sumsIn = (source: Source, sum: RawBuilder<unknown>) => (span: TimeSpan) =>
+    sql`
+    SELECT ${groupColumns(groupBy)}, ${sum} AS requests FROM ${source.from}
+    WHERE ${during(source, span)} ${meeting(filter)} GROUP BY 1, 2`;
+  const parts = [
+    ...(days === undefined ? [] : [days]).map(sumsIn(KEY_DAYS, sql`sum(requests::float8)`)),
+    ...added.map(sumsIn(HOURS, sql`sum(requests::float8)`)),
+    ...subtracted.map(sumsIn(HOURS, sql`-sum(requests::float8)`)),
+  ];
+  return sql.join(parts, sql` UNION ALL `);
+}
+
+function groupColumns(groupBy: readonly Grouping[]): RawBuilder<unknown> {
+  const [group1, group2] = groupBy.map((grouping) => sql.ref(GROUP_COLUMNS[grouping]));
+  return sql`${group1 ?? sql`''`} AS group1, ${group2 ?? sql`''`} AS group2`;
+}
+
 interface Rows extends TimeSpan {
   /** Which rows of the span, to follow `WHERE …`. */
   readonly only?: RawBuilder<unknown>;
 }
 
 function sumsOf(source: Source, selection: SeriesSelection, rows: Rows): RawBuilder<unknown> {
-  const [group1, group2] = selection.groupBy.map((grouping) => sql.ref(GROUP_COLUMNS[grouping]));
   return sql`
-    SELECT ${bucketOf(source, selection)} AS start, ${group1 ?? sql`''`} AS group1, ${group2 ?? sql`''`} AS group2,
+    SELECT ${bucketOf(source, selection)} AS start, ${groupColumns(selection.groupBy)},
       sum(requests::float8) AS requests, sum(successful::float8) AS successful,
       sum(forwarded::float8) AS forwarded, sum(forwarded_us::float8) AS "forwardedUs",
       sum(rate_limited::float8) AS "rateLimited", sum(client_errors::float8) AS "clientErrors",

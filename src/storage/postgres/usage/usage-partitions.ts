@@ -3,7 +3,14 @@ import type { UsageRetention } from '../../../usage/usage-history.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** The tables that are partitioned by month, and the column that they are partitioned by. */
-const PARTITIONED = { usage_hours: 'hour', usage_endpoint_days: 'day', usage_customer_days: 'day' } as const;
+const PARTITIONED = {
+  usage_hours: 'hour',
+  usage_key_days: 'day',
+  usage_endpoint_days: 'day',
+  usage_customer_days: 'day',
+} as const;
+/** Those that are of use only where there are hours. */
+const KEPT_LIKE_HOURS: ReadonlySet<string> = new Set(['usage_hours', 'usage_key_days']);
 
 /** For the short locks on the whole table: reads and writes must not queue up behind them. */
 const LOCK_TIMEOUT = '2s';
@@ -22,7 +29,7 @@ interface Month {
 export async function rotateUsagePartitions(db: RecordsDatabase, retention: UsageRetention): Promise<void> {
   const months = [monthOf(retention.nowMs, 0), monthOf(retention.nowMs, 1)];
   for (const [table, column] of Object.entries(PARTITIONED)) {
-    const sinceMs = table === 'usage_hours' ? retention.hoursSinceMs : retention.daysSinceMs;
+    const sinceMs = KEPT_LIKE_HOURS.has(table) ? retention.hoursSinceMs : retention.daysSinceMs;
     const present = await partitionsOf(db, table);
     for (const month of months) {
       if (!present.includes(`${table}_${month.name}`)) await createPartition(db, table, column, month);
