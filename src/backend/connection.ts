@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import { BackendError } from './backend-error.ts';
 import { type ConnectionEvent, type ConnectionState, nextState } from './connection-state.ts';
 import type { BackendConnector, BackendOptions } from './connector.ts';
+import { ReadBuffer } from './read-buffer.ts';
 import type { RequestBody } from './request-body.ts';
 import type { ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseParts } from './response-parser.ts';
@@ -22,6 +23,7 @@ export interface ResponseHandler {
   /** An interim response (1xx, but not 101). */
   onInterim(head: ResponseHead): void;
   onHead(head: ResponseHead): void;
+  /** The chunk is overwritten after the next call of `onReadEnd`, `onComplete` or `onError`, unless the connection keeps it (`keep`). */
   onBody(chunk: Buffer): void;
   /** A trailer, as a line without its end. */
   onTrailer?(line: string): void;
@@ -57,6 +59,8 @@ export class BackendConnection implements ResponseParts {
   #socket: Socket | undefined = undefined;
   /** The socket while it is being connected. */
   #connecting: Socket | undefined = undefined;
+  /** What the socket reads into; undefined where it emits `data`. */
+  #readBuffer: ReadBuffer | undefined = undefined;
   #request: OutgoingRequest | undefined = undefined;
   #handler: ResponseHandler | undefined = undefined;
   #head: ResponseHead | undefined = undefined;
@@ -143,6 +147,11 @@ export class BackendConnection implements ResponseParts {
     if (this.#head !== undefined) this.#socket?.setTimeout(this.#options.bodyIdleMs);
   }
 
+  /** The same bytes of a chunk, to be called in `onBody`: they stay as they are. */
+  keep(chunk: Buffer): Buffer {
+    return this.#readBuffer === undefined ? chunk : this.#readBuffer.keep(chunk);
+  }
+
   /** Closes the socket at once, unless it belongs to a tunnel. The handler of a request in progress is not called any more. */
   destroy(): void {
     this.#handler = undefined;
@@ -199,6 +208,9 @@ export class BackendConnection implements ResponseParts {
   }
 
   #open(): void {
+    // The socket of an upgrade is handed on, to be read as any other.
+    if (this.#connector.takesReadBuffer && this.#request?.isUpgrade === false)
+      this.#readBuffer = new ReadBuffer(this.#onData);
     this.#connecting = this.#connector.connect((error, socket) => {
       this.#connecting = undefined;
       if (socket === undefined) {
@@ -212,10 +224,11 @@ export class BackendConnection implements ResponseParts {
       this.#transition('opened');
       this.#socket = socket;
       socket.setNoDelay(true);
-      socket.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onSocketError);
+      if (this.#readBuffer === undefined) socket.on('data', this.#onData);
+      socket.on('end', this.#onEnd).on('error', this.#onSocketError);
       socket.on('timeout', this.#onTimeout).on('close', this.#onClose);
       this.#write(socket, this.#request);
-    });
+    }, this.#readBuffer?.options);
   }
 
   #write(socket: Socket, { head, body }: OutgoingRequest): void {

@@ -1,4 +1,4 @@
-import { Socket } from 'node:net';
+import { type OnReadOpts, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { BackendError } from './backend-error.ts';
 
@@ -20,17 +20,15 @@ const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIM
 
 /** Opens sockets to one backend; they share the TLS sessions. */
 export class BackendConnector {
+  readonly #options: buildConnector.BuildOptions;
   readonly #connect: buildConnector.connector;
   readonly #target: buildConnector.Options;
   /** Sockets opened since the start. */
   opened = 0;
 
   constructor({ url, connectTimeoutMs, ca }: BackendOptions) {
-    this.#connect = buildConnector({
-      allowH2: false,
-      timeout: connectTimeoutMs,
-      ...(ca === undefined ? {} : { ca }),
-    });
+    this.#options = { allowH2: false, timeout: connectTimeoutMs, ...(ca === undefined ? {} : { ca }) };
+    this.#connect = buildConnector(this.#options);
     this.#target = {
       protocol: url.protocol,
       host: url.host,
@@ -40,10 +38,22 @@ export class BackendConnector {
     };
   }
 
-  /** Calls back with an open socket or with what went wrong. Returns the socket while it is being connected, to give it up. */
-  connect(connected: (error: BackendError | null, socket?: Socket) => void): Socket | undefined {
+  /** Whether a socket can read into a buffer of its owner; one of TLS can't. */
+  get takesReadBuffer(): boolean {
+    return this.#target.protocol === 'http:';
+  }
+
+  /**
+   * Calls back with an open socket or with what went wrong. Returns the socket while it is being connected, to give it up. With
+   * `onread` the socket emits no `data`.
+   */
+  connect(
+    connected: (error: BackendError | null, socket?: Socket) => void,
+    onread?: OnReadOpts,
+  ): Socket | undefined {
+    const connect = onread === undefined ? this.#connect : buildConnector({ ...this.#options, onread });
     // Its type does not say so, but undici's connector returns the socket that it is connecting.
-    const connecting: unknown = this.#connect(this.#target, (...[error, socket]) => {
+    const connecting: unknown = connect(this.#target, (...[error, socket]) => {
       // undici's types say null, but it leaves the argument out when the connection fails.
       if (socket) this.opened += 1;
       if (socket) connected(null, socket);

@@ -27,7 +27,7 @@ const SIZE_LINE =
 
 /**
  * Takes responses of HTTP/1.x apart as they arrive, strictly by RFC 9112: what could be read in two ways, or is longer than 16 KiB where
- * it has to be kept, is a fault. Bodies are passed on in the buffers in which they arrived.
+ * it has to be kept, is a fault. Bodies are passed on in the buffers in which they arrived, and nothing else refers to those afterwards.
  */
 export class ResponseParser {
   readonly #parts: ResponseParts;
@@ -106,7 +106,7 @@ export class ResponseParser {
     if ((end === -1 ? bytes.length : end) - start > LIMIT_BYTES) return fault('a head over 16 KiB');
     if (end === -1) {
       if (!mayBecomeHead(bytes, start)) return fault('no HTTP/1');
-      this.#kept = start === 0 ? bytes : bytes.subarray(start);
+      this.#kept = Buffer.from(bytes.subarray(start));
       return piece.length;
     }
     this.#kept = NOTHING;
@@ -156,7 +156,7 @@ export class ResponseParser {
     const part = piece.subarray(at, end);
     const bytes = this.#kept.length === 0 ? part : Buffer.concat([this.#kept, part]);
     if (feed === -1) {
-      this.#kept = bytes;
+      this.#kept = Buffer.from(bytes);
       return end;
     }
     this.#kept = NOTHING;

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, randomBytes, randomInt } from 'node:crypto';
 import { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { until, untilAtRest } from '../support/until.ts';
 import { RawPeer } from './support/raw-peer.ts';
@@ -107,6 +108,29 @@ describe('bodies', () => {
     reader.socket.resume();
     await until(() => reader.length > bytes);
   });
+
+  it.each([20_000, 60_000])(
+    'arrive unchanged at a slow client, in pieces of up to %i bytes',
+    async (most) => {
+      const body = randomBytes(TEN_MB);
+      const client = await stage.gateway.connect();
+      client.socket.pause();
+      client.send(stage.gateway.head('GET /'));
+      const source = await stage.backend.connection();
+      await source.head();
+      source.send(`HTTP/1.1 200 OK\r\nContent-Length: ${TEN_MB}\r\n\r\n`);
+      for (let sent = 0; sent < TEN_MB; ) {
+        const size = randomInt(1, most);
+        source.send(body.subarray(sent, sent + size));
+        sent += size;
+        // So that each piece is a read of its own, for as long as the client's system takes it.
+        if (source.socket.writableLength === 0) await nextTurn();
+      }
+      client.socket.resume();
+      await until(() => client.length > TEN_MB && bodyOf(client.bytes).length === TEN_MB);
+      expect(digest(bodyOf(client.bytes))).toBe(digest(body));
+    },
+  );
 
   it('in tiny chunks wait for a slow client once, not once for each chunk', async () => {
     let most = 0;

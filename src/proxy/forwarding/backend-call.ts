@@ -156,6 +156,10 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     this.#response?.push(chunk);
   }
 
+  keep(chunk: Buffer): Buffer {
+    return this.#connection?.keep(chunk) ?? Buffer.from(chunk);
+  }
+
   onTrailer(line: string): void {
     const exchange = this.#exchange;
     if (exchange.reserved !== undefined) exchange.reportedCost ??= reportedCostInTrailer(line);

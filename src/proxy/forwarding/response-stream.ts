@@ -16,6 +16,8 @@ export interface ClientResponse {
 
 /** Where the response comes from. */
 interface Source {
+  /** The same bytes of a chunk that is being pushed, to be used after the read that brought it. */
+  keep(chunk: Buffer): Buffer;
   pause(): void;
   resume(): void;
 }
@@ -33,7 +35,7 @@ export class ResponseStream implements Transfer {
   readonly #source: Source;
   readonly #head: ClientResponse;
   #isHeadWritten = false;
-  /** The first chunk of the body, held until all that has arrived was passed on. */
+  /** The first chunk of the body, held until all that has arrived was passed on. A small one is overwritten then. */
   #held: Buffer | undefined;
   #resume: (() => void) | undefined;
   /** `#resume` waits for the client to take more: chunks that arrived in the same read are still written. */
@@ -61,11 +63,11 @@ export class ResponseStream implements Transfer {
   push(chunk: Buffer): void {
     this.#exchange.bodyBytes += chunk.length;
     if (!this.#isHeadWritten && this.#held === undefined) {
-      this.#held = chunk;
+      this.#held = chunk.length > SMALL_BYTES ? this.#source.keep(chunk) : chunk;
       return;
     }
     this.flush();
-    this.#write(chunk);
+    this.#write(this.#source.keep(chunk));
   }
 
   /** To be called when nothing more has arrived: writes the head and what is held of the body, unless that is done. */
@@ -75,7 +77,7 @@ export class ResponseStream implements Transfer {
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) this.#exchange.res.flushHeaders();
-    else this.#write(held);
+    else this.#write(held.length > SMALL_BYTES ? held : held.toString('latin1'));
   }
 
   /** The response is complete. */
@@ -123,9 +125,10 @@ export class ResponseStream implements Transfer {
     this.#exchange.res.writeLines(status, plainReason, headers.lines, headers.decisive);
   }
 
-  #write(chunk: Buffer): void {
+  /** A text has a byte in each character. */
+  #write(chunk: Buffer | string): void {
     const { res } = this.#exchange;
-    if (this.#isLost() || res.write(chunk) || this.#isHeldBack) return;
+    if (this.#isLost() || res.write(chunk, 'latin1') || this.#isHeldBack) return;
     this.#isHeldBack = true;
     this.#source.pause();
     this.#resume ??= () => {
