@@ -100,6 +100,7 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
   const liveReplicas = () => redis.replicas.liveReplicas;
   const guarded = guardRateLimiter(redis.limiter, {
     clock,
+    random,
     changes: redis.changes,
     mode: settings.limiterFailureMode,
     liveReplicas,

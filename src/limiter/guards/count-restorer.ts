@@ -13,8 +13,9 @@ export interface UncountedUnits {
 /** Gives units back to the shared count after an outage, so that a window holds what was really allowed. */
 export interface CountRestorer {
   /**
-   * Adds them to the open window; opens one where none is open, and leaves a deleted key alone. Rejects with `NotCounted` where they
-   * were certainly not added, and with `StoreUnavailable` where that is not known.
+   * Adds them to the open window; opens one where none is open, and leaves a deleted key alone. Again with the same operation, within ten
+   * minutes, it adds nothing. Rejects with `NotCounted` where this call certainly added nothing, and with `StoreUnavailable` where that
+   * is not known.
    */
-  restore(uncounted: UncountedUnits): Promise<void>;
+  restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
 }

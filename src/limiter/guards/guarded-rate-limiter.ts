@@ -1,4 +1,5 @@
 import type { Clock } from '../../platform/clock.ts';
+import type { Random } from '../../platform/random.ts';
 import type { RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
 import { CircuitBreaker, type CircuitState } from './circuit-breaker.ts';
@@ -10,6 +11,7 @@ import { UncountedLedger } from './uncounted-ledger.ts';
 /** What guarding a shared limiter needs. */
 export interface GuardOptions {
   readonly clock: Clock;
+  readonly random: Random;
   readonly changes: ChangeFeed;
   readonly mode: FailureMode;
   readonly liveReplicas: () => number;
@@ -32,8 +34,8 @@ export interface GuardedRateLimiter {
  * asked; the failure mode, which decides instead; local rejections, so that a key over its limit does not cost a call each time.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
-  const { clock, changes, mode, liveReplicas, countRestorer, onCircuitChange } = options;
-  const uncounted = new UncountedLedger({ restorer: countRestorer });
+  const { clock, random, changes, mode, liveReplicas, countRestorer, onCircuitChange } = options;
+  const uncounted = new UncountedLedger({ restorer: countRestorer, clock, random });
   const breaker = new CircuitBreaker(shared, {
     clock,
     ...(onCircuitChange !== undefined && { onStateChange: onCircuitChange }),

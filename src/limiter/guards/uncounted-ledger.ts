@@ -1,3 +1,5 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Random } from '../../platform/random.ts';
 import type { DecidedWindow } from '../decided-window.ts';
 import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
@@ -7,8 +9,10 @@ import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
 const DEFAULT_CAPACITY = 10_000;
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
-/** How long to wait where nothing was added: decisions come by the thousand, and each is an occasion. Milliseconds. */
+/** From a try that failed to the next one. Milliseconds. */
 const RETRY_MS = 500;
+/** For how long what may have been added is sent again: half of what a `CountRestorer` remembers. Milliseconds. */
+const UNCERTAIN_FOR_MS = 300_000;
 
 interface Uncounted extends UncountedUnits {
   readonly resetAtMs: number;
@@ -16,24 +20,35 @@ interface Uncounted extends UncountedUnits {
   units: number;
 }
 
+/** Units on their way to the shared count. They stay the same: sent again, they must not be added twice. */
+interface Sent {
+  readonly uncounted: Uncounted;
+  readonly operationId: string;
+  /** Undefined while it is certain that they were not added. By the shared count's time, in milliseconds since 1970. */
+  readonly uncertainUntilMs: number | undefined;
+}
+
 /** What `UncountedLedger` needs. */
 export interface UncountedLedgerOptions {
   readonly restorer: CountRestorer;
+  readonly clock: Clock;
+  readonly random: Random;
   /** Windows remembered at most; what is counted in further ones is not given back. 10 000 by default. */
   readonly capacity?: number;
 }
 
 /**
- * Remembers what a replica allowed on its own during an outage, and gives it back to the shared count once that responds again. Best
- * effort: of a key whose local window has ended nothing is given back, and a failed call is retried only where it is certain that
- * nothing was added.
+ * Remembers what a replica allowed on its own during an outage, and gives it back to the shared count once that responds again. What
+ * failed is tried again, also without further requests, until it is known to be added: each unit once. Of a window that has ended
+ * nothing is given back.
  */
 export class UncountedLedger {
   readonly #options: Required<UncountedLedgerOptions>;
   #uncounted = new Map<string, Uncounted>();
+  /** What may have been added. */
+  #uncertain: Sent[] = [];
   #givenBack = 0;
-  /** No earlier try, by the time of the shared count. Milliseconds since 1970. */
-  #againAtMs = 0;
+  #retry: NodeJS.Timeout | undefined;
 
   constructor(options: UncountedLedgerOptions) {
     this.#options = { capacity: DEFAULT_CAPACITY, ...options };
@@ -46,7 +61,7 @@ export class UncountedLedger {
 
   /** Windows that wait to be given back. */
   get size(): number {
-    return this.#uncounted.size;
+    return this.#uncounted.size + this.#uncertain.length;
   }
 
   /** Notes what an allowed request was counted as in its local windows. */
@@ -66,38 +81,65 @@ export class UncountedLedger {
     const noted = this.#uncounted.get(name);
     if (noted?.resetAtMs === resetAtMs) {
       noted.units += units;
-    } else if (noted !== undefined || this.#uncounted.size < this.#options.capacity) {
+    } else if (noted !== undefined || this.size < this.#options.capacity) {
       this.#uncounted.set(name, added);
     }
   }
 
   /** Gives back what was noted, if anything. Call it when the shared count responds, with its time. Never rejects. */
   async giveBack(nowMs: number): Promise<void> {
-    if (this.#uncounted.size === 0 || nowMs < this.#againAtMs) return;
-    const open = [...this.#uncounted.values()].filter(({ resetAtMs }) => resetAtMs > nowMs);
-    this.#uncounted = new Map();
-    for (let start = 0; start < open.length; start += CHUNK_SIZE) {
-      const chunk = open.slice(start, start + CHUNK_SIZE);
-      const areAdded = await Promise.all(chunk.map((entry) => this.#restore(entry)));
+    // Decisions come by the thousand, and each is an occasion.
+    if (this.size === 0 || this.#retry !== undefined) return;
+    const sent = this.#takeOpen(nowMs);
+    for (let start = 0; start < sent.length; start += CHUNK_SIZE) {
+      const chunk = sent.slice(start, start + CHUNK_SIZE);
+      const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, nowMs)));
       if (areAdded.every(Boolean)) continue;
-      this.#againAtMs = nowMs + RETRY_MS;
-      for (const entry of open.slice(start + CHUNK_SIZE)) this.#add(entry);
+      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one);
+      this.#retryAfter(nowMs);
       return;
     }
   }
 
-  /** Resolves with false for an entry that is kept, because it certainly was not added. */
-  async #restore(entry: Uncounted): Promise<boolean> {
-    const { keyId, limit, customerId, units } = entry;
+  /** Everything that is worth giving back, none of which is kept here then. */
+  #takeOpen(nowMs: number): readonly Sent[] {
+    const uncertain = this.#uncertain.filter(({ uncertainUntilMs = 0 }) => uncertainUntilMs > nowMs);
+    const certain = [...this.#uncounted.values()].map((uncounted) => ({
+      uncounted,
+      operationId: `uncounted-${this.#options.random.bytes(16).toString('base64url')}`,
+      uncertainUntilMs: undefined,
+    }));
+    this.#uncertain = [];
+    this.#uncounted = new Map();
+    return [...uncertain, ...certain].filter(({ uncounted }) => uncounted.resetAtMs > nowMs);
+  }
+
+  /** Resolves with false for units that are kept, because they are not known to be added. */
+  async #restore(sent: Sent, nowMs: number): Promise<boolean> {
+    const { keyId, limit, customerId, units } = sent.uncounted;
     try {
-      await this.#options.restorer.restore({ keyId, limit, customerId, units });
+      await this.#options.restorer.restore({ keyId, limit, customerId, units }, sent.operationId);
       this.#givenBack += units;
       return true;
     } catch (error) {
-      // It may have been added: adding it twice could limit requests that should be allowed.
-      if (!(error instanceof NotCounted)) return true;
-      this.#add(entry);
+      const isUncertain = sent.uncertainUntilMs === undefined && !(error instanceof NotCounted);
+      this.#keep(isUncertain ? { ...sent, uncertainUntilMs: nowMs + UNCERTAIN_FOR_MS } : sent);
       return false;
     }
+  }
+
+  #keep(sent: Sent): void {
+    if (sent.uncertainUntilMs === undefined) this.#add(sent.uncounted);
+    else this.#uncertain.push(sent);
+  }
+
+  #retryAfter(nowMs: number): void {
+    const { clock } = this.#options;
+    const failedAt = clock.monotonicMs();
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      void this.giveBack(nowMs + clock.monotonicMs() - failedAt);
+    }, RETRY_MS).unref();
   }
 }

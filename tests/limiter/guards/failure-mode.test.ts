@@ -6,6 +6,7 @@ import { type FailureMode, FailureModeLimiter } from '../../../src/limiter/guard
 import { UncountedLedger } from '../../../src/limiter/guards/uncounted-ledger.ts';
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
 import {
   counted,
   type FlatDecision,
@@ -15,6 +16,7 @@ import {
   type TestSubject,
 } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
+import { until } from '../../support/until.ts';
 
 function setUp(mode: FailureMode, cause: Error = new CircuitOpen()) {
   const clock = new ManualClock(Date.UTC(2026, 0));
@@ -221,66 +223,103 @@ describe('the failure mode', () => {
 describe('the ledger of uncounted requests', () => {
   const hourly = quota(10, 'hour');
 
-  function ledger(capacity = 10, restore: (requests: UncountedUnits) => Promise<void> = async () => {}) {
-    const restored: UncountedUnits[] = [];
+  interface Restored extends UncountedUnits {
+    readonly operationId: string;
+  }
+
+  function ledger(capacity = 10, restore: () => Promise<void> = async () => {}) {
+    const restored: Restored[] = [];
+    const clock = new ManualClock(Date.UTC(2026, 0));
     const restorer = {
-      restore: async (requests: UncountedUnits) => {
-        restored.push(requests);
-        await restore(requests);
+      restore: async (units: UncountedUnits, operationId: string) => {
+        restored.push({ ...units, operationId });
+        await restore();
       },
     };
-    return { restored, ledger: new UncountedLedger({ restorer, capacity }) };
+    const uncounted = new UncountedLedger({ restorer, clock, random: systemRandom, capacity });
+    const note = (keyId: string, resetAtMs = 9000) =>
+      uncounted.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs }));
+    return { restored, clock, note, ledger: uncounted };
   }
 
   it('gives back once what was allowed in windows that are still open', async () => {
-    const { restored, ledger: uncounted } = ledger();
-    uncounted.note(subject('ended'), counted('allowed', { limit: hourly, resetAtMs: 1500 }));
-    uncounted.note(subject('open'), counted('allowed', { limit: hourly, resetAtMs: 1500 }));
-    uncounted.note(subject('open'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
-    uncounted.note(subject('open'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    const { restored, note, ledger: uncounted } = ledger();
+    note('ended', 1500);
+    note('open', 1500);
+    note('open');
+    note('open');
     await uncounted.giveBack(1600);
     await uncounted.giveBack(1600);
-    expect(restored).toEqual([{ keyId: 'open', limit: hourly, customerId: '', units: 2 }]);
+    expect(restored).toEqual([
+      { keyId: 'open', limit: hourly, customerId: '', units: 2, operationId: expect.any(String) },
+    ]);
     expect(uncounted.givenBack).toBe(2);
     expect(uncounted.size).toBe(0);
   });
 
-  it('does not try again what may have been added, and never rejects', async () => {
-    const { restored, ledger: uncounted } = ledger(10, () => Promise.reject(new Error('away')));
-    uncounted.note(subject('key'), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+  it('sends what may have been added again as the same operation, apart from what came since', async () => {
+    let isLost = true;
+    const {
+      restored,
+      note,
+      ledger: uncounted,
+    } = ledger(10, async () => {
+      if (isLost) throw new Error('no reply');
+    });
+    note('key');
     await uncounted.giveBack(1600);
-    await uncounted.giveBack(1600);
-    expect(restored).toHaveLength(1);
-    expect(uncounted.givenBack).toBe(0);
+    note('key');
+    expect([uncounted.givenBack, uncounted.size]).toEqual([0, 2]);
+    isLost = false;
+    // No request comes that would be an occasion.
+    await until(() => uncounted.size === 0 && uncounted.givenBack === 2);
+    expect(restored.map(({ units }) => units)).toEqual([1, 1, 1]);
+    const operations = restored.map(({ operationId }) => operationId);
+    expect(operations[1]).toBe(operations[0]);
+    expect(operations[2]).not.toBe(operations[0]);
   });
 
-  it('keeps what certainly was not added, and tries again half a second later', async () => {
+  it('sends nothing again that the shared count may have forgotten to know', async () => {
+    const {
+      restored,
+      clock,
+      note,
+      ledger: uncounted,
+    } = ledger(10, () => Promise.reject(new Error('no reply')));
+    note('key', 3_600_000);
+    await uncounted.giveBack(1600);
+    clock.advance(300_000);
+    await until(() => uncounted.size === 0);
+    expect(restored).toHaveLength(1);
+  });
+
+  it('keeps what certainly was not added, and tries again by itself', async () => {
     let isReadOnly = true;
-    const { restored, ledger: uncounted } = ledger(500, async () => {
+    const {
+      restored,
+      note,
+      ledger: uncounted,
+    } = ledger(500, async () => {
       if (isReadOnly) throw new NotCounted('read-only');
     });
-    const note = (keyId: string) =>
-      uncounted.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
     for (let key = 0; key < 500; key += 1) note(`key ${key}`);
     const giving = uncounted.giveBack(1600);
     note('key 0');
     await giving;
-    // Not one for each of the others that wait.
+    // Not one for each of the others that wait, nor with each request.
+    await uncounted.giveBack(1600);
     expect(restored.length).toBeLessThanOrEqual(200);
     expect(uncounted.size).toBe(500);
     isReadOnly = false;
     restored.length = 0;
-    await uncounted.giveBack(2099);
-    expect(restored).toEqual([]);
-    await uncounted.giveBack(2100);
+    await until(() => uncounted.givenBack === 501);
     expect(restored.find(({ keyId }) => keyId === 'key 0')?.units).toBe(2);
-    expect([uncounted.givenBack, uncounted.size]).toEqual([501, 0]);
+    expect(uncounted.size).toBe(0);
   });
 
   it('is bounded', () => {
-    const { ledger: uncounted } = ledger(2);
-    for (const keyId of ['a', 'b', 'c', 'a'])
-      uncounted.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs: 9000 }));
+    const { note, ledger: uncounted } = ledger(2);
+    for (const keyId of ['a', 'b', 'c', 'a']) note(keyId);
     expect(uncounted.size).toBe(2);
   });
 });

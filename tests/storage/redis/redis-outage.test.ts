@@ -8,6 +8,7 @@ import {
 } from '../../../src/limiter/guards/guarded-rate-limiter.ts';
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
+import { systemRandom } from '../../../src/platform/random.ts';
 import type { OpenRedis } from '../../../src/storage/redis/open-redis.ts';
 import { decide, newKeyId, openReplica, peek, quota, subject } from '../../support/limiter-stores.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
@@ -46,6 +47,7 @@ async function startReplica(
 function guard(replica: OpenRedis, mode: FailureMode): GuardedRateLimiter {
   return guardRateLimiter(replica.limiter, {
     clock: systemClock,
+    random: systemRandom,
     changes: replica.changes,
     mode,
     liveReplicas: () => replica.replicas.liveReplicas,
@@ -163,11 +165,11 @@ describe('a replica whose Redis', () => {
       cause: { message: expect.stringContaining('OOM') },
     });
     const units = { keyId: newKeyId(), limit: quota(5, 'hour'), customerId: '', units: 2 };
-    await expect(replica.counters.restore(units)).rejects.toBeInstanceOf(NotCounted);
+    await expect(replica.counters.restore(units, 'an operation')).rejects.toBeInstanceOf(NotCounted);
     await replica.usageConnection.config('SET', 'maxmemory', '0');
     expect((await peek(replica.counters, units.keyId, units.limit)).used).toBe(0);
     await server.stop();
-    await expect(replica.counters.restore(units)).rejects.toBeInstanceOf(NotCounted);
+    await expect(replica.counters.restore(units, 'an operation')).rejects.toBeInstanceOf(NotCounted);
   });
 
   it('was never there starts all the same, and uses it when it comes', async () => {

@@ -31,15 +31,19 @@ const CLOSED_AT_ONCE = 500;
 const READ_AT_ONCE = 50;
 const WINDOW_WITHOUT_EXPIRY = -2;
 /** Milliseconds; as long as the response to a request with an idempotency key. */
-const OPERATION_KEPT_MS = '86400000';
+const GRANT_REMEMBERED_MS = 86_400_000;
+/** Milliseconds, as `CountRestorer` says. */
+const RESTORE_REMEMBERED_MS = 600_000;
 
 /** How units are added. */
 interface Addition {
   readonly nowMs: number;
   /** Room given by it beyond the limit. */
   readonly granted: number;
-  /** Repeated, it adds nothing. */
+  /** Repeated while it is remembered, it adds nothing. */
   readonly operationId?: string | undefined;
+  /** Milliseconds. */
+  readonly rememberedMs: number;
 }
 
 /** The windows in Redis, for all that is no decision. A customer beyond the bound has the window that those share. */
@@ -71,19 +75,25 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     return (await Promise.all(calls)).flat();
   }
 
-  async restore({ keyId, limit, customerId, units }: UncountedUnits): Promise<void> {
+  async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
     // Nothing is sent that adds before the time is known.
     const nowMs = await this.#nowMs().catch(() => {
       throw new NotCounted('there is no connection to Redis');
     });
-    await this.#add({ keyId, limit, customerId, units }, { nowMs, granted: 0 }).catch((error: unknown) => {
+    const addition = { nowMs, granted: 0, operationId, rememberedMs: RESTORE_REMEMBERED_MS };
+    await this.#add(uncounted, addition).catch((error: unknown) => {
       // Redis rejects a script before its first write: read-only, out of memory.
       throw isRejected(error) ? new NotCounted('Redis rejected to add units') : error;
     });
   }
 
   async grant({ keyId, limits, customerId, units, operationId }: GrantedUnits): Promise<void> {
-    const addition = { nowMs: await this.#nowMs(), granted: units, operationId };
+    const addition = {
+      nowMs: await this.#nowMs(),
+      granted: units,
+      operationId,
+      rememberedMs: GRANT_REMEMBERED_MS,
+    };
     const repliesMs = await Promise.all(
       limits.map((limit) => this.#add({ keyId, limit, customerId, units: -units }, addition)),
     );
@@ -136,7 +146,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
 
   async #add(
     { keyId, limit, customerId, units }: UncountedUnits,
-    { nowMs, granted, operationId }: Addition,
+    { nowMs, granted, operationId, rememberedMs }: Addition,
   ): Promise<number> {
     const isChange = granted > 0;
     const windows = windowKeysOf(keyId, limit, customerId);
@@ -145,8 +155,8 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     const endsAtMs = windowEndMs(nowMs, limit.period);
     const args = [units, granted, endsAtMs].map(String);
     const change = isChange ? [CHANGES_CHANNEL, keyId] : ['', ''];
-    const rememberedMs = operationId === undefined ? '0' : OPERATION_KEPT_MS;
-    return Number(await this.#addUnits.run(this.#redis, [...keys, ...args, ...change, rememberedMs]));
+    const remembered = operationId === undefined ? '0' : String(rememberedMs);
+    return Number(await this.#addUnits.run(this.#redis, [...keys, ...args, ...change, remembered]));
   }
 
   async #clear(keyId: string, names: readonly string[], members: readonly string[]): Promise<number> {

@@ -136,27 +136,30 @@ describe('the rate limiter in Redis', () => {
     expect(await decide(replica.limiter, { ...asked, fresh: false })).toMatchObject({ kind: 'allowed' });
   });
 
-  it('adds local counts to the open window or opens one; other periods stay', async () => {
+  it('adds local counts once to the open window or opens one; other periods stay', async () => {
     const keyId = newKeyId();
     const hourly = quota(5, 'hour');
-    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 2 });
+    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 2 }, 'first');
     const opened = await peek(replica.counters, keyId, hourly);
     expect(opened.used).toBe(2);
     expect(await direct.pttl(windowKey(keyId, 'main:3600000'))).toBeGreaterThan(0);
-    await replica.counters.restore({ keyId, limit: hourly, customerId: '', units: 4 });
+    const more = { keyId, limit: hourly, customerId: '', units: 4 };
+    await replica.counters.restore(more, 'second');
+    // The reply to the first time was lost.
+    await replica.counters.restore(more, 'second');
     expect(await peek(replica.counters, keyId, hourly)).toMatchObject({
       used: 6,
       resetAtMs: opened.resetAtMs,
     });
     expect((await decide(replica.limiter, subject(keyId, { quota: hourly }))).kind).toBe('limited');
-    await replica.counters.restore({ keyId, limit: quota(5, 'day'), customerId: '', units: 4 });
+    await replica.counters.restore({ keyId, limit: quota(5, 'day'), customerId: '', units: 4 }, 'third');
     expect(await peek(replica.counters, keyId, hourly)).toMatchObject({ used: 6 });
   });
 
   it('adds nothing to a key that was deleted', async () => {
     const keyId = newKeyId();
     await replica.versions.retire(keyId);
-    await replica.counters.restore({ keyId, limit: quota(5, 'hour'), customerId: '', units: 2 });
+    await replica.counters.restore({ keyId, limit: quota(5, 'hour'), customerId: '', units: 2 }, 'any');
     expect(await direct.exists(windowKey(keyId, 'main:3600000'))).toBe(0);
   });
 
