@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
+import { freePort } from '../support/free-port.ts';
 import {
   ENCRYPTION_KEY,
   type GatewayProcess,
@@ -122,6 +123,10 @@ describe('a start with records on a server', () => {
     const { url } = gateway;
     const admin = new Admin(url);
     const { id, secret } = await admin.makeKey('without a plan');
+    const whoami = await fetch(`${url}/tollgate/whoami`, {
+      headers: { authorization: `Bearer ${ROOT_TOKEN}` },
+    });
+    expect(await whoami.json()).toMatchObject({ settings: { defaultPlanId: 'gone', publicPort: null } });
     for (let sent = 0; sent < 3; sent += 1) expect(await statusOf(url, secret)).toBe(503);
     expect(gateway.output().match(/"level":40[^\n]*DEFAULT_PLAN_ID names no plan/g)).toHaveLength(1);
 
@@ -129,8 +134,17 @@ describe('a start with records on a server', () => {
     expect(await statusOf(url, secret)).toBe(502);
   });
 
+  it('by npm start ends with a signal to npm', async () => {
+    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
+    gateway = await startGateway(settings, { main: process.env.npm_execpath ?? '', args: ['start'] });
+    expect(await gateway.stop()).toBe(0);
+    expect(gateway.output()).toContain('stopped, usage written');
+  });
+
   it('with ADMIN_PORT serves the management API on that port only', async () => {
+    const port = await freePort();
     gateway = await startGateway({
+      PORT: String(port),
       BACKEND_URL: 'http://127.0.0.1:1',
       DATABASE_URL: database.url,
       ROOT_TOKEN,
@@ -141,6 +155,8 @@ describe('a start with records on a server', () => {
     const headers = { authorization: `Bearer ${ROOT_TOKEN}` };
     expect((await fetch(`http://127.0.0.1:${adminPort}/consumer-api-key`, { headers })).status).toBe(200);
     expect((await fetch(`http://127.0.0.1:${adminPort}/anything`, { headers })).status).toBe(404);
+    const whoami = await fetch(`http://127.0.0.1:${adminPort}/tollgate/whoami`, { headers });
+    expect(await whoami.json()).toMatchObject({ settings: { publicPort: port } });
     const open = await fetch(`${gateway.url}/consumer-api-key`, { headers });
     expect([open.status, ((await open.json()) as { code: string }).code]).toEqual([401, 'invalid_api_key']);
   });

@@ -149,6 +149,6 @@ function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
     usageRetentionDays,
     usageDailyRetentionDays,
     auditRetentionDays,
-    publicPort: adminPort === undefined ? null : port,
+    publicPort: adminPort === null ? null : port,
   };
 }
