@@ -41,7 +41,7 @@ export interface AdminTokenList {
 const PREFIX = 'tga';
 
 /**
- * Makes, shows, changes and deletes admin tokens. Nobody can grant what they lack: a token with a scope that the principal has not, or
+ * Makes, shows, changes and deletes admin tokens. No principal can give a scope that it lacks: a token with such a scope, or
  * for keys that the principal does not see, is neither made nor changed nor rotated by them; deleting takes no more than the permission to
  * write tokens. A change holds with the next request, on every replica.
  */

@@ -16,7 +16,7 @@ export interface Principal {
   readonly expiresAtMs: number | null;
 }
 
-/** Whoever has a root token. */
+/** The principal of a root token. */
 export const ROOT: Principal = {
   type: 'root',
   id: null,

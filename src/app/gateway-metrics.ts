@@ -157,7 +157,7 @@ function rejectionReadings({ overloaded, tooSlow }: ProxiedSide['counters']): re
   return [
     counter(
       'tollgate_backend_rejections_total',
-      'Requests rejected with 503 because no backend connection was free: for anybody (full), or for their key (key_full).',
+      'Requests rejected with 503 because no backend connection was free: for any key (full), or for this one (key_full).',
       () => [
         [{ kind: 'request', reason: 'full' }, request.full],
         [{ kind: 'request', reason: 'key_full' }, request.key_full],
@@ -220,7 +220,7 @@ function sharedLimiterReadings({
     ),
     gauge(
       'tollgate_limiter_breaker_state',
-      '1 for the state that the circuit breaker to Redis is in: closed (Redis decides), open (it is not asked), half-open (it is tried).',
+      '1 for the state that the circuit breaker to Redis is in: closed (Redis decides), open (it is not called), half-open (it is tried).',
       () =>
         (['closed', 'open', 'half-open'] as const).map(
           (state) => [{ state }, Number(breaker.state === state)] as const,

@@ -277,7 +277,7 @@ export class BackendConnection implements ResponseParts {
 
   #timedOut(): void {
     if (!this.#isPaused)
-      this.#fail(new BackendError('body_timeout', 'The backend fell silent within a body.'));
+      this.#fail(new BackendError('body_timeout', 'The backend stopped sending within a body.'));
   }
 
   #lost(cause?: Error): void {

@@ -8,7 +8,7 @@ export interface BackendOptions {
   readonly url: URL;
   /** How long making a connection may take, TLS included. Milliseconds. */
   readonly connectTimeoutMs: number;
-  /** How long the backend may be silent within a body. Milliseconds. */
+  /** How long the backend may send nothing within a body. Milliseconds. */
   readonly bodyIdleMs: number;
   /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
   readonly ca?: string;

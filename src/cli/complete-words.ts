@@ -9,7 +9,7 @@ import type { Terminal } from './terminal.ts';
 /** What may be completed to, and what a shell that can shows beside it. */
 type Candidates = readonly (readonly [value: string, description: string])[];
 
-/** Nobody waits longer for a key press. */
+/** The longest wait after a key press. */
 const TIMEOUT_MS = 2000;
 const MOST_CANDIDATES = 1000;
 /** Which arguments and options are completed from where. */

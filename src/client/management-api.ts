@@ -1863,7 +1863,7 @@ export interface components {
             reachable: boolean;
             /** @description Null: it did not respond. */
             latencyMs: number | null;
-            /** @description Why it is not fit for use. Null: it is. */
+            /** @description Why it is unhealthy. Null: it is healthy. */
             fault: string | null;
             address: string;
         };
@@ -1875,7 +1875,7 @@ export interface components {
             reachable: boolean;
             /** @description Null: it did not respond. */
             latencyMs: number | null;
-            /** @description Why it is not fit for use. Null: it is. */
+            /** @description Why it is unhealthy. Null: it is healthy. */
             fault: string | null;
             embedded: boolean;
             version: string | null;
@@ -1885,7 +1885,7 @@ export interface components {
             reachable: boolean;
             /** @description Null: it did not respond. */
             latencyMs: number | null;
-            /** @description Why it is not fit for use. Null: it is. */
+            /** @description Why it is unhealthy. Null: it is healthy. */
             fault: string | null;
             /** @enum {string} */
             mode: "single" | "sentinel" | "cluster";
@@ -1913,7 +1913,7 @@ export interface components {
             version: string | null;
             host: string | null;
             pid: number | null;
-            /** @description WORKERS: so many replicas of the host share its ports. */
+            /** @description WORKERS: the number of replicas of the host that share its ports. */
             workers: number | null;
             /** @description What did not work for this replica at its last heartbeat; empty = nothing. */
             degraded: ("postgres" | "redis" | "limiter" | "usage" | "backend")[] | null;

@@ -55,7 +55,7 @@ export interface ApplyOptions extends ConfigurationTerms {
   readonly expectDigest?: string | undefined;
   /** Does nothing where the same configuration was the owner's last one, whatever has become of it since. */
   readonly unlessApplied?: boolean;
-  /** New keys must bring a secretHash: nobody would see a secret that is made for them. */
+  /** New keys must bring a secretHash: a secret that is made for them would be shown to no one. */
   readonly needsSecretHash?: boolean;
 }
 

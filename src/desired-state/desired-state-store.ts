@@ -65,7 +65,7 @@ export interface StateChanges {
   readonly appliedDigest: Buffer;
 }
 
-/** A transaction in which the state that it has read is nobody else's to change. */
+/** A transaction that keeps the state that it has read from being changed elsewhere. */
 export interface StateTransaction {
   readonly present: PresentState;
   /** Of the last configuration of the owner that was applied; undefined: none was. */
@@ -79,7 +79,7 @@ export interface StateTransaction {
 
 /** Which keys are exported. */
 export interface ExportSelection {
-  /** Undefined: whoever manages them, or nobody. */
+  /** Undefined: of any owner, or none. */
   readonly owner: string | undefined;
   readonly onlyTags: readonly string[];
 }

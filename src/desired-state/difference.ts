@@ -152,7 +152,7 @@ interface State<Present> {
   readonly written: Written;
   readonly managedBy: string | null;
   readonly managedDigest: Buffer | null;
-  /** It came with the gateway, and nobody has changed it: whoever is first may manage it. */
+  /** It came with the gateway and was never changed: the first owner that wants it may manage it. */
   readonly isUntouched: boolean;
 }
 

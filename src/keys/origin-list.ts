@@ -41,7 +41,7 @@ export function writtenOrigin(text: string): string | undefined {
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined;
   if (url.hostname.includes('*')) return undefined;
   if (!text.includes(ANY_LABEL)) return url.origin;
-  // `*.com` would be everybody.
+  // `*.com` would be any web page.
   const [, name = '', ...rest] = url.hostname.split('.');
   return name !== '' && rest.length > 0 ? url.origin.replace(SOME_LABEL, ANY_LABEL) : undefined;
 }

@@ -7,7 +7,7 @@ export type Period =
   | { readonly kind: 'fixed'; readonly token: string; readonly lengthMs: number }
   | { readonly kind: 'calendar'; readonly token: string; readonly months: number };
 
-/** What a period may look like, as a sentence for the caller who wrote another one. */
+/** What a period may look like, as a sentence for the author of another one. */
 export const PERIOD_RULE =
   'must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), ' +
   'compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, ' +

@@ -69,8 +69,8 @@ export class OpenTelemetryTracing implements RequestTracing {
   }
 
   begin(req: IncomingMessage, startedAtMs: number): RequestTrace {
-    const caller = propagator.extract(ROOT_CONTEXT, req.headers, defaultTextMapGetter) ?? ROOT_CONTEXT;
-    return new Trace(this.#tracer, caller, { req, startedAtMs, options: this.#options });
+    const parent = propagator.extract(ROOT_CONTEXT, req.headers, defaultTextMapGetter) ?? ROOT_CONTEXT;
+    return new Trace(this.#tracer, parent, { req, startedAtMs, options: this.#options });
   }
 
   stop(): Promise<void> {
@@ -94,7 +94,7 @@ class Trace implements RequestTrace {
   readonly #server: Span;
   #client: Span | undefined;
 
-  constructor(tracer: Tracer, caller: Context, { req, startedAtMs, options }: TraceBegin) {
+  constructor(tracer: Tracer, parent: Context, { req, startedAtMs, options }: TraceBegin) {
     const method = METHODS.has(req.method ?? '') ? (req.method ?? '') : OTHER_METHOD;
     this.#tracer = tracer;
     this.#options = options;
@@ -107,9 +107,9 @@ class Trace implements RequestTrace {
         startTime: startedAtMs,
         attributes: { ...this.#attributes, 'network.protocol.version': req.httpVersion },
       },
-      caller,
+      parent,
     );
-    this.#context = trace.setSpan(caller, this.#server);
+    this.#context = trace.setSpan(parent, this.#server);
     this.traceId = this.#server.spanContext().traceId;
   }
 

@@ -15,7 +15,7 @@ export class ReadinessWatch {
   readonly #readiness: Readiness;
   readonly #log: Platform['log'];
   readonly #clock: Platform['clock'];
-  readonly #unfit = new Map<string, string>();
+  readonly #unhealthy = new Map<string, string>();
   #startedAtMs = 0;
   #isReady = false;
   #isStopped = false;
@@ -54,13 +54,13 @@ export class ReadinessWatch {
   }
 
   #note(component: string, { text, level }: ComponentState): void {
-    const before = this.#unfit.get(component);
+    const before = this.#unhealthy.get(component);
     if (text === 'ok') {
-      this.#unfit.delete(component);
-      if (before !== undefined) this.#log.info({ component }, 'a component is fit again');
+      this.#unhealthy.delete(component);
+      if (before !== undefined) this.#log.info({ component }, 'a component is healthy again');
     } else if (before !== text) {
-      this.#unfit.set(component, text);
-      this.#log[level]({ component, reason: text }, 'a component is not fit for use');
+      this.#unhealthy.set(component, text);
+      this.#log[level]({ component, reason: text }, 'a component is unhealthy');
     }
   }
 }

@@ -3,7 +3,7 @@ import type { PathPattern } from '../paths/path-pattern.ts';
 
 /** A rate limit plan: how much the requests of a key may cost in one window, or in several at once. */
 export interface Plan extends PlanTerms {
-  /** Chosen by the caller, `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`. */
+  /** Chosen by its author, `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;

@@ -26,7 +26,7 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly backendConnectionsPerKey: number;
   /** Most requests that wait for a connection; four for each connection, but at least 64, by default: what waits is served soon. */
   readonly backendWaiting?: number;
-  /** How long the backend may be silent within a body; 30 000 by default. Milliseconds. */
+  /** How long the backend may send nothing within a body; 30 000 by default. Milliseconds. */
   readonly bodyIdleMs?: number;
   /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
   readonly upgradeIdleMs?: number;

@@ -47,7 +47,7 @@ export interface UsageRetention {
 
 /** Where usage is kept for good. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface UsageHistory {
-  /** Adds a batch, all of it or nothing. Applying it again changes nothing, so that one whose outcome is unknown is applied again, by anybody. */
+  /** Adds a batch, all of it or nothing. Applying it again changes nothing, so that any replica may apply one whose outcome is unknown again. */
   apply(batch: UsageBatch): Promise<ApplyOutcome>;
   /** Whether a write is in a batch that was applied. Known for a day at least. */
   hasWrite(shard: number, writer: string, sequence: number): Promise<boolean>;

@@ -101,7 +101,7 @@ describe('tollgate config apply', () => {
     expect(agreed.stdout).toMatch(/tg_[0-9A-Za-z]{36}/);
   });
 
-  it('prunes and takes over only when told to, and names what is in the way', async () => {
+  it('prunes and takes over only with the options for it, and names conflicts', async () => {
     const { file, owner } = await fileWith(yamlOf('e'));
     await tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
     const conflict = await tollgate.run(['config', 'apply', file, '--owner', `${owner}-other`, '--yes']);

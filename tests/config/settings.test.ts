@@ -273,7 +273,7 @@ describe('settings', () => {
     expect(faultsOf({ ...minimal, ...Object.fromEntries(others.map((name) => [name, 'value'])) })).toEqual(
       [],
     );
-    // Near a setting that is set: somebody else's, or a leftover.
+    // Near a setting that is set: a variable of another program, or a leftover.
     expect(faultsOf({ ...complete, DATABASE_URI: 'value', REDIS_URI: 'value' })).toEqual([]);
   });
 

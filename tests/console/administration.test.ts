@@ -84,7 +84,7 @@ describe('the pages of plans', () => {
     await close();
   });
 
-  it('saves an edit after showing its difference, never over that of somebody else', async () => {
+  it('saves an edit after showing its difference, never over that of another administrator', async () => {
     await createPlan('edited', { additionalLimits: [{ limitId: 'burst', limit: 10, period: 'second' }] });
     const path = { rateLimitId: 'edited' };
     const { page, close, accessibilityFaults } = await stage.open('/plans/edited?edit');
@@ -97,7 +97,7 @@ describe('the pages of plans', () => {
       root.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body: { description: 'by another' } }),
     );
     await page.getByRole('button', { name: 'Save changes' }).click();
-    await page.getByText('Somebody else changed this plan meanwhile').waitFor();
+    await page.getByText('Another administrator changed this plan meanwhile').waitFor();
     expect((await root.GET('/rate-limit/{rateLimitId}', { params: { path } })).data?.limit).toBe(1000);
     await page.getByRole('button', { name: 'Show both versions' }).click();
     await page.getByRole('row', { name: 'Description none by another' }).waitFor();
@@ -248,7 +248,7 @@ describe('the page of admin tokens', () => {
     await page.getByRole('button', { name: /^Support/ }).click();
     expect(await accessibilityFaults()).toEqual([]);
     await page.getByRole('button', { name: 'Create token' }).last().dblclick();
-    await page.getByText('nobody can show it again').waitFor();
+    await page.getByText('it can not be shown again').waitFor();
     const secret = (await page.locator('[role=dialog] code').textContent()) ?? '';
     stage.keepSecret(secret);
     const client = createManagementClient({ url: stage.url, token: secret });

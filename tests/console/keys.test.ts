@@ -198,14 +198,16 @@ describe('a key', () => {
     await close();
   });
 
-  it('changed by somebody else meanwhile shows both versions, and keeps the chosen one', async () => {
+  it('changed elsewhere meanwhile shows both versions, and keeps the chosen one', async () => {
     const { id } = await makeKey({ name: 'Contested', tags: ['old'] });
     const { page, close } = await stage.open(`/keys/${id}`);
     await buttonOf(page, 'Edit').click();
     await dialogOf(page).getByLabel('Name').fill('Mine');
     await stage.fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { name: 'Theirs', tags: ['theirs'] });
     await dialogOf(page).getByRole('button', { name: 'Save' }).click();
-    await dialogOf(page).getByRole('heading', { name: 'Somebody else has changed this key' }).waitFor();
+    await dialogOf(page)
+      .getByRole('heading', { name: 'Another administrator has changed this key' })
+      .waitFor();
     expect(await dialogOf(page).locator('tbody tr').allInnerTexts()).toEqual([
       'Name\tContested\tTheirs\tMine',
       'Tags\told\ttheirs\told',

@@ -126,7 +126,7 @@ describe.each([
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true, entries: 1 });
   });
 
-  it('has no secret that somebody typed into a name, a reason or metadata', async () => {
+  it('has no secret that was typed into a name, a reason or metadata', async () => {
     const secret = `tg_${'Ab3'.repeat(12)}`;
     const key = sampleKey({ name: `for ${secret}`, metadata: { note: `was ${secret}` } });
     await store.records.keys.insert(key, sampleChange({ reason: `lost ${secret}` }));

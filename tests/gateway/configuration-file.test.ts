@@ -150,7 +150,7 @@ describe('CONFIG_FILE', () => {
     });
   });
 
-  it('makes no secret that nobody would see', async () => {
+  it('makes no secret that would be shown to no one', async () => {
     const settings = await fileWith(yamlOf('d'));
     const replica = await start({ ...settings, SECRET_REVEAL: 'once' }, false);
     await until(() => replica.output().includes('keys[0].secretHash: is required for a new key'));

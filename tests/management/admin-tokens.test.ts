@@ -226,8 +226,8 @@ describe('the rotation of an admin token', () => {
   });
 });
 
-describe('nobody', () => {
-  it('grants a scope that they lack, by making, changing or rotating a token', async () => {
+describe('an admin token with few scopes', () => {
+  it('gives no scope that it lacks, by making, changing or rotating a token', async () => {
     const minor = await management.createToken({ scopes: ['tokens:write', 'keys:read'] });
     const major = await management.createToken({ scopes: ['keys:read', 'keys:secret'] });
     const peer = await management.createToken({ scopes: ['keys:read'] });

@@ -164,7 +164,7 @@ describe('POST /tollgate/config/apply', () => {
     });
   });
 
-  it('writes an entry for each change, by whoever applied it and with the reason', async () => {
+  it('writes an entry for each change, with its actor and its reason', async () => {
     const { owner, plan, key, id } = newOwner();
     const token = await management.createToken({ name: 'pipeline', scopes: ['ci'] });
     await management

@@ -44,13 +44,13 @@ describe('the watch over readiness', () => {
     await jest.advanceTimersByTimeAsync(900);
     expect(lines).toEqual([]);
     await jest.advanceTimersByTimeAsync(5000);
-    expect(lines).toEqual(['a component is not fit for use: not there yet']);
+    expect(lines).toEqual(['a component is unhealthy: not there yet']);
     fault = 'too old';
     await jest.advanceTimersByTimeAsync(500);
-    expect(lines.at(-1)).toBe('a component is not fit for use: too old');
+    expect(lines.at(-1)).toBe('a component is unhealthy: too old');
     fault = undefined;
     await jest.advanceTimersByTimeAsync(500);
-    expect(lines.slice(2)).toEqual(['a component is fit again', 'ready']);
+    expect(lines.slice(2)).toEqual(['a component is healthy again', 'ready']);
   });
 
   it('tells at its next look of a component that goes away later', async () => {
@@ -58,6 +58,6 @@ describe('the watch over readiness', () => {
     await jest.advanceTimersByTimeAsync(50);
     fault = 'gone';
     await jest.advanceTimersByTimeAsync(5000);
-    expect(lines).toEqual(['ready', 'a component is not fit for use: gone']);
+    expect(lines).toEqual(['ready', 'a component is unhealthy: gone']);
   });
 });

@@ -98,7 +98,7 @@ describe('the image', () => {
     }
   });
 
-  it('holds all that a gateway needs: its commands, run in a directory of their own', async () => {
+  it('holds all that a gateway needs: its commands, run in a separate directory', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-image-'));
     const database = await createTestDatabase();
     try {

@@ -332,7 +332,7 @@ describe("the backend's response", () => {
   });
 });
 
-describe('rule 11: a backend that falls silent in mid-body', () => {
+describe('rule 11: a backend that stops sending in mid-body', () => {
   const stage = withGateway({ bodyIdleMs: 500 });
   it('is treated like one that dies there', async () => {
     stage.backend.respond('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhello');

@@ -122,7 +122,7 @@ describe('the key of a request', () => {
     expect(stage.gateway.recorded).toHaveLength(1);
   });
 
-  it('disabled before anybody knew of it is read once as well', async () => {
+  it('disabled before any replica knew of it is read once as well', async () => {
     const known = stage.gateway.snapshots.get(stage.gateway.secret);
     if (known === undefined) throw new Error('no key');
     stage.gateway.snapshots.set(stage.gateway.secret, { ...known, enabled: false });

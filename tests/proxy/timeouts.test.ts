@@ -105,7 +105,7 @@ describe('rule 16: slow peers', () => {
     await client.until((text) => text.endsWith('ok'));
   });
 
-  it('a backend may be silent in mid-body for longer than a client', async () => {
+  it('a backend may pause in mid-body for longer than a client', async () => {
     stage.backend.respond('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n');
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await client.head();

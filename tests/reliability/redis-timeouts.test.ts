@@ -130,7 +130,7 @@ describe('a decision without a reply from Redis', () => {
     expect(await used(keyId)).toBe(0);
   });
 
-  it('is followed by others over a new connection when the old one is silent for good', async () => {
+  it('is followed by others over a new connection when the old one never responds', async () => {
     const impatient = openReplica(relay.urlOf(server.url), 'single', { timeoutMs: 50 });
     await impatient.waitUntilReady(10_000);
     const kind = async () => (await decide(impatient.limiter, subject(newKeyId()))).kind;

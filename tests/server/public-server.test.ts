@@ -204,7 +204,7 @@ describe('cross-origin callers', () => {
     expect(error).toContain('\r\nAccess-Control-Allow-Origin: https://app.example\r\n');
   });
 
-  it('of other origins are treated like anybody', async () => {
+  it('of other origins are treated like any other client', async () => {
     stage.backend.respond(OK.replace('200 OK\r\n', '200 OK\r\nAccess-Control-Allow-Origin: *\r\n'));
     const preflight = await stage.gateway.send(
       'OPTIONS /a HTTP/1.1\r\nHost: a\r\nOrigin: https://evil.example\r\nAccess-Control-Request-Method: PUT\r\n\r\n',

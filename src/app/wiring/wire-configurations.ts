@@ -20,7 +20,7 @@ export function createSealer({ settings }: Pick<ReplicaContext, 'settings'>, { v
   return new SecretSealer({
     vault,
     reveal: settings.secretReveal,
-    // Whoever has the root token must not be taken for a consumer, and the backend must not get it.
+    // The root token must not be taken for a consumer key: the backend would get it.
     reservedDigests: rootTokens.map(digestOfSecret),
   });
 }

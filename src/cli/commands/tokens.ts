@@ -50,7 +50,7 @@ export const declareTokens: Declare = (tokens, terminal) => {
   const create = tokens
     .command('create')
     .summary('Make a token')
-    .description('Makes a token, and shows its secret this once. Nobody can give a scope that they lack.')
+    .description('Makes a token, and shows its secret this once. A token can give only scopes that it has.')
     .argument('<name>')
     .requiredOption(
       '--scope <scope>',

@@ -27,7 +27,7 @@ export async function runDemo(terminal: Terminal, { stays }: { readonly stays: b
   }
 }
 
-const ENDS_AT_ONCE = `Nobody watches, because the output is not a terminal: the demo ends here and removes what it stored.
+const ENDS_AT_ONCE = `The output is not a terminal: the demo ends here and removes what it stored.
 "npm run demo -- --stay" goes on, with the console and live traffic.`;
 
 /** A terminal and npm both send SIGINT to this process: the second one must not cut the clean-up short. */

@@ -12,12 +12,12 @@ export interface Api {
   readonly session: SessionStore;
 }
 
-/** There is one while somebody is signed in. */
+/** Undefined while no one is signed in. */
 export const ApiContext = createContext<Api | undefined>(undefined);
 
 export function useApi(): Api {
   const api = use(ApiContext);
-  if (api === undefined) throw new Error('nobody is signed in');
+  if (api === undefined) throw new Error('no one is signed in');
   return api;
 }
 

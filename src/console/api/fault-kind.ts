@@ -2,7 +2,7 @@ import { ManagementFault } from '../../client/management-fault.ts';
 
 /**
  * What a failed call means for the page: `away`: the gateway or a store that it needs does not respond, which passes; `no-scope`: the token
- * may not; `not-found`; `conflict`: somebody else changed it meanwhile (412); `rejected`: something in the request is wrong.
+ * may not; `not-found`; `conflict`: it was changed meanwhile (412); `rejected`: something in the request is wrong.
  */
 export type FaultKind = 'away' | 'no-scope' | 'unauthorized' | 'not-found' | 'conflict' | 'rejected';
 

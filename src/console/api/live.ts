@@ -31,7 +31,7 @@ export interface Live<T> {
 }
 
 export interface LiveOptions {
-  /** Without this scope nothing is asked. */
+  /** Without this scope no request is sent. */
   readonly scope?: Scope;
   /** 5000 by default; false: read once, and again on `refresh`. */
   readonly pollMs?: number | false;

@@ -1,4 +1,4 @@
-/** Why nobody is signed in: at the start or by choice, or because the gateway no longer knows the token. */
+/** Why no one is signed in: at the start or by choice, or because the gateway no longer knows the token. */
 export type SignedOutReason = 'none' | 'signed-out' | 'expired';
 
 export type Session =

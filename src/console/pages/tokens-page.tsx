@@ -67,7 +67,7 @@ function Tokens() {
         live={tokens}
         columns={columnsOf({
           ownId: whoami.adminTokenId,
-          // Nobody changes a token that may do more than they may themselves.
+          // A token can change only tokens whose scopes it has.
           mayChange: ({ scopes }) => scopes.every(can),
           onAction: (kind, token) => setAction({ kind, token }),
         })}

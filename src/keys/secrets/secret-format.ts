@@ -32,7 +32,7 @@ export function createSecret(prefix: string, random: Random): string {
  * changed stay valid. Filters out typing errors and garbage before a look-up; it proves nothing.
  */
 export function isWellFormedSecret(text: string): boolean {
-  // The length first: what anybody sends must not cost more than a secret does.
+  // The length first: no text that a client sends may cost more than a secret does.
   return (
     text.length <= MAX_GENERATED_LENGTH &&
     SHAPE.test(text) &&

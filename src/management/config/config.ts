@@ -219,7 +219,7 @@ export const applyConfiguration = endpoint<ApplyBody>({
     if (missing !== undefined) throw new MissingScope(missing);
     const { desired, terms } = readBody(body);
     const applied = await inConfig(configurations.apply(desired, { ...terms, force, expectDigest }, change));
-    if (applied === undefined) throw new Error('A configuration that is asked for is always applied.');
+    if (applied === undefined) throw new Error('A configuration of a request is always applied.');
     const { difference, newKeyIds, secrets } = applied;
     const shown = presentDifference(difference, newKeyIds);
     log.info(

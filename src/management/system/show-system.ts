@@ -16,7 +16,7 @@ const DEGRADED = listOf({ type: 'string', enum: DEGRADABLE });
 const REACHABILITY = {
   reachable: YES_OR_NO,
   latencyMs: { ...orNull({ type: 'number', minimum: 0 }), description: 'Null: it did not respond.' },
-  fault: { ...orNull(TEXT), description: 'Why it is not fit for use. Null: it is.' },
+  fault: { ...orNull(TEXT), description: 'Why it is unhealthy. Null: it is healthy.' },
 };
 
 const REPLICA = named(
@@ -29,7 +29,10 @@ const REPLICA = named(
     version: { ...orNull(TEXT), description: 'Null: of an older version, which does not say more.' },
     host: orNull(TEXT),
     pid: orNull(COUNT),
-    workers: { ...orNull(COUNT), description: 'WORKERS: so many replicas of the host share its ports.' },
+    workers: {
+      ...orNull(COUNT),
+      description: 'WORKERS: the number of replicas of the host that share its ports.',
+    },
     degraded: {
       ...orNull(DEGRADED),
       description: 'What did not work for this replica at its last heartbeat; empty = nothing.',

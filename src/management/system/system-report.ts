@@ -30,7 +30,7 @@ export interface ReplicaStatus {
   readonly version: string | undefined;
   readonly host: string | undefined;
   readonly pid: number | undefined;
-  /** `WORKERS`: so many replicas share its ports. */
+  /** `WORKERS`: the number of replicas that share its ports. */
   readonly workers: number | undefined;
   readonly degraded: readonly Degradable[] | undefined;
 }
@@ -40,7 +40,7 @@ export interface Reachability {
   readonly isReachable: boolean;
   /** Undefined when it did not respond. */
   readonly latencyMs: number | undefined;
-  /** Why it is not fit for use, without credentials; undefined when it is. */
+  /** Why it is unhealthy, without credentials; undefined when it is healthy. */
   readonly fault: string | undefined;
 }
 

@@ -44,7 +44,7 @@ function connect(
     ...timeouts,
   });
   // An 'error' event without a listener would end the process. The pool listens to idle connections only; one that is in use
-  // fails its query as well, which tells its caller.
+  // fails its query as well, which rejects.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
   return new Kysely<RecordsTables>({ dialect: new RecordsDialect({ pool: withUnavailability(pool) }) });

@@ -282,7 +282,7 @@ describe('the replica registry', () => {
     await until(async () => (await one.replicas.beat()) && one.replicas.liveReplicas === 1);
   });
 
-  it('forgets a replica that was silent for ten seconds', async () => {
+  it('forgets a replica without a heartbeat for ten seconds', async () => {
     const server = await startServer();
     const replica = await startReplica(server.url);
     const [seconds] = await replica.usageConnection.time();

@@ -65,7 +65,7 @@ export async function takeAll(live: LiveUsage, keyId: string): Promise<readonly 
   await live.release(shard, 0);
   const batches = await live.take(shard);
   await live.release(shard, 0);
-  if (batches === undefined) throw new Error('somebody else has the shard');
+  if (batches === undefined) throw new Error('another flusher has the shard');
   return batches;
 }
 

@@ -41,7 +41,7 @@ interface ApplyOptions extends OwnerOptions, ConfirmationOptions {
   readonly secretFile?: string;
 }
 
-/** Whose configuration it is where nobody says it. */
+/** The owner where `--owner` is missing. */
 const DEFAULT_OWNER = 'default';
 
 export const declareConfig: Declare = (config, terminal) => {

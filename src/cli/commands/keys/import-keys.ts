@@ -9,7 +9,7 @@ export const declareImport: Declare = (keys, terminal) => {
     .command('import')
     .summary('Make keys with the secrets that their owners have already')
     .description(
-      'Makes a key of each row of a file: CSV with a header, or JSON lines. A row has a name, and the secret or its SHA-256 digest, so that nobody has to change a key to move here. A row that is rejected keeps no other from being imported. An import that was cut off goes on where it was when it is run again.',
+      'Makes a key of each row of a file: CSV with a header, or JSON lines. A row has a name, and the secret or its SHA-256 digest, so that consumers keep their keys. A row that is rejected keeps no other from being imported. An import that was cut off goes on where it was when it is run again.',
     )
     .argument('<file>', 'the rows; - for standard input')
     .addOption(

@@ -5,7 +5,7 @@ import styles from './toast.module.css';
 
 const manager = Toast.createToastManager();
 
-/** Says the result of an action. Screen readers are told as well; what failed stays until it is closed. */
+/** Says the result of an action. Screen readers announce it; what failed stays until it is closed. */
 export const toast = {
   done: (title: string, description?: string) =>
     manager.add({ title, ...(description !== undefined && { description }), type: 'done', timeout: 6000 }),

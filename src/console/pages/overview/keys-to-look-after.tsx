@@ -55,7 +55,7 @@ export function ExpiringKeys() {
   );
 }
 
-/** Keys that nobody seems to need. */
+/** Keys that seem to be unused. */
 export function UnusedKeys() {
   const unusedSince = `${new Date(now() - UNUSED_DAYS * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`;
   const live = useLive(

@@ -75,7 +75,7 @@ function DeleteForm({
       {remove.error !== undefined && (
         <Notice tone="failed">
           {remove.errorKind === 'conflict'
-            ? 'Somebody else changed this plan meanwhile. Close this and look at it again before you delete it.'
+            ? 'Another administrator changed this plan meanwhile. Close this and look at it again before you delete it.'
             : faultSentence(remove.error)}
         </Notice>
       )}

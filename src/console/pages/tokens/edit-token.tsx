@@ -58,8 +58,8 @@ function EditForm({ token, etag, onClose }: EditTokenProps & { readonly etag: st
     <form onSubmit={submit} noValidate>
       {save.errorKind === 'conflict' ? (
         <Notice tone="failed">
-          Somebody else changed this token meanwhile. Close this and open it again to see what it is now;
-          nothing was saved.
+          Another administrator changed this token meanwhile. Close this and open it again to see what it is
+          now; nothing was saved.
         </Notice>
       ) : (
         <TokenFault error={save.error} />

@@ -40,8 +40,7 @@ export function RevokeToken({ token, onClose }: RevokeTokenProps) {
           </Notice>
         )}
         <p className={styles.lead}>
-          Whoever uses it is rejected with their next request, on every replica. There is no way back: they
-          need another token.
+          Its next request is rejected, on every replica. There is no way back: its user needs another one.
         </p>
         <p>
           It may: {scopeWords(scopes)}.{' '}

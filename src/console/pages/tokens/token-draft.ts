@@ -41,7 +41,7 @@ export function bodyOfDraft({ name, scopes, onlyTags, allowedIps, expires }: Tok
   } satisfies CreateBody;
 }
 
-/** The fields that differ from the token: an expiry that nobody touched keeps its time of the day. */
+/** The fields that differ from the token: an expiry that was not edited keeps its time of the day. */
 export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnType<typeof bodyOfDraft>> {
   const [before, after] = [bodyOfDraft(draftOf(token)), bodyOfDraft(draft)];
   return Object.fromEntries(

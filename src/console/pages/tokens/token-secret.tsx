@@ -11,7 +11,7 @@ export function TokenSecret({ adminTokenId, secret, onDone }: TokenSecretProps) 
   return (
     <SecretOnce
       secret={secret}
-      notice="Keep it now: nobody can show it again, not even the gateway."
+      notice="Keep it now: it can not be shown again, not even by the gateway."
       file={{ name: `${adminTokenId}.env`, text: `TOLLGATE_TOKEN=${secret}\n` }}
       onDone={onDone}
     />

@@ -11,7 +11,7 @@ interface RangeLength {
 
 interface Range extends RangeLength {
   readonly label: string;
-  /** How its buckets are, unless somebody chooses otherwise. */
+  /** How its buckets are, unless another is chosen. */
   readonly interval: Interval;
 }
 

@@ -19,7 +19,7 @@ export class PostgresHintlessKeys implements HintlessKeys {
     hintOf: (key: HintlessKey) => string | undefined,
   ): Promise<string | undefined> {
     return this.#db.transaction().execute(async (trx) => {
-      // Of the transaction, because behind a pool of transactions a session is nobody's.
+      // Of the transaction, because a pool of transactions gives each one another session.
       const { rows } = await sql<{ is_ours: boolean }>`
         SELECT pg_try_advisory_xact_lock(${LOCK_ID}) AS is_ours`.execute(trx);
       if (rows[0]?.is_ours !== true) return undefined;

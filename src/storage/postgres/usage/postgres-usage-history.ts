@@ -118,7 +118,7 @@ export class PostgresUsageHistory implements UsageHistory {
 
   async prune(retention: UsageRetention): Promise<void> {
     await rotateUsagePartitions(this.#db, retention);
-    // Redis forgets a writer that was silent for a day, and the writer has long given up its last write.
+    // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
     await sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db);
     // The hours of all keys are few rows: they stay as long as days do.
     await sql`DELETE FROM usage_total_hours

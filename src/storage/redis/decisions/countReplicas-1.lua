@@ -1,10 +1,10 @@
 --[[
-  Says that this replica lives, forgets those that were silent for too long, and counts the rest.
+  Records a heartbeat of this replica, forgets replicas without one for too long, and counts the rest.
 
   KEYS[1]  replicas: sorted set of replica ids, score = the server's time of the last sign of life in milliseconds
 
   ARGV[1]  id of this replica
-  ARGV[2]  milliseconds of silence after which a replica counts as gone
+  ARGV[2]  milliseconds without a heartbeat after which a replica counts as gone
 
   Response: number of live replicas, this one included
 ]]

@@ -114,7 +114,7 @@ export class ReplicaRegistry {
       await this.#redis.zrem(REPLICAS_KEY, this.#replicaId);
       await this.#redis.del(replicaKey(this.#replicaId));
     } catch {
-      // It will be forgotten after ten seconds of silence.
+      // It is forgotten ten seconds after its last heartbeat.
     }
   }
 

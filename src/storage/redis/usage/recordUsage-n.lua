@@ -38,7 +38,7 @@ local function record(live, writers, sources, writer, sequence, previous, source
   call('HSET', writers, writer, sequence .. ' ' .. time[1])
 
   if not entry and call('HLEN', writers) > MANY_WRITERS then
-    -- Every start of a replica is a new writer: those that have been silent for a day will not repeat a write.
+    -- Every start of a replica is a new writer: those that wrote nothing for a day will not repeat a write.
     local entries = call('HGETALL', writers)
     for index = 1, #entries, 2 do
       local seconds = string.match(entries[index + 1], ' (%d+)$')

@@ -33,7 +33,7 @@ interface ParsedRecord {
 }
 
 /**
- * The rows of CSV (RFC 4180) whose first record names the columns; line ends of any system. Where quotes are wrong, nobody knows where a row ends:
+ * The rows of CSV (RFC 4180) whose first record names the columns; line ends of any system. Where quotes are wrong, the end of a row is unknown:
  * that ends the import, unlike a cell that is wrong.
  */
 export async function* csvRows(

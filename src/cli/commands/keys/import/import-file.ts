@@ -19,7 +19,7 @@ export interface ImportOptions {
 }
 
 /** What became of the rows so far. */
-interface Tally {
+interface ImportCounts {
   rows: number;
   made: number;
   skipped: number;
@@ -38,26 +38,26 @@ export async function importFile(session: Session, path: string, options: Import
   // Standard input can't be read twice: a fault of its form is found when it is reached.
   const survey = path === STANDARD_INPUT ? undefined : await surveyOf(path);
   const file = options.rejected === undefined ? undefined : new RejectedFile(options.rejected);
-  const tally: Tally = { rows: 0, made: 0, skipped: 0, rejected: [], replayedBatches: 0 };
+  const counts: ImportCounts = { rows: 0, made: 0, skipped: 0, rejected: [], replayedBatches: 0 };
   try {
     const importRows = await importer(session, survey?.digest, options);
     const bytes = path === STANDARD_INPUT ? session.terminal.stdin : createReadStream(path);
     const rows = rowsOf(bytes, (header) => file?.beginWith(header));
     for await (const batch of batchesOf(rows, batchSize)) {
-      for (const [row, fault] of count(batch, await importRows(batch), options, tally)) {
-        tally.rejected.push({ row: row.number, ...fault });
+      for (const [row, fault] of count(batch, await importRows(batch), options, counts)) {
+        counts.rejected.push({ row: row.number, ...fault });
         file?.add(row);
       }
-      session.output.progress(`${tally.rows}${survey === undefined ? '' : ` of ${survey.rows}`} rows`);
+      session.output.progress(`${counts.rows}${survey === undefined ? '' : ` of ${survey.rows}`} rows`);
     }
   } catch (error) {
     file?.discard();
     const rerun = path === STANDARD_INPUT ? 'with --on-conflict skip ' : '';
-    session.output.note(`${summaryOf(tally, options)} Run the command again ${rerun}to import the rest.`);
+    session.output.note(`${summaryOf(counts, options)} Run the command again ${rerun}to import the rest.`);
     throw error;
   }
   file?.finish();
-  await report(session, tally, options);
+  await report(session, counts, options);
 }
 
 async function importer(
@@ -73,31 +73,31 @@ async function importer(
   return ({ rows }) => importBatch(client, rows, identity);
 }
 
-/** Adds a batch to the tally. Returns the rows that were rejected, in their order. */
+/** Adds a batch to the counts. Returns the rows that were rejected, in their order. */
 function count(
   { rows, faulty }: Batch,
   { made, isReplayed, faults }: ImportedBatch,
   { onConflict }: ImportOptions,
-  tally: Tally,
+  counts: ImportCounts,
 ): readonly (readonly [Row, RowFault])[] {
   const found: (readonly [Row, RowFault])[] = [
     ...faulty.map((row) => [row, row.content.fault] as const),
     ...faults,
   ];
   const rejected = found.filter(([, { code }]) => onConflict === 'fail' || code !== 'secret_taken');
-  tally.rows += rows.length + faulty.length;
-  tally.made += made;
-  tally.skipped += found.length - rejected.length;
-  if (isReplayed) tally.replayedBatches += 1;
+  counts.rows += rows.length + faulty.length;
+  counts.made += made;
+  counts.skipped += found.length - rejected.length;
+  if (isReplayed) counts.replayedBatches += 1;
   return rejected.toSorted(([one], [other]) => one.number - other.number);
 }
 
-async function report({ output }: Session, tally: Tally, options: ImportOptions): Promise<void> {
-  const { rows, made, skipped, rejected, replayedBatches } = tally;
+async function report({ output }: Session, counts: ImportCounts, options: ImportOptions): Promise<void> {
+  const { rows, made, skipped, rejected, replayedBatches } = counts;
   output.endProgress();
   if (rejected.length > 0 || output.format !== 'table')
     await output.report(REJECTED, rejected, { rows, made, skipped, rejected });
-  output.note(summaryOf(tally, options));
+  output.note(summaryOf(counts, options));
   if (replayedBatches > 0)
     output.note(
       `Of these, ${replayedBatches === 1 ? 'a batch was' : `${replayedBatches} batches were`} imported by an earlier run, whose result this is: --restart sends all again.`,
@@ -112,7 +112,10 @@ async function report({ output }: Session, tally: Tally, options: ImportOptions)
   );
 }
 
-function summaryOf({ rows, made, skipped, rejected }: Tally, { dryRun: isDry }: ImportOptions): string {
+function summaryOf(
+  { rows, made, skipped, rejected }: ImportCounts,
+  { dryRun: isDry }: ImportOptions,
+): string {
   const kept = isDry ? 'Dry run, nothing was made: ' : '';
   const outcome = `${made} ${isDry ? 'in order' : 'made'}, ${skipped} skipped, ${rejected.length} rejected`;
   return `${kept}${rows} rows: ${outcome}.`;

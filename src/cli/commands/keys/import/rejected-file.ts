@@ -26,7 +26,7 @@ export class RejectedFile {
     this.#path = path;
     if (existsSync(path)) throw new CommandFault('fault', `The file ${path} is there already.`);
     try {
-      // wx: what an earlier run left is removed, and a link that somebody else has put there is not followed.
+      // wx: what an earlier run left is removed, and a link that another user has put there is not followed.
       rmSync(this.#partial, { force: true });
       this.#descriptor = openSync(this.#partial, 'wx', 0o600);
       fchmodSync(this.#descriptor, 0o600);

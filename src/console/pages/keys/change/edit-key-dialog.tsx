@@ -22,10 +22,10 @@ interface Version {
   readonly etag: string;
 }
 
-/** Changes a key, unless somebody else has changed it since the dialog opened: then both versions are shown, and one is chosen. */
+/** Changes a key, unless it was changed elsewhere since the dialog opened: then both versions are shown, and one is chosen. */
 export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
   const { client } = useApi();
-  // What the key was when the dialog opened: it may change below, while somebody types.
+  // What the key was when the dialog opened: it may change below while its fields are edited.
   const [base, setBase] = useState<Version>(() => ({ draft: draftOf(apiKey), etag }));
   const [draft, setDraft] = useState(base.draft);
   const [theirs, setTheirs] = useState<Version>();
@@ -56,7 +56,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
   const isConflict = update.errorKind === 'conflict';
   if (isConflict && theirs !== undefined)
     return (
-      <Dialog open wide title="Somebody else has changed this key" onClose={onClose}>
+      <Dialog open wide title="Another administrator has changed this key" onClose={onClose}>
         <KeyConflict
           base={base.draft}
           theirs={theirs.draft}

@@ -182,7 +182,7 @@ interface ConflictProps {
   readonly onClose: () => void;
 }
 
-/** Somebody else has saved meanwhile: shows both versions, and saves nothing until the person has chosen. */
+/** Another administrator has saved meanwhile: shows both versions, and saves nothing until the person has chosen. */
 function Conflict(props: ConflictProps) {
   const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
   return (
@@ -190,7 +190,7 @@ function Conflict(props: ConflictProps) {
       open
       wide
       onClose={onClose}
-      title="Somebody else changed this plan meanwhile"
+      title="Another administrator changed this plan meanwhile"
       description="Nothing of yours is saved yet, and nothing is lost."
     >
       {theirs === undefined ? (
