@@ -1,12 +1,12 @@
 import { createWriteStream } from 'node:fs';
 import { setTimeout as wait } from 'node:timers/promises';
 import { sql } from 'kysely';
-import { type Browser, chromium } from 'playwright-core';
+import type { Browser } from 'playwright-core';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
-import { requireProgram } from '../support/debian-package.ts';
 import { startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
+import { launchChromium } from '../support/launch-chromium.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { findPostgres, findRedis, makeMigratedDatabase } from '../support/test-stores.ts';
@@ -32,13 +32,12 @@ const PAGES = [
 ] as const;
 
 const out = createWriteStream('', { fd: 1 });
-const executablePath = await requireProgram('chromium', 'chromium');
 const [postgres, redis] = await Promise.all([findPostgres(), findRedis()]);
 process.env.TEST_DATABASE_URL = postgres.url;
 process.env.TEST_DATABASE_TEMPLATE = (await makeMigratedDatabase(postgres)).url;
 process.env.TEST_REDIS_URL = redis.url;
 const fleet = await startFleet(1);
-const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage'] });
+const browser = await launchChromium();
 const records = openRecords({
   url: fleet.databaseUrl,
   maxConnections: 4,

@@ -2,9 +2,9 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Browser, chromium, type Page } from 'playwright-core';
-import { requireProgram } from '../support/debian-package.ts';
+import type { Browser, Page } from 'playwright-core';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { findChromium, launchChromium } from '../support/launch-chromium.ts';
 
 /** What a page's script got: `error` is all that a browser tells it of a response that it may not read. */
 interface Fetched {
@@ -14,7 +14,7 @@ interface Fetched {
   readonly error?: string;
 }
 
-const program = await requireProgram('chromium', 'chromium').catch(() => undefined);
+const program = await findChromium().catch(() => undefined);
 
 if (program === undefined) {
   describe('Chromium', () => {
@@ -33,7 +33,7 @@ if (program === undefined) {
       pages = createServer((_req, res) => res.setHeader('Content-Type', 'text/html').end('<p>a page</p>'));
       pages.listen(0, '127.0.0.1');
       await once(pages, 'listening');
-      browser = await chromium.launch({ executablePath: program, args: ['--disable-dev-shm-usage'] });
+      browser = await launchChromium();
     }, 300_000);
     afterAll(async () => {
       await browser?.close();

@@ -5,15 +5,18 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
-import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core';
-import { requireProgram } from '../support/debian-package.ts';
+import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
+import { launchChromium } from '../support/launch-chromium.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const ROOT = resolve(import.meta.dirname, '../..');
+/** How often a page of the console looks at the gateway. */
+const POLL_MS = 5000;
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
 
 /** A gateway with Redis and Postgres, and a browser that shows its console. */
@@ -44,6 +47,8 @@ interface OpenOptions {
   readonly token?: string | null;
   readonly theme?: 'light' | 'dark';
   readonly width?: number;
+  /** Whether the test moves the page's clock. */
+  readonly clock?: boolean;
 }
 
 /** A tab of the browser. Everything that is wrong with it is noted, and fails `stop` of the stage. */
@@ -53,6 +58,10 @@ interface ConsoleTab {
   readonly requests: readonly string[];
   /** Enters the token at the sign in, and waits for the page behind it. */
   signIn(token: string): Promise<void>;
+  /** Waits until the page shows (or hides) something after one of its next looks at the gateway; with `clock`, these come at once. */
+  untilSeen(locator: Locator, isSeen?: boolean): Promise<void>;
+  /** Waits until the page has all that it asked for. */
+  untilLoaded(): Promise<void>;
   /** Rules of WCAG 2.2 A and AA that the page breaks now, each with the elements that do. */
   accessibilityFaults(): Promise<readonly string[]>;
   close(): Promise<void>;
@@ -60,7 +69,7 @@ interface ConsoleTab {
 
 /** Starts a gateway of its own for a test file, and a Chromium. Builds the console where its source is newer than what is built. */
 export async function startConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleStage> {
-  const [executablePath] = await Promise.all([requireProgram('chromium', 'chromium'), buildWhereOutdated()]);
+  await buildWhereOutdated();
   const redisUrl = testRedisUrl();
   const redisPort = Number(new URL(redisUrl).port);
   const redis = await TcpRelay.start(redisPort);
@@ -69,7 +78,7 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
     USAGE_FLUSH_MS: '200',
     ...settings,
   });
-  const browser = await chromium.launch({ executablePath, args: ['--disable-dev-shm-usage'] });
+  const browser = await launchChromium();
   const [gateway] = fleet.replicas;
   if (gateway === undefined) throw new Error('the fleet has no replica');
   const { url } = gateway;
@@ -119,7 +128,7 @@ interface Watch {
 async function openTab(
   browser: Browser,
   path: string,
-  { token = ROOT_TOKEN, theme = 'light', width = 1280 }: OpenOptions,
+  { token = ROOT_TOKEN, theme = 'light', width = 1280, clock = false }: OpenOptions,
   watch: Watch,
 ): Promise<ConsoleTab> {
   const context = await browser.newContext({
@@ -130,6 +139,7 @@ async function openTab(
     timezoneId: 'Europe/Berlin',
   });
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: watch.url });
+  if (clock) await context.clock.install();
   const page = await context.newPage();
   const requests = noteFaults(page, watch);
   await page.goto(`${watch.url}/tollgate/console${path === '/' ? '' : path}`);
@@ -140,6 +150,15 @@ async function openTab(
       await page.getByLabel('Token', { exact: true }).fill(presented);
       await page.getByRole('button', { name: 'Sign in' }).click();
       await page.getByRole('navigation', { name: 'Pages' }).waitFor();
+    },
+    untilSeen: (locator, isSeen = true) =>
+      until(async () => {
+        if (clock) await page.clock.fastForward(POLL_MS);
+        return (await locator.first().isVisible()) === isSeen;
+      }),
+    untilLoaded: async () => {
+      await page.locator('main h1').waitFor();
+      await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
     },
     accessibilityFaults: () => brokenRules(page),
     close: async () => {
@@ -184,9 +203,10 @@ async function checkStorage(context: BrowserContext, { faults, secrets }: Watch)
   if (secrets.some((secret) => kept.includes(secret))) faults.push('a secret is in localStorage or a cookie');
 }
 
-/** Evaluated by the debugger, which the page's security policy does not stop. */
+/** Evaluated by the debugger, which the page's security policy does not stop; once in each document. */
 async function brokenRules(page: Page): Promise<readonly string[]> {
-  await page.evaluate(await readFile(AXE, 'utf8'));
+  if (await page.evaluate<boolean>('globalThis.axe === undefined'))
+    await page.evaluate(await readFile(AXE, 'utf8'));
   return page.evaluate(async () => {
     const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
     const { axe } = globalThis as unknown as { readonly axe: AxeCore };

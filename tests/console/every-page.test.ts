@@ -167,8 +167,7 @@ describe('every page of the console', () => {
     await tab.signIn(token);
     for (const [name, path] of Object.entries(pages)) {
       await page.goto(`${stage.url}/tollgate/console${path()}`);
-      await page.locator('main h1').waitFor();
-      await page.locator('[aria-busy=true]').first().waitFor({ state: 'detached' });
+      await tab.untilLoaded();
       for (const canvas of await page.locator('figure').all())
         await canvas.locator('canvas').first().waitFor();
       await look(name);

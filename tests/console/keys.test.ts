@@ -25,7 +25,7 @@ const buttonOf = (page: Page, name: string) => page.getByRole('button', { name, 
 
 describe('creating a key', () => {
   it('makes one key for a double click, shows its secret once, then its use', async () => {
-    const { page, close } = await stage.open('/keys');
+    const { page, untilSeen, close } = await stage.open('/keys', { clock: true });
     await buttonOf(page, 'Create key').first().click();
     await dialogOf(page).getByLabel('Name').fill('Made in the browser');
     await dialogOf(page).getByLabel('Tags').fill('eu, paid');
@@ -45,7 +45,7 @@ describe('creating a key', () => {
     const { body } = await stage.fleet.admin.call('GET', '/consumer-api-key?q=Made%20in%20the%20browser');
     expect(body.apiKeys).toMatchObject([{ name: 'Made in the browser', tags: ['eu', 'paid'] }]);
     expect(await stage.use(secret, 3)).toEqual([200, 200, 200]);
-    await page.getByText('3 requests in the last 24 hours: 0 limited, 0 failed.').waitFor();
+    await untilSeen(page.getByText('3 requests in the last 24 hours: 0 limited, 0 failed.'));
     await page.getByRole('cell', { name: '/orders' }).waitFor();
     await close();
   });
@@ -130,14 +130,14 @@ describe('a key', () => {
     await makePlan('narrow', 2);
     const { id, secret } = await makeKey({ name: 'Narrow', rateLimitId: 'narrow' });
     expect(await stage.use(secret, 3)).toEqual([200, 200, 429]);
-    const { page, close } = await stage.open(`/keys/${id}`);
+    const { page, untilSeen, close } = await stage.open(`/keys/${id}`, { clock: true });
     await page.getByText('2 / 2').waitFor();
     await buttonOf(page, 'Grant main more room').click();
     await dialogOf(page).getByLabel('Requests').fill('1');
     await dialogOf(page).getByRole('button', { name: 'Grant' }).dblclick();
     await page.getByText('2 / 3').waitFor();
     expect(await stage.use(secret, 2)).toEqual([200, 429]);
-    await page.getByText('3 / 3').waitFor();
+    await untilSeen(page.getByText('3 / 3'));
     await buttonOf(page, 'Reset main').click();
     await dialogOf(page).getByText('The 3 of 3 that are used count no longer').waitFor();
     await dialogOf(page).getByRole('button', { name: 'Reset' }).click();
@@ -279,9 +279,9 @@ describe('a session', () => {
     const token = { name: 'Short', scopes: ['read-only'] };
     const { body } = await stage.fleet.admin.call('POST', '/tollgate/admin-token/create', token);
     stage.keepSecret(body.secret);
-    const tab = await stage.open('/keys?status=all', { token: body.secret });
+    const tab = await stage.open('/keys?status=all', { token: body.secret, clock: true });
     await stage.fleet.admin.call('DELETE', `/tollgate/admin-token/${body.adminTokenId}`);
-    await tab.page.getByText('The token is no longer valid.').waitFor();
+    await tab.untilSeen(tab.page.getByText('The token is no longer valid.'));
     await tab.signIn(stage.rootToken);
     await tab.page.getByRole('heading', { name: 'Keys', level: 1 }).waitFor();
     expect(tab.page.url()).toMatch(/\/keys\?status=all$/);
@@ -290,16 +290,17 @@ describe('a session', () => {
 
   it('keeps what it shows while Redis is away, and says how old it is', async () => {
     await makeKey({ name: 'Still there', externalId: 'away' });
-    const { page, close } = await stage.open('/keys?externalId=away');
+    const { page, untilSeen, close } = await stage.open('/keys?externalId=away', { clock: true });
     await page.getByRole('link', { name: 'Still there' }).waitFor();
+    const stale = page.getByText('This is how it was');
     const bringBack = stage.takeRedisAway();
     try {
-      await page.getByText('This is how it was').waitFor();
+      await untilSeen(stale);
       expect(await page.getByRole('link', { name: 'Still there' }).count()).toBe(1);
     } finally {
       bringBack();
     }
-    await page.getByText('This is how it was').waitFor({ state: 'detached' });
+    await untilSeen(stale, false);
     await close();
   });
 });
@@ -323,7 +324,7 @@ describe('text from outside', () => {
     await stage.fleet.admin.call('POST', '/rate-limit/create', {
       ...{ rateLimitId: 'hostile', limit: 1, period: 'day', description: HTML },
     });
-    const { page, close } = await stage.open(`/keys?externalId=${encodeURIComponent(HTML)}`);
+    const { page, untilLoaded, close } = await stage.open(`/keys?externalId=${encodeURIComponent(HTML)}`);
     await page.getByRole('link', { name: HTML }).waitFor();
     expect(await page.getByRole('link', { name: EMOJI }).count()).toBe(1);
     await page.getByRole('link', { name: HTML }).click();
@@ -335,7 +336,7 @@ describe('text from outside', () => {
     for (const name of ['Overview', 'Plans', 'Usage', 'Audit log', 'Admin tokens', 'System']) {
       await page.getByRole('navigation', { name: 'Pages' }).getByRole('link', { name }).click();
       await page.getByRole('heading', { name, level: 1 }).waitFor();
-      await page.waitForLoadState('networkidle');
+      await untilLoaded();
       expect(await page.locator('[onerror]').count()).toBe(0);
     }
     await close();
@@ -354,7 +355,7 @@ describe.each(['light', 'dark'] as const)('the pages of the console in the %s th
     const { page } = tab;
     const faults: string[] = [];
     const check = async (what: string) => {
-      await page.waitForLoadState('networkidle');
+      await tab.untilLoaded();
       faults.push(...(await tab.accessibilityFaults()).map((fault) => `${what}: ${fault}`));
     };
     await page.getByRole('link', { name: `Accessible ${theme}` }).waitFor();
