@@ -5,13 +5,13 @@ import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
-import { createTestDatabase } from '../support/stores.ts';
+import { createMigratedDatabase } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 
 const USED_AT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
 it('uses of previous secrets noted while Postgres is away are written later', async () => {
-  const database = await createTestDatabase();
+  const database = await createMigratedDatabase();
   const relay = await TcpRelay.start(Number(new URL(database.url).port || 5432));
   const records = openRecords({
     url: relay.urlOf(database.url),
@@ -21,7 +21,6 @@ it('uses of previous secrets noted while Postgres is away are written later', as
     onIdleError: () => {},
   });
   try {
-    await records.migrate();
     const key = sampleKey();
     await records.keys.insert(key, sampleChange());
     const insert = {

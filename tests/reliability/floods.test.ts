@@ -5,7 +5,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
-import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -28,7 +28,7 @@ let clients: Pool;
 let queries = 0;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createMigratedDatabase();
   relay = await TcpRelay.start(Number(new URL(database.url).port), {
     onSent: (bytes) => {
       for (let at = bytes.indexOf(SYNC); at >= 0; at = bytes.indexOf(SYNC, at + 1)) queries += 1;

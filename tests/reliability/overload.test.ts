@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'undici';
 import { Admin } from '../support/admin.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
-import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -19,7 +19,7 @@ let secret: string;
 let clients: Pool;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
+  database = await createMigratedDatabase();
   backend = await startBackend();
   gateway = await startGateway({
     BACKEND_URL: backend.url,

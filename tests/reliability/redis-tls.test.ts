@@ -12,7 +12,7 @@ import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts'
 import { clusterArgs } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { createTestDatabase } from '../support/stores.ts';
+import { createMigratedDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { ask, type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
 
@@ -143,7 +143,7 @@ describe('a gateway whose Redis wants TLS with its own CA, and a user with few r
   });
 
   it('is not ready without the CA, and says why', async () => {
-    const database = await createTestDatabase();
+    const database = await createMigratedDatabase();
     const gateway = await startGateway(
       {
         BACKEND_URL: 'http://127.0.0.1:1',

@@ -6,7 +6,7 @@ import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { startRedisServer } from '../support/redis-server.ts';
-import { createTestDatabase, testRedisUrl } from '../support/stores.ts';
+import { createMigratedDatabase, createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { livez, readyz } from './support/probe.ts';
@@ -81,7 +81,7 @@ describe('a replica that starts', () => {
   });
 
   it('while its stores are frozen lives, and becomes ready by itself when they go on', async () => {
-    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const postgres = ends(await TcpRelay.start(Number(new URL(database.url).port)), (relay) => relay.stop());
     const redis = ends(await startRedisServer(), ({ stop }) => stop());
     // Both take connections and say nothing.
@@ -105,7 +105,7 @@ describe('a replica that starts', () => {
   });
 
   it('with a Redis that evicts says so, and becomes ready once it does not', async () => {
-    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const server = ends(await startRedisServer(['--maxmemory-policy', 'allkeys-lru']), ({ stop }) => stop());
     const gateway = await startUnready(database.url, server.url);
     const reason =
@@ -125,7 +125,7 @@ describe('a replica that starts', () => {
   });
 
   it('with a Redis before version 7 says so, and does not become ready', async () => {
-    const database = ends(await createTestDatabase(), ({ drop }) => drop());
+    const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const redisUrl = testRedisUrl();
     const old = ends(
       await TcpRelay.start(Number(new URL(redisUrl).port), { rewrite: withOldVersion }),

@@ -1,20 +1,28 @@
 import { setTimeout as wait } from 'node:timers/promises';
 
+interface UntilOptions {
+  readonly timeoutMs?: number;
+  /** 20 by default: what takes long is not worth the work of asking more often. */
+  readonly longestPauseMs?: number;
+}
+
 /**
- * Resolves as soon as the claim holds, asking every few milliseconds. Rejects after `timeoutMs` (60 000 by default: a machine that
- * runs other things as well takes its time, and how long something may take is no test's business unless it says so)
- * with the claim's own source, so that a test that waits in vain says for what.
+ * Resolves soon after the claim holds, asking after a millisecond at first and then after twice as long each time. Rejects after
+ * `timeoutMs` (60 000 by default: a machine that runs other things as well takes its time, and how long something may take is no
+ * test's business unless it says so) with the claim's own source, so that a test that waits in vain says for what.
  */
 export async function until(
   claim: () => boolean | Promise<boolean>,
-  { timeoutMs = 60_000 }: { readonly timeoutMs?: number } = {},
+  { timeoutMs = 60_000, longestPauseMs = 20 }: UntilOptions = {},
 ): Promise<void> {
   const deadline = performance.now() + timeoutMs;
+  let pauseMs = 1;
   while (!(await claim())) {
     if (performance.now() > deadline) {
       throw new Error(`still not true after ${timeoutMs} ms: ${claim.toString()}`);
     }
-    await wait(5);
+    await wait(pauseMs);
+    pauseMs = Math.min(2 * pauseMs, longestPauseMs);
   }
 }
 
@@ -25,11 +33,12 @@ const LOOKS_AT_REST = 20;
 export async function untilAtRest(look: () => number, start: number): Promise<number> {
   let last = start;
   let looks = 0;
-  await until(() => {
+  const isAtRest = (): boolean => {
     const value = look();
     looks = value === last && value !== start ? looks + 1 : 0;
     last = value;
     return looks >= LOOKS_AT_REST;
-  });
+  };
+  await until(isAtRest, { longestPauseMs: 5 });
   return last;
 }

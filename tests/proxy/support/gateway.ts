@@ -104,6 +104,9 @@ export class TestGateway {
       secrets: { importedSecrets: () => read(() => ({ version: 0, given: false, hashed: false })) },
       vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
       clock: systemClock,
+      // Room is made for all of them at the start, which takes longer than most tests.
+      maxEntries: 1000,
+      maxUnknown: 1000,
     });
     this.keyOrigins = new KeyOrigins({
       repository: {
