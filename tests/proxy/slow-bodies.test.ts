@@ -142,16 +142,10 @@ describe('rule 16: the minimum rate at which a response is taken', () => {
     backend.respond(
       Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${MUCH.length}\r\n\r\n`), MUCH]),
     );
-    const client = await gateway.send(gateway.head('GET /'));
-    const brake = setInterval(() => {
-      client.socket.pause();
-      setTimeout(() => client.socket.resume(), 30);
-    }, 40);
-    try {
-      await until(() => client.length > MUCH.length);
-    } finally {
-      clearInterval(brake);
-    }
+    const client = await gateway.connect();
+    client.readSlowly(MUCH.length / 40, 30);
+    client.send(gateway.head('GET /'));
+    await until(() => client.length > MUCH.length);
     expect(gateway.proxy.counters.tooSlow.download).toBe(0);
   });
 });

@@ -92,6 +92,17 @@ export class RawPeer {
     return text.split('\r\n\r\n')[index] ?? '';
   }
 
+  /** From now on pauses after so many bytes or a few more, each time that they have arrived. */
+  readSlowly(bytes: number, pauseMs: number): void {
+    let pausesAt = this.#length + bytes;
+    this.socket.on('data', () => {
+      if (this.#length < pausesAt) return;
+      pausesAt = this.#length + bytes;
+      this.socket.pause();
+      setTimeout(() => this.socket.resume(), pauseMs);
+    });
+  }
+
   /** Writes these bytes each time that one more head has arrived. A later call changes the bytes. */
   respondToEachHead(bytes: string | Buffer): void {
     const isResponding = this.#response !== undefined;
