@@ -8,7 +8,7 @@ import { ask, type RedisFleet, startRedisFleet, untilDegraded } from './support/
 /** Longer than any of the disturbances lasts, on a busy machine too. */
 const TIMEOUT_MS = 5000;
 /** How long Redis stands still. Milliseconds. */
-const STANDSTILL_MS = 400;
+const STANDSTILL_MS = 200;
 const LIMIT = 1_000_000;
 const CLIENTS = 8;
 const TIMES = 8;

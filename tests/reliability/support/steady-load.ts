@@ -1,10 +1,11 @@
 import { Agent, request } from 'node:http';
+import { setTimeout as wait } from 'node:timers/promises';
 
 /** One kind of request, sent again and again. */
 export interface LoadKind {
   readonly path: string;
   readonly method: 'GET' | 'POST';
-  /** What each of the clients of this kind does is one request after the other. */
+  /** Each sends one request after the other. */
   readonly clients: number;
 }
 
@@ -24,8 +25,10 @@ export interface SteadyLoad {
 }
 
 const MOST_FAILURES = 300;
+/** Between a response and the next request of a client, so that the load is steady and the machine not the limit. */
+const PAUSE_MS = 25;
 
-/** Sends requests with a key without a pause, each client on its own connection, which it keeps as long as the server lets it. */
+/** Sends requests with a key, each client on its own connection, which it keeps as long as the server lets it. */
 export function startLoad(url: string, secret: string, kinds: readonly LoadKind[]): SteadyLoad {
   const failures: string[] = [];
   let answered = 0;
@@ -38,6 +41,7 @@ export function startLoad(url: string, secret: string, kinds: readonly LoadKind[
       if (outcome !== 'ok' && failures.length < MOST_FAILURES) {
         failures.push(`${kind.method} ${kind.path}: ${outcome}`);
       }
+      await wait(PAUSE_MS);
     }
     agent.destroy();
   };
