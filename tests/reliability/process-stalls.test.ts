@@ -25,7 +25,7 @@ describe('a replica whose process stands still again and again while Redis is we
     if (replica === undefined) throw new Error('no replica');
     await fleet.admin.makePlan('one', 1, 'day');
     const secrets: string[] = [];
-    const useUp = async (first: number): Promise<void> => {
+    const exhaust = async (first: number): Promise<void> => {
       for (let key = first; key < KEYS; key += MAKERS) {
         const { secret } = await fleet.admin.makeKey(`key ${key}`, 'one');
         // A busy machine may be slower than the timeout; such a request is in the window as well.
@@ -33,7 +33,7 @@ describe('a replica whose process stands still again and again while Redis is we
         secrets.push(secret);
       }
     };
-    await Promise.all(Array.from({ length: MAKERS }, (_, first) => useUp(first)));
+    await Promise.all(Array.from({ length: MAKERS }, (_, first) => exhaust(first)));
     const allowedBefore = fleet.backendRequests();
     const statuses = new Map<number, number>();
     let isOver = false;
