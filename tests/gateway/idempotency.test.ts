@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type GatewayProcess, isAlive, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
+import { until } from '../support/until.ts';
 
 let fleet: Fleet;
 beforeAll(async () => {
@@ -9,12 +11,17 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.stop());
 
-async function post(
-  replica: number,
-  path: string,
-  { key, body }: { readonly key: string; readonly body: object },
-): Promise<Response> {
-  return fetch(`${fleet.replicas[replica]?.url}${path}`, {
+interface Sent {
+  readonly key: string;
+  readonly body: object;
+}
+
+function post(replica: number, path: string, sent: Sent): Promise<Response> {
+  return postTo(fleet.replicas[replica]?.url ?? '', path, sent);
+}
+
+function postTo(url: string, path: string, { key, body }: Sent): Promise<Response> {
+  return fetch(`${url}${path}`, {
     method: 'POST',
     headers: {
       authorization: `Bearer ${ROOT_TOKEN}`,
@@ -67,5 +74,142 @@ describe('two replicas that get the same Idempotency-Key', () => {
     await Promise.all([0, 1, 0, 1].map((replica) => post(replica, path, request)));
     const shown = await (await post(1, path, request)).json();
     expect(shown).toMatchObject({ limits: [{ granted: 7 }] });
+  });
+});
+
+describe('a request whose replica is killed', () => {
+  let postgres: TcpRelay;
+  let redis: TcpRelay;
+  let toPostgres: (bytes: string) => void;
+  let toRedis: (bytes: string) => void;
+  let victim: GatewayProcess;
+  beforeEach(async () => {
+    [toPostgres, toRedis] = [() => {}, () => {}];
+    const portOf = (url: string, port: number) => Number(new URL(url).port || port);
+    postgres = await TcpRelay.start(portOf(fleet.databaseUrl, 5432), {
+      onSent: (bytes) => toPostgres(String(bytes)),
+    });
+    redis = await TcpRelay.start(portOf(fleet.redisUrl, 6379), { onSent: (bytes) => toRedis(String(bytes)) });
+    victim = await startGateway({
+      ...fleet.environment,
+      DATABASE_URL: postgres.urlOf(fleet.databaseUrl),
+      REDIS_URL: redis.urlOf(fleet.redisUrl),
+    });
+  });
+  afterEach(async () => {
+    if (isAlive(victim.pid)) await victim.kill();
+    await Promise.all([postgres.stop(), redis.stop()]);
+  });
+
+  /** Sends it to the replica that is to be killed, and kills that once `isTime`. */
+  async function sendAndKill(path: string, sent: Sent, isTime: () => boolean | Promise<boolean>) {
+    const response = postTo(victim.url, path, sent).catch(() => 'killed');
+    await until(isTime);
+    await victim.kill();
+    expect(await response).toBe('killed');
+    // Postgres notices, and ends what was under way.
+    postgres.cut();
+  }
+
+  /** Sends it again to another replica, once nothing of the first sending is under way. */
+  async function sendAgain(path: string, sent: Sent): Promise<Response> {
+    let response = await post(0, path, sent);
+    await until(async () => {
+      if (response.status === 409) response = await post(0, path, sent);
+      return response.status !== 409;
+    });
+    return response;
+  }
+
+  /** The actions that the audit log has of a key, the last one first. Its chain is whole. */
+  async function actionsOn(keyId: string): Promise<readonly string[]> {
+    const { body } = await fleet.admin.call('GET', `/tollgate/audit-log?targetId=${keyId}`);
+    expect((await fleet.admin.call('GET', '/tollgate/audit-log/verify')).body.valid).toBe(true);
+    return body.entries.map(({ action }: { action: string }) => action);
+  }
+
+  const keysNamed = async (name: string) =>
+    (await fleet.admin.call('GET', `/consumer-api-key?q=${name}`)).body.apiKeys;
+
+  it('after the commit is repeated, with the key that was made', async () => {
+    const name = 'killed-after-the-commit';
+    const sent = { key: name, body: { name } };
+    let isKept = false;
+    toPostgres = (bytes) => {
+      isKept ||= bytes.includes('idempotent_responses') && /insert into/i.test(bytes);
+      // It arrives; that it did is never heard of.
+      if (isKept && /\bcommit\b/i.test(bytes)) postgres.silence();
+    };
+    await sendAndKill('/consumer-api-key/create', sent, async () => (await keysNamed(name)).length > 0);
+    const again = await sendAgain('/consumer-api-key/create', sent);
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true']);
+    const made = await again.json();
+    expect((await keysNamed(name)).map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId)).toEqual([
+      made.id,
+    ]);
+    expect(await statusOf(fleet.replicas[1]?.url ?? '', made.secret)).toBe(200);
+    expect(await actionsOn(made.id)).toEqual(['key.create']);
+  });
+
+  it('before the commit is performed when it is sent again, once', async () => {
+    const name = 'killed-before-the-commit';
+    const sent = { key: name, body: { name } };
+    let isWritten = false;
+    toPostgres = (bytes) => {
+      if (!bytes.includes('idempotent_responses') || !/insert into/i.test(bytes)) return;
+      isWritten = true;
+      postgres.silence();
+    };
+    await sendAndKill('/consumer-api-key/create', sent, () => isWritten);
+    const again = await sendAgain('/consumer-api-key/create', sent);
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, null]);
+    const made = await again.json();
+    expect(await keysNamed(name)).toHaveLength(1);
+    expect(await actionsOn(made.id)).toEqual(['key.create']);
+  });
+
+  it.each([
+    ['while Redis publishes its change', 'published', () => redis.silence()],
+    ['before Redis knows of its change', 'unpublished', () => redis.cut()],
+  ])('%s is repeated, and the change holds', async (_when, plan, disturb) => {
+    await fleet.admin.makePlan(plan, 1, 'hour');
+    // Another key's, so that Redis knows the scripts, and each call is one command.
+    await fleet.admin.makeKey('another', plan);
+    const { id, secret } = await fleet.admin.makeKey(plan);
+    const url = fleet.replicas[1]?.url ?? '';
+    expect(await statusOf(url, secret)).toBe(200);
+    const sent = { key: plan, body: { consumerApiKeyId: id, rateLimitId: plan } };
+    let calls = 0;
+    toRedis = (bytes) => {
+      if (!bytes.includes(`tg:{${id}}`)) return;
+      calls += 1;
+      // The first one marked copies of the key as stale, before the commit.
+      if (calls === 2) disturb();
+    };
+    await sendAndKill('/api-keys/apply-rate-limit', sent, () => calls >= 2);
+    // The request before counts: it is in the window of this plan as well.
+    expect(await statusOf(url, secret)).toBe(429);
+    const again = await sendAgain('/api-keys/apply-rate-limit', sent);
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, 'true']);
+    expect(await actionsOn(id)).toEqual(['key.update', 'key.create']);
+  });
+
+  it('after Redis gave more room gives it once, with its entry when it is sent again', async () => {
+    const { id } = await fleet.admin.makeKey('killed-after-a-grant');
+    const path = `/consumer-api-key/${id}/limits`;
+    // Another key's, so that Redis knows the script, and one command is enough.
+    const other = await fleet.admin.makeKey('another');
+    await fleet.admin.call('POST', `/consumer-api-key/${other.id}/limits/grant`, { requests: 1 });
+    const sent = { key: 'killed-after-a-grant', body: { requests: 7 } };
+    toRedis = (bytes) => {
+      if (bytes.includes(`tg:{${id}}`)) redis.silence();
+    };
+    const granted = async () => (await fleet.admin.call('GET', path)).body.limits[0].granted;
+    await sendAndKill(`${path}/grant`, sent, async () => (await granted()) === 7);
+    const again = await sendAgain(`${path}/grant`, sent);
+    expect(again.status).toBe(200);
+    expect(await again.json()).toMatchObject({ limits: [{ granted: 7 }] });
+    expect(await granted()).toBe(7);
+    expect(await actionsOn(id)).toEqual(['limits.grant', 'key.create']);
   });
 });

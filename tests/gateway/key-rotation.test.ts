@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Admin } from '../support/admin.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 let fleet: Fleet;
@@ -181,33 +181,61 @@ describe('a key that is rotated on one of two replicas', () => {
 });
 
 describe('open WebSockets of a key that is rotated', () => {
-  it('are closed when their secret ends, and stay open with the one that is kept', async () => {
-    const backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  let backend: WebSocketServer;
+  let gateway: GatewayProcess;
+  beforeAll(async () => {
+    backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await once(backend, 'listening');
     const { port } = backend.address() as AddressInfo;
-    const gateway = await startGateway({ ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${port}` });
-    const open = async (secret: string): Promise<WebSocket> => {
-      const socket = new WebSocket(gateway.url.replace('http', 'ws'), {
-        headers: { authorization: `Bearer ${secret}` },
-      });
-      await once(socket, 'open');
-      return socket;
-    };
-    try {
-      const { id, secret: previous } = await fleet.admin.makeKey('with sockets');
-      const { secret } = await rotate(0, id, 3600);
-      const [ended, kept] = [await open(previous), await open(secret)];
-      const closed = once(ended, 'close');
-      const { status } = await post(1, `/consumer-api-key/${id}/end-rotation`, { keep: 'new' });
-      expect(status).toBe(200);
-      await closed;
-      kept.ping();
-      await once(kept, 'pong');
-      kept.terminate();
-    } finally {
-      await gateway.stop();
-      for (const client of backend.clients) client.terminate();
-      backend.close();
-    }
+    gateway = await startGateway({ ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${port}` });
+  });
+  afterAll(async () => {
+    await gateway?.stop();
+    for (const client of backend.clients) client.terminate();
+    backend.close();
+  });
+
+  async function open(secret: string): Promise<WebSocket> {
+    const socket = new WebSocket(gateway.url.replace('http', 'ws'), {
+      headers: { authorization: `Bearer ${secret}` },
+    });
+    await once(socket, 'open');
+    return socket;
+  }
+
+  async function respond(socket: WebSocket): Promise<void> {
+    socket.ping();
+    await once(socket, 'pong');
+  }
+
+  it('are closed when their secret ends, and stay open with the one that is kept', async () => {
+    const { id, secret: previous } = await fleet.admin.makeKey('with sockets');
+    const { secret } = await rotate(0, id, 3600);
+    const [ended, kept] = [await open(previous), await open(secret)];
+    const closed = once(ended, 'close');
+    const { status } = await post(1, `/consumer-api-key/${id}/end-rotation`, { keep: 'new' });
+    expect(status).toBe(200);
+    await closed;
+    await respond(kept);
+    kept.terminate();
+  });
+
+  it.each([
+    ['before', 'opened before the rotation'],
+    ['after', 'opened during the grace'],
+  ])('are closed when the grace is over, when they were opened %s the rotation', async (when, name) => {
+    const { id, secret: previous } = await fleet.admin.makeKey(name);
+    const early = when === 'before' ? await open(previous) : undefined;
+    const { secret, previousValidUntil } = await rotate(0, id, 5);
+    const ending = early ?? (await open(previous));
+    const kept = await open(secret);
+    let closedAtMs: number | undefined;
+    ending.once('close', () => {
+      closedAtMs = Date.now();
+    });
+    await until(() => closedAtMs !== undefined);
+    expect(closedAtMs).toBeGreaterThanOrEqual(Date.parse(previousValidUntil));
+    await respond(kept);
+    kept.terminate();
   });
 });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Admin } from '../support/admin.ts';
@@ -149,5 +150,114 @@ describe.each([
 
   it('end without an error, and nothing that was counted is lost', async () => {
     expect(await Promise.all(running.splice(0).map((gateway) => gateway.stop()))).toEqual([0, 0]);
+  });
+});
+
+describe('a replica of the last release beside one of the present version', () => {
+  let database: TestDatabase;
+  const running: GatewayProcess[] = [];
+  let last: GatewayProcess;
+  let present: GatewayProcess;
+  let lastAdmin: Admin;
+  let presentAdmin: Admin;
+
+  beforeAll(async () => {
+    const client = new Redis(redis.url);
+    await client.flushall();
+    client.disconnect();
+    database = await createTestDatabase();
+    const settings = {
+      BACKEND_URL: backend.url,
+      DATABASE_URL: database.url,
+      REDIS_URL: redis.url,
+      REDIS_TIMEOUT_MS: '5000',
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+      AUTO_MIGRATE: 'true',
+    };
+    last = await startGateway(settings, { main: release.main });
+    running.push(last);
+    present = await startGateway(settings);
+    running.push(present);
+    [lastAdmin, presentAdmin] = [new Admin(last.url), new Admin(present.url)];
+  }, 120_000);
+  afterAll(async () => {
+    await Promise.all(running.map((gateway) => gateway.stop()));
+    await database?.drop();
+  });
+
+  async function must(admin: Admin, [method, path]: readonly [string, string], body?: object) {
+    const response = await admin.call(method, path, body);
+    expect([200, 201]).toContain(response.status);
+    return response.body;
+  }
+
+  /** With a secret at the present version, then at the last release. */
+  const statuses = async (secret: string) => [
+    await statusOf(present.url, secret),
+    await statusOf(last.url, secret),
+  ];
+
+  it('knows the new secret of a rotated key, and the previous one no more', async () => {
+    const { id, secret: previous } = await lastAdmin.makeKey('rotated beside');
+    const rotate = ['POST', `/consumer-api-key/${id}/rotate`] as const;
+    const { secret } = await must(presentAdmin, rotate, { graceSeconds: 3600 });
+    expect(await statuses(secret)).toEqual([200, 200]);
+    expect(await statuses(previous)).toEqual([200, 401]);
+    await must(lastAdmin, ['DELETE', `/consumer-api-key/${id}`]);
+    expect(await statuses(secret)).toEqual([401, 401]);
+    expect(await statuses(previous)).toEqual([401, 401]);
+  });
+
+  it('rejects secrets that come from elsewhere, as they are or by their hash', async () => {
+    const [given, hashed] = ['a-secret-from-elsewhere-as-it-is', 'a-secret-from-elsewhere-by-hash'];
+    const value = createHash('sha256').update(hashed).digest('hex');
+    const keys = [
+      { name: 'given', secret: given },
+      { name: 'hashed', secretHash: { algorithm: 'sha256', value } },
+    ];
+    await must(presentAdmin, ['POST', '/api-keys/import'], { keys });
+    expect(await statuses(given)).toEqual([200, 401]);
+    expect(await statuses(hashed)).toEqual([200, 401]);
+  });
+
+  it('lets a key with allowedIps be used from anywhere, as the runbook says', async () => {
+    const { id, secret } = await lastAdmin.makeKey('restricted');
+    await must(presentAdmin, ['PATCH', `/consumer-api-key/${id}`], { allowedIps: ['203.0.113.7'] });
+    expect(await statuses(secret)).toEqual([403, 200]);
+    // A change there leaves what it doesn't know as it is.
+    await must(lastAdmin, ['PATCH', `/consumer-api-key/${id}`], { name: 'renamed there' });
+    expect(await presentAdmin.detail(id)).toMatchObject({
+      name: 'renamed there',
+      allowedIps: ['203.0.113.7'],
+    });
+    expect(await statusOf(present.url, secret)).toBe(403);
+    await must(lastAdmin, ['PATCH', `/consumer-api-key/${id}`], { enabled: false });
+    expect(await statuses(secret)).toEqual([401, 401]);
+  });
+
+  it('rejects admin tokens, and passes nothing of the new paths on to the backend', async () => {
+    const create = ['POST', '/tollgate/admin-token/create'] as const;
+    const { secret } = await must(presentAdmin, create, { name: 'a token', scopes: ['read-only'] });
+    const received = backend.received();
+    for (const credential of [secret, ROOT_TOKEN]) {
+      for (const path of ['/consumer-api-key', '/tollgate/whoami', '/tollgate/admin-token']) {
+        const headers = { authorization: `Bearer ${credential}` };
+        const { status } = await fetch(`${last.url}${path}`, { headers });
+        expect(status).toBe(credential === ROOT_TOKEN && path === '/consumer-api-key' ? 200 : 401);
+      }
+    }
+    expect(backend.received()).toBe(received);
+  });
+
+  it('makes keys that are found by a search, and whose changes are', async () => {
+    const { id } = await lastAdmin.makeKey('Zq made there');
+    const found = async (q: string) =>
+      (await must(presentAdmin, ['GET', `/consumer-api-key?q=${q}`])).apiKeys.map(
+        (key: { consumerApiKeyId: string }) => key.consumerApiKeyId,
+      );
+    expect([await found('q%20'), await found('made%20there')]).toEqual([[id], [id]]);
+    await must(lastAdmin, ['PATCH', `/consumer-api-key/${id}`], { name: 'Xv changed there' });
+    expect([await found('q%20'), await found('v%20')]).toEqual([[], [id]]);
   });
 });
