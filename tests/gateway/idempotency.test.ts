@@ -143,7 +143,7 @@ describe('a request whose replica is killed', () => {
     await sendAndKill('/consumer-api-key/create', sent, async () => (await keysNamed(name)).length > 0);
     const again = await sendAgain('/consumer-api-key/create', sent);
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, 'true']);
-    const made = await again.json();
+    const made = (await again.json()) as { readonly id: string; readonly secret: string };
     expect((await keysNamed(name)).map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId)).toEqual([
       made.id,
     ]);
@@ -163,7 +163,7 @@ describe('a request whose replica is killed', () => {
     await sendAndKill('/consumer-api-key/create', sent, () => isWritten);
     const again = await sendAgain('/consumer-api-key/create', sent);
     expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([201, null]);
-    const made = await again.json();
+    const made = (await again.json()) as { readonly id: string; readonly secret: string };
     expect(await keysNamed(name)).toHaveLength(1);
     expect(await actionsOn(made.id)).toEqual(['key.create']);
   });
