@@ -76,7 +76,7 @@ export function limitGuesses(
 }
 
 /** Writes an entry into the audit log for each request of a principal that is rejected with 403, and passes the error on. */
-export function recordDenials(
+export function auditForbidden(
   { operationId }: Endpoint,
   { audit, changeOf }: { readonly audit: AuditLog; readonly changeOf: ChangeOf },
 ): ErrorRequestHandler {

@@ -12,7 +12,8 @@ import { jsonBody } from '../http/json-body.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
 import { resembledManagementPath } from '../paths/reserved-paths.ts';
-import { authenticate, authorize, type Credentials, limitGuesses, recordDenials } from './authentication.ts';
+import { nameHint, shownName } from '../platform/nearest-name.ts';
+import { auditForbidden, authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
 import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
 import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
@@ -21,7 +22,6 @@ import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
-import { rejectUnknownParameters } from './unknown-parameters.ts';
 
 /** What the management interface works with, and the tokens that open it. */
 export interface ManagementOptions extends ManagementServices {
@@ -105,7 +105,7 @@ export function createEndpointApp(
         ...readBody,
         respond(endpoint, { services, changeOf, idempotency }),
         limitGuesses(endpoint, failedCredentials),
-        recordDenials(endpoint, { audit: services.audit, changeOf }),
+        auditForbidden(endpoint, { audit: services.audit, changeOf }),
       );
     }
   }
@@ -212,4 +212,15 @@ async function stream({ contentType, chunks, headers }: StreamedText, res: Respo
     // A client that left is no failure of ours.
     if (!res.destroyed) throw error;
   }
+}
+
+/** Throws `invalid_parameter` for a query parameter that the endpoint does not know, with the nearest known name where one is near. */
+function rejectUnknownParameters(query: ParsedUrlQuery, known: readonly string[]): void {
+  const unknown = Object.keys(query).find((name) => !known.includes(name));
+  if (unknown === undefined) return;
+  const hint = known.length === 0 ? 'This endpoint takes none.' : nameHint(unknown, known);
+  throw new TollgateError(
+    'invalid_parameter',
+    `The query parameter "${shownName(unknown)}" is unknown. ${hint}`,
+  );
 }

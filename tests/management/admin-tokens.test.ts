@@ -246,13 +246,13 @@ describe('an admin token with few scopes', () => {
       const { body } = await request.expect(403);
       expect(body).toMatchObject({ code: 'missing_scope', requiredScope: expect.any(String) });
     }
-    const denials = await management.records.db
+    const rejections = await management.records.db
       .selectFrom('audit_log')
       .select('target_id')
       .where('actor_id', '=', minor.adminTokenId)
       .where('action', '=', 'request.deny')
       .execute();
-    expect(denials).toHaveLength(7);
+    expect(rejections).toHaveLength(7);
     expect(await isAccepted(major.secret)).toBe(true);
     await as('post', '/tollgate/admin-token/create', { name: 'x', scopes: ['keys:read'] }).expect(201);
     await as('patch', at(peer), { name: 'renamed' }).expect(200);

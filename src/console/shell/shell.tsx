@@ -1,4 +1,13 @@
-import { lazy, type ReactNode, Suspense, useCallback, useEffect, useRef, useState } from 'react';
+import {
+  lazy,
+  type ReactNode,
+  Suspense,
+  useCallback,
+  useEffect,
+  useRef,
+  useState,
+  useSyncExternalStore,
+} from 'react';
 import { useLocation } from 'wouter';
 import { useApi } from '../api/api-context.tsx';
 import { classes } from '../components/layout/classes.ts';
@@ -7,7 +16,6 @@ import { Navigation } from './navigation.tsx';
 import styles from './shell.module.css';
 import { ShortcutHelp } from './shortcut-help.tsx';
 import { TokenDialog } from './token-dialog.tsx';
-import { useNarrow } from './use-narrow.ts';
 import { useShortcuts } from './use-shortcuts.ts';
 
 const CommandPalette = lazy(() =>
@@ -78,4 +86,17 @@ function useFocusOnNewPage() {
     window.scrollTo(0, 0);
   }, [location]);
   return main;
+}
+
+const NARROW = '(max-width: 900px)';
+
+/** True where the window is narrow, or zoomed in. */
+function useNarrow(): boolean {
+  return useSyncExternalStore(subscribeToWidth, () => matchMedia(NARROW).matches);
+}
+
+function subscribeToWidth(listener: () => void): () => void {
+  const query = matchMedia(NARROW);
+  query.addEventListener('change', listener);
+  return () => query.removeEventListener('change', listener);
 }

@@ -38,34 +38,24 @@ const EXPORTED_PLAN = named('ExportedPlan', {
   required: Object.keys(CONFIGURED_TERMS),
   properties: { ...CONFIGURED_TERMS, ...OPTIONAL_TERMS },
 });
-const {
-  rateLimitId,
-  enabled,
-  expiresAt,
-  tags,
-  metadata,
-  overrides,
-  allowedIps,
-  allowedOrigins,
-  selfService,
-} = SHOWN_KEY_FIELDS;
+const EXPORTED_KEY_FIELDS = [
+  'rateLimitId',
+  'enabled',
+  'expiresAt',
+  'tags',
+  'metadata',
+  'overrides',
+  'allowedIps',
+  'allowedOrigins',
+  'selfService',
+] as const;
 const EXPORTED_KEY = named('ExportedKey', {
   type: 'object',
   required: ['externalId', 'name'],
   properties: {
     externalId: TEXT,
     name: TEXT,
-    ...{
-      rateLimitId,
-      enabled,
-      expiresAt,
-      tags,
-      metadata,
-      overrides,
-      allowedIps,
-      allowedOrigins,
-      selfService,
-    },
+    ...Object.fromEntries(EXPORTED_KEY_FIELDS.map((field) => [field, SHOWN_KEY_FIELDS[field]])),
   },
 });
 

@@ -1,9 +1,10 @@
 import { Download } from 'lucide-react';
 import { useState } from 'react';
 import type { ManagementClient } from '../../../client/management-client.ts';
+import { ManagementFault } from '../../../client/management-fault.ts';
 import { useApi } from '../../api/api-context.tsx';
-import { downloadCsv } from '../../api/download-csv.ts';
 import { faultSentence } from '../../api/fault-kind.ts';
+import { saveFile } from '../../api/save-file.ts';
 import { toast } from '../states/toast.tsx';
 import { Button } from './button.tsx';
 
@@ -33,4 +34,14 @@ export function CsvButton({ name, fetchCsv }: CsvButtonProps) {
       Download CSV
     </Button>
   );
+}
+
+/** Hands a file that the gateway has made to the browser's downloads. Throws a `ManagementFault` where there is none. */
+async function downloadCsv(
+  call: Promise<{ readonly data?: Blob | undefined; readonly error?: unknown; readonly response: Response }>,
+  name: string,
+): Promise<void> {
+  const { data, error, response } = await call;
+  if (!response.ok || data === undefined) throw new ManagementFault(response, error);
+  saveFile(data, name);
 }

@@ -12,6 +12,7 @@ import type { NoteAction } from '../audit/audited-change.ts';
 import { beginImport, takenOf } from '../keys/import-keys.ts';
 import { rowOfKey } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
+import { rowOfPlan } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** Rows of one statement: each has a limit on its time, and Postgres takes at most 65535 parameters. */
@@ -72,15 +73,7 @@ async function noteApplied(
 async function insertPlans(trx: RecordsDatabase, plans: StateChanges['newPlans']): Promise<void> {
   if (plans.length === 0) return;
   const rows = plans.map(({ plan, managedDigest }) => ({
-    id: plan.id,
-    description: plan.description,
-    limit: plan.limit,
-    period: plan.period,
-    created_at: new Date(plan.createdAtMs),
-    updated_at: new Date(plan.updatedAtMs),
-    additional_limits: JSON.stringify(plan.additionalLimits),
-    costs: JSON.stringify(plan.costs),
-    managed_by: plan.managedBy,
+    ...rowOfPlan(plan),
     managed_digest: managedDigest,
   }));
   await trx.insertInto('plans').values(rows).execute();

@@ -19,12 +19,20 @@ export function selectKeys(db: RecordsDatabase) {
 export function rowOfKey(key: NewConsumerKey): Insertable<ConsumerKeysTable> {
   return {
     id: key.id,
-    name: key.name,
     created_at: new Date(key.createdAtMs),
     updated_at: new Date(key.updatedAtMs),
+    ...editableColumns(key),
+    ...secretColumns(key),
+    managed_by: key.managedBy,
+  };
+}
+
+/** The columns of `consumer_keys` that an edit may change. */
+export function editableColumns(key: ConsumerKey) {
+  return {
+    name: key.name,
     enabled: key.enabled,
     expires_at: dateOf(key.expiresAtMs),
-    ...secretColumns(key),
     plan_id: key.planId,
     overrides: JSON.stringify(key.overrides),
     external_id: key.externalId,
@@ -33,7 +41,6 @@ export function rowOfKey(key: NewConsumerKey): Insertable<ConsumerKeysTable> {
     allowed_ips: key.allowedIps,
     allowed_origins: key.allowedOrigins,
     self_service: key.selfService,
-    managed_by: key.managedBy,
   };
 }
 

@@ -21,7 +21,7 @@ import { requireState } from '../../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
-import { dateOf, hasTags, jsonOf, lockedKey, rowOfKey } from './key-rows.ts';
+import { editableColumns, hasTags, lockedKey, rowOfKey } from './key-rows.ts';
 import {
   type SnapshotOptions,
   type SnapshotRow,
@@ -241,17 +241,7 @@ async function write(trx: RecordsDatabase, key: ConsumerKey, updatedAtMs: number
   await trx
     .updateTable('consumer_keys')
     .set((set) => ({
-      name: key.name,
-      enabled: key.enabled,
-      expires_at: dateOf(key.expiresAtMs),
-      plan_id: key.planId,
-      overrides: JSON.stringify(key.overrides),
-      external_id: key.externalId,
-      tags: key.tags,
-      metadata: jsonOf(key.metadata),
-      allowed_ips: key.allowedIps,
-      allowed_origins: key.allowedOrigins,
-      self_service: key.selfService,
+      ...editableColumns(key),
       updated_at: new Date(updatedAtMs),
       version: set('version', '+', 1),
     }))

@@ -1,4 +1,4 @@
-import type { ColumnType, Generated, Selectable } from 'kysely';
+import type { ColumnType, Generated, Insertable, Selectable } from 'kysely';
 import type { AdditionalLimit, Plan, PlanCost } from '../../../plans/plan.ts';
 
 /** The table `plans`. */
@@ -15,6 +15,22 @@ export interface PlansTable {
   readonly costs: ColumnType<readonly PlanCost[], string | undefined, string>;
   readonly managed_by: string | null;
   readonly managed_digest: Uint8Array | null;
+}
+
+/** The row of a plan. */
+export function rowOfPlan(plan: Plan): Insertable<PlansTable> {
+  return {
+    id: plan.id,
+    description: plan.description,
+    limit: plan.limit,
+    period: plan.period,
+    created_at: new Date(plan.createdAtMs),
+    updated_at: new Date(plan.updatedAtMs),
+    version: plan.version,
+    additional_limits: JSON.stringify(plan.additionalLimits),
+    costs: JSON.stringify(plan.costs),
+    managed_by: plan.managedBy,
+  };
 }
 
 /** The plan that a row holds. */

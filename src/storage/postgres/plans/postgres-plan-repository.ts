@@ -16,7 +16,7 @@ import { requireState } from '../../../platform/precondition.ts';
 import { auditedChange } from '../audit/audited-change.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { planOfRow } from './plans-table.ts';
+import { planOfRow, rowOfPlan } from './plans-table.ts';
 
 const BATCH = 1000;
 /** A plan that a key refers to: `restrict_violation` since Postgres 18, `foreign_key_violation` before. */
@@ -36,17 +36,7 @@ export class PostgresPlanRepository implements PlanRepository {
     return auditedChange(this.#db, change, async (trx, note) => {
       const inserted = await trx
         .insertInto('plans')
-        .values({
-          id: plan.id,
-          description: plan.description,
-          limit: plan.limit,
-          period: plan.period,
-          created_at: new Date(plan.createdAtMs),
-          updated_at: new Date(plan.updatedAtMs),
-          version: plan.version,
-          additional_limits: JSON.stringify(plan.additionalLimits),
-          costs: JSON.stringify(plan.costs),
-        })
+        .values(rowOfPlan(plan))
         .onConflict((conflict) => conflict.column('id').doNothing())
         .returning('id')
         .executeTakeFirst();
