@@ -135,6 +135,7 @@ describe('every page of the console', () => {
     { look: 'light, 1280 px wide', theme: 'light', width: 1280 },
     { look: 'dark, 1280 px wide', theme: 'dark', width: 1280 },
     { look: 'light, 360 px wide', theme: 'light', width: 360 },
+    { look: 'dark, 360 px wide', theme: 'dark', width: 360 },
   ] as const;
   const pages = {
     overview: () => '/',
