@@ -2,6 +2,7 @@ import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { safeRedisError } from './redis-failure.ts';
+import { closeSilent } from './silent-servers.ts';
 
 /** A connection to one server (or the master that sentinels name), or to all masters of a cluster. */
 export type RedisConnection = Redis | Cluster;
@@ -70,6 +71,8 @@ export function connectRedis(
 ): RedisConnection {
   const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(settings.address) };
   const redis = open(purpose, settings, options);
+  // A server that vanished leaves a half-open socket.
+  if (purpose === 'decisions') closeSilent(redis, 2 * patienceMs(settings));
   logStateChanges(redis, platform.log.child({ connection: purpose }));
   return redis;
 }
@@ -166,10 +169,8 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
     ...common,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // Decisions time out earlier, by a clock that knows when this process did not run.
-    ...(purpose !== 'decisions' && { commandTimeout: patientMs }),
-    // A server that vanished leaves a half-open socket: it is closed when no reply arrives on it.
-    socketTimeout: 2 * patientMs,
+    // Decisions time out earlier, by a clock that knows when this process did not run, and `connectRedis` watches their sockets.
+    ...(purpose !== 'decisions' && { commandTimeout: patientMs, socketTimeout: 2 * patientMs }),
   };
 }
 

@@ -1,10 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { Cluster, Command } from 'ioredis';
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
-
-/** What a script is called on. */
-export type ScriptTarget = Pick<RedisConnection, 'evalsha' | 'eval'>;
 
 /** Called once with either the failure (the client's own error: see `safeRedisError` before keeping it) or the reply. */
 export type ScriptCallback = (error: Error | null | undefined, reply?: unknown) => void;
@@ -17,23 +15,26 @@ export type ScriptCallback = (error: Error | null | undefined, reply?: unknown) 
 export class LuaScript {
   readonly #text: string;
   readonly #sha: string;
+  /** The name of the command and the digest as they are sent. */
+  readonly #head: string;
   readonly #numberOfKeys: number;
 
   /** Reads the file, whose name ends in the number of KEYS (`addCount-2.lua`), or in `n` for any. Throws when there is no such file. */
   constructor(file: URL) {
     this.#text = readFileSync(file, 'utf8');
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
+    this.#head = bulkString('evalsha') + bulkString(this.#sha);
     this.#numberOfKeys = Number(/-(\d+)\.lua$/.exec(file.pathname)?.[1]);
   }
 
   /** Runs the script with its KEYS followed by its ARGV. With a callback, because decisions are made in the hot path. */
-  call(redis: ScriptTarget, keysAndArguments: string[], onReply: ScriptCallback): void {
+  call(redis: RedisConnection, keysAndArguments: string[], onReply: ScriptCallback): void {
     this.#send(redis, this.#numberOfKeys, keysAndArguments, onReply);
   }
 
   /** Runs a script that takes any number of KEYS (`decideRequests-n.lua`). */
   callWithKeys(
-    redis: ScriptTarget,
+    redis: RedisConnection,
     keys: readonly string[],
     args: readonly string[],
     onReply: ScriptCallback,
@@ -42,7 +43,11 @@ export class LuaScript {
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
-  async runWithKeys(redis: ScriptTarget, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+  async runWithKeys(
+    redis: RedisConnection,
+    keys: readonly string[],
+    args: readonly string[],
+  ): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.callWithKeys(redis, keys, args, (error, reply) => {
       if (error) reject(redisUnavailable(error));
@@ -52,7 +57,7 @@ export class LuaScript {
   }
 
   /** The same as a promise; rejects with `StoreUnavailable`. */
-  async run(redis: ScriptTarget, keysAndArguments: string[]): Promise<unknown> {
+  async run(redis: RedisConnection, keysAndArguments: string[]): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     this.call(redis, keysAndArguments, (error, reply) => {
       if (error) reject(redisUnavailable(error));
@@ -62,13 +67,42 @@ export class LuaScript {
   }
 
   // Not with the client's own callbacks: those, and all that they refer to, would live until the old generation is collected.
-  #send(redis: ScriptTarget, keys: number, keysAndArguments: string[], onReply: ScriptCallback): void {
+  #send(redis: RedisConnection, keys: number, keysAndArguments: string[], onReply: ScriptCallback): void {
     const succeeded = (reply: unknown) => onReply(null, reply);
-    redis.evalsha(this.#sha, keys, ...keysAndArguments).then(succeeded, (error: Error) => {
+    this.#callByDigest(redis, keys, keysAndArguments).then(succeeded, (error: Error) => {
       if (isUnknown(error)) redis.eval(this.#text, keys, ...keysAndArguments).then(succeeded, onReply);
       else onReply(error);
     });
   }
+
+  #callByDigest(redis: RedisConnection, keys: number, keysAndArguments: string[]): Promise<unknown> {
+    // A cluster finds the server by the keys, which it reads from the arguments.
+    if (redis instanceof Cluster) return redis.evalsha(this.#sha, keys, ...keysAndArguments);
+    const command = new EncodedCall(this.#head, keys, keysAndArguments);
+    redis.sendCommand(command);
+    return command.promise;
+  }
+}
+
+/** A call as it is sent. The client would check each argument, and join them after more checks, for each call anew. */
+class EncodedCall extends Command {
+  readonly #text: string;
+
+  constructor(head: string, keys: number, keysAndArguments: readonly string[]) {
+    super('evalsha', [], { replyEncoding: 'utf8' });
+    let text = `*${keysAndArguments.length + 3}\r\n${head}${bulkString(String(keys))}`;
+    for (const argument of keysAndArguments) text += bulkString(argument);
+    this.#text = text;
+  }
+
+  override toWritable(): string {
+    return this.#text;
+  }
+}
+
+/** As the protocol of Redis has it. */
+function bulkString(text: string): string {
+  return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }
 
 /** Whether a call failed because the server does not know the script: then nothing was run. */

@@ -1,4 +1,5 @@
-import type { LuaScript, ScriptTarget } from '../lua-script.ts';
+import type { RedisConnection } from '../connection.ts';
+import type { LuaScript } from '../lua-script.ts';
 import { type DecisionReply, placesOf, readNumbers } from './decision-reply.ts';
 
 /** Decisions in one call at most: while it runs the server does nothing else, about 10 µs for each. */
@@ -27,12 +28,12 @@ interface Waiting {
  * error says that it counted nothing: then each is made by itself, so that one can't fail the others.
  */
 export class CallBatcher {
-  readonly #redis: ScriptTarget;
+  readonly #redis: RedisConnection;
   #script: LuaScript | undefined;
   #waiting: Waiting[] = [];
   readonly #sendAll = (): void => this.#send();
 
-  constructor(redis: ScriptTarget) {
+  constructor(redis: RedisConnection) {
     this.#redis = redis;
   }
 
@@ -66,7 +67,7 @@ export class CallBatcher {
 /** Makes one decision in a call by itself. */
 export function callDecision(
   script: LuaScript,
-  redis: ScriptTarget,
+  redis: RedisConnection,
   call: DecisionCall,
   onReply: DecisionCallback,
 ): void {

@@ -1,14 +1,13 @@
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
 import type { RedisConnection } from '../connection.ts';
-import type { ScriptTarget } from '../lua-script.ts';
 import { CallBatcher } from './call-batcher.ts';
 import { DecisionServer } from './decision-server.ts';
 import { hashSlotOf } from './hash-slot.ts';
 
 /** The way of a call to the server that decides it. */
 export interface DecisionRoute {
-  readonly target: ScriptTarget;
+  readonly target: RedisConnection;
   /** Where all calls of an event-loop turn become one; undefined where each goes by itself, because its keys lie elsewhere. */
   readonly callBatcher?: CallBatcher;
   /** The least that the server's clock will show at an instant of this process's monotonic clock, in milliseconds since 1970. */

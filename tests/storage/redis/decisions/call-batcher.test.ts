@@ -43,6 +43,15 @@ describe('decisions of one event-loop turn', () => {
     expect(await direct.get(windowKey(asked.keyId, 'main:3600000'))).toBe('150');
   });
 
+  it('count a customer whose name has more bytes than characters', async () => {
+    const keyId = newKeyId();
+    const each = quota(9, 'hour', { id: 'each', per: 'customer' });
+    const asked = subject(keyId, { quota: each, customerId: 'Zoë 漢字 🙂' });
+    expect(await together([asked, asked])).toMatchObject([{ remaining: 8 }, { remaining: 7 }]);
+    const names = await direct.keys(`*${keyId}*:window:*Zoë 漢字 🙂*`);
+    expect(await Promise.all(names.map((name) => direct.get(name)))).toEqual(['2']);
+  });
+
   it('each get their own response, in one call', async () => {
     const [full, changed, odd, plain] = [newKeyId(), newKeyId(), newKeyId(), newKeyId()];
     await together([
