@@ -8,6 +8,9 @@ import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
 import { type RedisFleet, startRedisFleet } from './support/redis-fleet.ts';
 
+/** Silence after which the others replace a primary, when one dies. */
+const FAILOVER_MS = 1500;
+
 let cluster: RedisCluster;
 const replicas: OpenRedis[] = [];
 
@@ -150,6 +153,9 @@ describe('gateways over a Redis Cluster', () => {
     await replica.direct.readonly();
     expect(await burst(urls, { secret, requests: 200, inFlight: 10 })).toEqual({ 200: 200 });
     await until(async () => Number(await replica.direct.get(`tg:{${id}}:window:main:3600000`)) === 200);
+    for (const { direct } of [...cluster.primaries, replica]) {
+      await direct.config('SET', 'cluster-node-timeout', FAILOVER_MS);
+    }
     primary.server.kill('SIGKILL');
     await until(async () => {
       const responses = await Promise.all(

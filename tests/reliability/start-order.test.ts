@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -14,13 +14,13 @@ import { startBackend } from './support/test-backend.ts';
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 
-/** What was started is ended in reverse order, whether the test passed or not. */
+/** What was started is ended in reverse order, whether the tests passed or not. */
 function ends<Started>(started: Started, end: (started: Started) => Promise<unknown>): Started {
   cleanUps.push(() => end(started));
   return started;
 }
 
-afterEach(async () => {
+afterAll(async () => {
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
 });
 
@@ -52,8 +52,9 @@ async function serves({ url }: GatewayProcess): Promise<void> {
 /** What a relay with nothing behind it does to a connection. */
 const NOT_THERE = /^(connection|not connected)/;
 
+// Beside each other, because they mostly wait.
 describe('a replica that starts', () => {
-  it('before its stores is live but not ready, and becomes ready with them', async () => {
+  it.concurrent('before its stores is live but not ready, and becomes ready with them', async () => {
     const database = ends(await createTestDatabase(), ({ drop }) => drop());
     const postgresRelay = ends(await TcpRelay.start(undefined), (relay) => relay.stop());
     const redisRelay = ends(await TcpRelay.start(undefined), (relay) => relay.stop());
@@ -80,7 +81,7 @@ describe('a replica that starts', () => {
     await serves(gateway);
   });
 
-  it('while its stores are frozen lives, and becomes ready by itself when they go on', async () => {
+  it.concurrent('while its stores are frozen lives, and becomes ready by itself when they go on', async () => {
     const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const postgres = ends(await TcpRelay.start(Number(new URL(database.url).port)), (relay) => relay.stop());
     const redis = ends(await startRedisServer(), ({ stop }) => stop());
@@ -104,7 +105,7 @@ describe('a replica that starts', () => {
     await serves(gateway);
   });
 
-  it('with a Redis that evicts says so, and becomes ready once it does not', async () => {
+  it.concurrent('with a Redis that evicts says so, and becomes ready once it does not', async () => {
     const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const server = ends(await startRedisServer(['--maxmemory-policy', 'allkeys-lru']), ({ stop }) => stop());
     const gateway = await startUnready(database.url, server.url);
@@ -124,7 +125,7 @@ describe('a replica that starts', () => {
     await serves(gateway);
   });
 
-  it('with a Redis before version 7 says so, and does not become ready', async () => {
+  it.concurrent('with a Redis before version 7 says so, and does not become ready', async () => {
     const database = ends(await createMigratedDatabase(), ({ drop }) => drop());
     const redisUrl = testRedisUrl();
     const old = ends(

@@ -40,17 +40,11 @@ export async function startRedisServer(args: readonly string[] = []): Promise<Re
   const child = spawn(
     binary,
     [
-      '--port',
-      String(port),
-      '--bind',
-      '127.0.0.1',
-      '--dir',
-      directory,
-      '--save',
-      '',
-      '--appendonly',
-      'no',
-    ].concat(['--databases', '64'], args),
+      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', directory],
+      ...['--save', '', '--appendonly', 'no', '--databases', '64'],
+      // By default a master waits five seconds for more copies before it sends its data to one.
+      ...['--repl-diskless-sync-delay', '0', ...args],
+    ],
     { stdio: 'ignore' },
   );
   const onExit = () => child.kill('SIGKILL');
