@@ -199,8 +199,8 @@ export class InvalidToken extends TollgateError {
 
 /** A key id that names no key. */
 export class KeyNotFound extends TollgateError {
-  constructor() {
-    super('key_not_found', 'There is no consumer API key with this id.');
+  constructor(message = 'There is no consumer API key with this id.') {
+    super('key_not_found', message);
   }
 }
 
@@ -278,7 +278,7 @@ export class PlanInUse extends TollgateError {
     const keys = boundKeys === 1 ? '1 key is' : `${boundKeys} keys are`;
     super(
       'plan_in_use',
-      `${keys} bound to the rate limit plan. Bind them to another plan first; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
+      `${keys} bound to the rate limit plan. Bind them to another plan first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
     );
     this.details = { boundKeys };
   }

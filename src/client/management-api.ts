@@ -2858,7 +2858,7 @@ export interface operations {
                 status?: string;
                 /** @description must be the id of a rate limit plan: only keys that are bound to it */
                 rateLimitId?: string;
-                /** @description must be a tag of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: only keys that have it */
+                /** @description must be a tag of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: only keys that have it; repeated: with all of them */
                 tag?: string;
                 /** @description must be a string of 1 to 128 characters: only keys of this owner */
                 externalId?: string;

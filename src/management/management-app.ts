@@ -94,7 +94,7 @@ export function createEndpointApp(
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
   for (const [path, endpoints] of Map.groupBy(all, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
-    route.all(rejectOtherMethods(endpoints), authenticated);
+    route.all(rejectOtherMethods(endpoints, all), authenticated);
     for (const endpoint of endpoints) {
       const { body, bodyLimitBytes } = endpoint;
       const readBody = body === undefined ? [] : [...jsonBody(bodyLimitBytes), checkBody(compile(body))];
@@ -120,16 +120,22 @@ const setSafetyHeaders: RequestHandler = (_req, res, next) => {
 };
 
 const rejectUnknownPath: RequestHandler = (req) => {
-  const meant = resembledManagementPath(req.path);
-  const hint = meant === undefined ? '' : ` Did you mean ${meant}?`;
-  throw new TollgateError('not_found', `There is no such endpoint.${hint}`);
+  throw new TollgateError('not_found', `There is no such endpoint.${pathHint(req.path)}`);
 };
 
-function rejectOtherMethods(endpoints: readonly Endpoint[]): RequestHandler {
+function pathHint(path: string): string {
+  const meant = resembledManagementPath(path);
+  if (meant !== undefined) return ` Did you mean ${meant}?`;
+  return path.endsWith('/') ? ' Paths have no slash at their end.' : '';
+}
+
+function rejectOtherMethods(endpoints: readonly Endpoint[], all: readonly Endpoint[]): RequestHandler {
+  const creation = all.find(({ path }) => path === `${endpoints[0]?.path}/create`);
   return (req, _res, next) => {
     const fault = methodFault(endpoints, req.method);
-    if (fault !== undefined) throw fault;
-    next();
+    if (fault === undefined) next();
+    else if (req.method !== 'POST' || creation === undefined) throw fault;
+    else throw new MethodNotAllowed(fault.allowed, `${fault.message} POST ${creation.path} creates one.`);
   };
 }
 
@@ -139,7 +145,7 @@ export function methodFault(endpoints: readonly Endpoint[], method: string): Met
   const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
   allowed.sort();
   if (allowed.includes(method)) return undefined;
-  return new MethodNotAllowed(allowed, `This endpoint responds only ${allowed.join(', ')}.`);
+  return new MethodNotAllowed(allowed, `This endpoint responds only to ${allowed.join(', ')}.`);
 }
 
 function noteOperation({ operationId }: Endpoint): RequestHandler {

@@ -1,5 +1,7 @@
 /** Edits between a name and a known one beyond which it is no slip of the pen. */
 const MOST_EDITS = 3;
+/** Shortest name that is taken for the beginning of another, in characters. */
+const SHORTEST_BEGINNING = 3;
 /** Longest name that is compared or repeated, in characters. */
 const LONGEST_NAME = 64;
 
@@ -14,14 +16,16 @@ export function shownName(name: string): string {
   return name.slice(0, LONGEST_NAME);
 }
 
-/** The known name with the fewest edits, without regard to case, `_` and `-`; undefined when none is near. */
+/** The known name with the fewest edits, or the only one that begins with it, without regard to case, `_` and `-`; undefined when none is near. */
 function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(bare(name), bare(candidate)) }))
     .filter(({ candidate, distance }) => distance <= Math.min(MOST_EDITS, candidate.length / 2))
     .toSorted((a, b) => a.distance - b.distance);
-  return ranked[0]?.candidate;
+  if (ranked[0] !== undefined) return ranked[0].candidate;
+  const longer = known.filter((candidate) => bare(candidate).startsWith(bare(name)));
+  return longer.length === 1 && name.length >= SHORTEST_BEGINNING ? longer[0] : undefined;
 }
 
 function bare(name: string): string {

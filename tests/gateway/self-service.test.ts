@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
 const SELF = '/tollgate/self';
@@ -83,6 +83,19 @@ describe('an error of self-service', () => {
     const problem = await askSoon(path, secret, { headers: { accept: 'application/problem+json' } });
     expect(problem.headers.get('content-type')).toBe('application/problem+json');
     expect(problem.body).toMatchObject({ status: 400, code: 'invalid_parameter' });
+  });
+});
+
+describe('a credential of the management interface', () => {
+  it('is no key: neither the root token nor an admin token', async () => {
+    const token = { name: 'all', scopes: ['read-only', 'keys:write', 'keys:secret'], onlyTags: ['eu'] };
+    const { body } = await fleet.admin.call('POST', '/tollgate/admin-token/create', token);
+    for (const credential of [body.secret, ROOT_TOKEN]) {
+      for (const path of [SELF, `${SELF}/usage`]) {
+        const response = await ask(path, credential);
+        expect([response.status, response.body.code]).toEqual([401, 'invalid_api_key']);
+      }
+    }
   });
 });
 

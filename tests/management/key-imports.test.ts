@@ -150,7 +150,7 @@ describe('POST /api-keys/find', () => {
     await post(`/consumer-api-key/${id}/rotate`, { graceSeconds: 0 }).expect(200);
     for (const wrong of [secret, 'x', 'not a secret\n', '🔑'.repeat(100), newSecret()]) {
       const { body } = await post(FIND, { secret: wrong }).expect(404);
-      expect(body.code).toBe('key_not_found');
+      expect(body).toEqual({ error: 'No consumer API key has this secret.', code: 'key_not_found' });
     }
   });
 

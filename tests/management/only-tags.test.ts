@@ -12,7 +12,7 @@ beforeAll(async () => {
   const scopes = ['read-only', 'keys:write', 'keys:delete', 'keys:secret', 'limits:write', 'tokens:write'];
   ({ secret: eu, adminTokenId: euTokenId } = await management.createToken({ scopes, onlyTags: ['eu'] }));
   own = await createKey({ tags: ['eu', 'paid'] });
-  foreign = await createKey({ tags: ['us'] });
+  foreign = await createKey({ tags: ['us'], externalId: 'of-another' });
 });
 afterAll(() => management.stop());
 
@@ -33,6 +33,10 @@ describe('a token that is limited to tags', () => {
     expect(await idsOf()).toEqual([own]);
     expect(await idsOf('?tag=paid')).toEqual([own]);
     expect(await idsOf('?tag=us')).toEqual([]);
+    expect(await idsOf('?externalId=of-another')).toEqual([]);
+    expect(await idsOf('?q=of-another')).toEqual([]);
+    const { body } = await asEu('get', '/consumer-api-key?count=true').expect(200);
+    expect(body.total).toBe(1);
   });
 
   it.each<[Method, string, object | undefined]>([
@@ -146,6 +150,7 @@ describe('a token that is limited to tags', () => {
     expect(await total(everything.secret)).toBe(53);
     expect(await total(eu)).toBe(3);
     expect(await total(eu, '&groupBy=key')).toBe(3);
+    expect(await total(eu, '&groupBy=rateLimit')).toBe(3);
     expect(await total(eu, `&consumerApiKeyId=${foreign}`)).toBe(0);
     expect(await total(eu, '&tag=us')).toBe(0);
   });
@@ -156,6 +161,10 @@ describe('a token that is limited to tags', () => {
     expect(targets).toContain(own);
     expect(targets).not.toContain(foreign);
     expect([...targets].every((id) => /^(key|adm)_/.test(String(id)))).toBe(true);
+    const counted = await asEu('get', '/tollgate/audit-log?count=true').expect(200);
+    expect(counted.body.total).toBe(body.entries.length);
+    const asked = await asEu('get', `/tollgate/audit-log?targetId=${foreign}&count=true`).expect(200);
+    expect(asked.body).toEqual({ entries: [], total: 0 });
     const csv = await asEu('get', '/tollgate/audit-log?format=csv').expect(200);
     expect(csv.text).not.toContain(foreign);
   });

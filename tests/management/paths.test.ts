@@ -26,7 +26,8 @@ describe('an unknown path', () => {
   ])('is a JSON 404, with or without credentials: %s', async (path) => {
     for (const request of [management.bare('get', path), management.send('post', path, {})]) {
       const { body, headers } = await request.expect(404);
-      expect(body).toEqual({ error: 'There is no such endpoint.', code: 'not_found' });
+      const hint = path.endsWith('/') ? ' Paths have no slash at their end.' : '';
+      expect(body).toEqual({ error: `There is no such endpoint.${hint}`, code: 'not_found' });
       expect(headers['content-type']).toBe('application/json; charset=utf-8');
     }
   });
@@ -59,6 +60,15 @@ describe('a known path with another method', () => {
     const { headers, body } = await management.bare(method, path).expect(405);
     expect(headers.allow).toBe(allow);
     if (method !== 'head') expect(body.code).toBe('method_not_allowed');
+  });
+
+  it('says where something is created', async () => {
+    for (const path of ['/consumer-api-key', '/rate-limit', '/tollgate/admin-token']) {
+      const { body } = await management.bare('post', path).expect(405);
+      expect(body.error).toBe(`This endpoint responds only to GET, HEAD. POST ${path}/create creates one.`);
+    }
+    const { body } = await management.bare('delete', '/rate-limit').expect(405);
+    expect(body.error).toBe('This endpoint responds only to GET, HEAD.');
   });
 });
 

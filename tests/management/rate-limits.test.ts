@@ -165,7 +165,11 @@ describe('a plan', () => {
       .send('post', '/api-keys/apply-rate-limit', { consumerApiKeyId: id, rateLimitId })
       .expect(200);
     const rejected = await management.send('delete', `/rate-limit/${rateLimitId}`).expect(409);
-    expect(rejected.body).toMatchObject({ code: 'plan_in_use', boundKeys: 1 });
+    expect(rejected.body).toEqual({
+      error: `1 key is bound to the rate limit plan. Bind them to another plan first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${rateLimitId} lists them.`,
+      code: 'plan_in_use',
+      boundKeys: 1,
+    });
     await management.send('delete', `/consumer-api-key/${id}`).expect(200);
     await management.send('delete', `/rate-limit/${rateLimitId}`).expect(200);
     const { body } = await management.send('delete', '/rate-limit/default').expect(409);

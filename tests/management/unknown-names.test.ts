@@ -104,6 +104,16 @@ describe('an unknown field', () => {
     ]);
   });
 
+  it('is taken for the only known one that it is the beginning of', async () => {
+    const rotate = '/consumer-api-key/key_00000000000000000000000000/rotate';
+    const { body } = await management.send('post', rotate, { graceSeconds: 1, grace: '1d' }).expect(400);
+    expect(body.errors).toEqual([
+      { field: 'grace', message: 'is not a field that is known here. Did you mean "graceSeconds"?' },
+    ]);
+    const several = await management.send('get', '/consumer-api-key?created=2026-01-01').expect(400);
+    expect(several.body.error).toContain('Known are q, status');
+  });
+
   it("in metadata is the caller's own", async () => {
     const metadata = { expires_at: 1, nested: { name: {} } };
     const { body } = await management.send('post', CREATE_KEY, { name: 'n', metadata }).expect(201);

@@ -55,7 +55,7 @@ export const findConsumerKey = endpoint<{ readonly secret: string }>({
       found === undefined ? { type: 'operation', id: OPERATION, name: null, tags: [] } : keyTarget(found.key);
     const outcome = found === undefined ? ({ outcome: 'key_not_found' } as const) : {};
     await audit.record({ action: 'key.find', target, changes: {}, ...outcome }, change);
-    if (found === undefined) throw new KeyNotFound();
+    if (found === undefined) throw new KeyNotFound('No consumer API key has this secret.');
     const { key, isPrevious } = found;
     log.info({ event: 'key_found', keyId: key.id }, 'a consumer key was found by its secret');
     return Reply.tagged(key, { ...presentKeyItem(key), matchedSecret: isPrevious ? 'previous' : 'current' });

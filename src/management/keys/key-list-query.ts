@@ -63,6 +63,10 @@ export const KEY_LIST_QUERY = {
     examples: ['disabled,expired'],
   },
   ...KEY_FILTER_QUERY,
+  tag: {
+    ...KEY_FILTER_QUERY.tag,
+    description: `${KEY_FILTER_QUERY.tag.description}; repeated: with all of them`,
+  },
   createdAfter: {
     description: `${INSTANT_RULE}: only keys that were created then or later`,
     type: 'string',
