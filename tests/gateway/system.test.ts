@@ -1,13 +1,41 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
-import { startRedisServer } from '../support/redis-server.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
+
+/** Where the fleet's own replica is not seen: over relays to its Postgres, and to a Redis of its own. */
+let environment: Readonly<Record<string, string>>;
+let fleet: Fleet;
+let gateway: GatewayProcess;
+let redis: RedisServer;
+let redisRelay: TcpRelay;
+let postgresRelay: TcpRelay;
+const portOf = (url: string) => Number(new URL(url).port || 5432);
+
+beforeAll(async () => {
+  [fleet, redis] = await Promise.all([startFleet(1), startRedisServer()]);
+  redisRelay = await TcpRelay.start(redis.port);
+  postgresRelay = await TcpRelay.start(portOf(fleet.databaseUrl));
+  environment = {
+    ...fleet.environment,
+    DATABASE_URL: postgresRelay.urlOf(fleet.databaseUrl),
+    REDIS_URL: redisRelay.urlOf(redis.url),
+    REDIS_TIMEOUT_MS: '500',
+  };
+  gateway = await startGateway(environment);
+});
+afterAll(async () => {
+  await gateway?.stop();
+  await fleet?.stop();
+  await Promise.all([redisRelay?.stop(), postgresRelay?.stop(), redis?.stop()]);
+});
 
 const cleanUps: (() => Promise<unknown>)[] = [];
 function ends<Started>(started: Started, end: (started: Started) => Promise<unknown>): Started {
@@ -15,7 +43,10 @@ function ends<Started>(started: Started, end: (started: Started) => Promise<unkn
   return started;
 }
 afterEach(async () => {
+  redisRelay.pass(redis.port);
+  postgresRelay.pass(portOf(fleet.databaseUrl));
   for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+  await untilSystem(gateway, ({ degraded, replicas }) => degraded.length === 0 && replicas.length === 1);
 });
 
 interface System {
@@ -41,52 +72,34 @@ async function systemOf({ url }: Pick<GatewayProcess, 'url'>): Promise<System> {
   return JSON.parse(text) as System;
 }
 
-/** A fleet over relays to a Postgres that all tests share and to a Redis of its own. */
-async function startRelayed(count: number): Promise<{
-  readonly fleet: Fleet;
-  readonly gateways: readonly GatewayProcess[];
-  readonly postgres: TcpRelay;
-  readonly redis: TcpRelay;
-}> {
-  const fleet = ends(await startFleet(1), ({ stop }) => stop());
-  const server = ends(await startRedisServer(), ({ stop }) => stop());
-  const portOf = (url: string) => Number(new URL(url).port || 5432);
-  const postgres = ends(await TcpRelay.start(portOf(fleet.databaseUrl)), (relay) => relay.stop());
-  const redis = ends(await TcpRelay.start(portOf(server.url)), (relay) => relay.stop());
-  const environment = {
-    ...fleet.environment,
-    DATABASE_URL: postgres.urlOf(fleet.databaseUrl),
-    REDIS_URL: redis.urlOf(server.url),
-    REDIS_TIMEOUT_MS: '500',
-  };
-  const gateways: GatewayProcess[] = [];
-  for (let index = 0; index < count; index += 1)
-    gateways.push(ends(await startGateway(environment), ({ stop }) => stop()));
-  return { fleet, gateways, postgres, redis };
-}
-
-function first<Item>([item]: readonly Item[]): Item {
-  if (item === undefined) throw new Error('there is none');
-  return item;
+/** A replica says of itself that which its last check of the stores has found. */
+async function untilSystem(
+  of: Pick<GatewayProcess, 'url'>,
+  claim: (system: System) => boolean,
+): Promise<System> {
+  let system = await systemOf(of);
+  await until(async () => {
+    system = await systemOf(of);
+    return claim(system);
+  });
+  return system;
 }
 
 describe('GET /tollgate/system', () => {
   it('shows every live replica, and the stores and the backend as they are', async () => {
-    const { gateways } = await startRelayed(2);
-    const replicas = await Promise.all(gateways.map(systemOf));
-    // A replica says of itself that which its first check of the stores has found.
-    await until(async () => {
-      const { replicas: listed } = await systemOf(first(gateways));
-      return listed.length === 2 && listed.every(({ degraded }) => String(degraded) === '');
-    });
-    const system = await systemOf(first(gateways));
+    const second = ends(await startGateway(environment), ({ stop }) => stop());
+    const [own, others] = [await systemOf(gateway), await systemOf(second)];
+    const system = await untilSystem(
+      gateway,
+      ({ replicas }) => replicas.length === 2 && replicas.every(({ degraded }) => String(degraded) === ''),
+    );
     const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     const said = { lastSeenAt: instant, startedAt: instant, version: expect.any(String), workers: 1 };
     expect(system.replicas).toEqual([
-      expect.objectContaining({ ...said, current: true, pid: gateways[0]?.pid }),
-      expect.objectContaining({ ...said, current: false, pid: gateways[1]?.pid }),
+      expect.objectContaining({ ...said, current: true, pid: gateway.pid }),
+      expect.objectContaining({ ...said, current: false, pid: second.pid }),
     ]);
-    expect(new Set(replicas.map(({ replicas: [own] }) => own?.replicaId)).size).toBe(2);
+    expect(own.replicas[0]?.replicaId).not.toBe(others.replicas[0]?.replicaId);
     expect(system).toMatchObject({
       degraded: [],
       liveReplicas: 2,
@@ -120,23 +133,21 @@ describe('GET /tollgate/system', () => {
   });
 
   it('takes a replica off the list that has stopped', async () => {
-    const { gateways } = await startRelayed(2);
-    await until(async () => (await systemOf(first(gateways))).replicas.length === 2);
-    await gateways[1]?.stop();
-    const system = await systemOf(first(gateways));
-    expect(system.replicas.map(({ pid }) => pid)).toEqual([gateways[0]?.pid]);
+    const second = ends(await startGateway(environment), ({ stop }) => stop());
+    await untilSystem(gateway, ({ replicas }) => replicas.length === 2);
+    await second.stop();
+    const system = await systemOf(gateway);
+    expect(system.replicas.map(({ pid }) => pid)).toEqual([gateway.pid]);
     expect(system.liveReplicas).toBe(1);
   });
 
   it('says while Redis does not respond that it does not, and shows this replica', async () => {
-    const { gateways, redis } = await startRelayed(1);
-    redis.reject();
-    await until(async () => (await systemOf(first(gateways))).stores.redis?.reachable === false);
-    const system = await systemOf(first(gateways));
+    redisRelay.reject();
+    const system = await untilSystem(gateway, ({ stores }) => stores.redis?.reachable === false);
     expect(system.degraded).toContain('redis');
     expect(system.degraded).not.toContain('postgres');
     expect(system.liveReplicas).toBeNull();
-    expect(system.replicas).toEqual([expect.objectContaining({ pid: gateways[0]?.pid, current: true })]);
+    expect(system.replicas).toEqual([expect.objectContaining({ pid: gateway.pid, current: true })]);
     expect(system.stores.redis).toMatchObject({
       latencyMs: null,
       fault: expect.stringContaining('connect'),
@@ -147,17 +158,15 @@ describe('GET /tollgate/system', () => {
   });
 
   it('responds while Redis hangs', async () => {
-    const { gateways, redis } = await startRelayed(1);
-    redis.silence();
-    const system = await systemOf(first(gateways));
+    redisRelay.silence();
+    const system = await systemOf(gateway);
     expect(system.stores.redis).toMatchObject({ reachable: false, latencyMs: null });
     expect(system.stores.postgres).toMatchObject({ reachable: true });
   });
 
   it('says while Postgres does not respond that it does not', async () => {
-    const { gateways, postgres } = await startRelayed(1);
-    postgres.reject();
-    const system = await systemOf(first(gateways));
+    postgresRelay.reject();
+    const system = await systemOf(gateway);
     expect(system.degraded).toContain('postgres');
     expect(system.stores.postgres).toMatchObject({
       reachable: false,
@@ -172,10 +181,12 @@ describe('GET /tollgate/system', () => {
 
   it('says that there is no connection to the backend', async () => {
     const port = await freePort();
-    const fleet = ends(await startFleet(1, { BACKEND_URL: `http://127.0.0.1:${port}` }), ({ stop }) =>
-      stop(),
+    const { environment: settings } = fleet;
+    const other = ends(
+      await startGateway({ ...settings, BACKEND_URL: `http://127.0.0.1:${port}` }),
+      ({ stop }) => stop(),
     );
-    const system = await systemOf(first(fleet.replicas));
+    const system = await systemOf(other);
     expect(system.degraded).toEqual(['backend']);
     expect(system.backend).toEqual({
       reachable: false,
@@ -186,36 +197,36 @@ describe('GET /tollgate/system', () => {
   });
 
   it('shows a replica of an older version that says nothing of itself', async () => {
-    const { gateways, redis } = await startRelayed(1);
-    const { Redis } = await import('ioredis');
-    const client = ends(new Redis(redis.port), async (one) => one.disconnect());
+    const client = ends(new Redis(redis.url), async (one) => {
+      await one.zrem('tg:replicas', 'older');
+      one.disconnect();
+    });
     await client.zadd('tg:replicas', Date.now(), 'older');
     await client.set(
       'tg:replica:older',
       '{"version":7,"degraded":["redis","what is that"],"startedAtMs":1e99}',
     );
-    const { replicas } = await systemOf(first(gateways));
+    const { replicas } = await systemOf(gateway);
     const nothing = { version: null, host: null, pid: null, workers: null, startedAt: null };
     expect(replicas[1]).toMatchObject({ ...nothing, replicaId: 'older', degraded: ['redis'] });
     await client.set('tg:replica:older', 'no JSON');
-    expect((await systemOf(first(gateways))).replicas[1]).toMatchObject({ ...nothing, degraded: null });
+    expect((await systemOf(gateway)).replicas[1]).toMatchObject({ ...nothing, degraded: null });
   });
 
   it('shows a process that keeps everything itself as the only replica', async () => {
     const directory = ends(await mkdtemp(join(tmpdir(), 'tollgate-system-')), (path) =>
       rm(path, { recursive: true, force: true }),
     );
-    const fleet = ends(await startFleet(1), ({ stop }) => stop());
     const backend = fleet.environment.BACKEND_URL ?? '';
-    const gateway = ends(
+    const alone = ends(
       await startGateway({ BACKEND_URL: backend, DATA_DIR: directory, ROOT_TOKEN, ENCRYPTION_KEY }),
       ({ stop }) => stop(),
     );
-    const system = await systemOf(gateway);
+    const system = await systemOf(alone);
     expect(system).toMatchObject({
       degraded: [],
       liveReplicas: 1,
-      replicas: [{ replicaId: 'embedded', current: true, pid: gateway.pid, degraded: [] }],
+      replicas: [{ replicaId: 'embedded', current: true, pid: alone.pid, degraded: [] }],
       stores: { postgres: { embedded: true, reachable: true, migrations: { pending: [] } }, redis: null },
       usage: { pendingSeconds: expect.any(Number) },
     });

@@ -21,12 +21,10 @@ beforeAll(async () => {
   });
 });
 afterAll(() => fleet?.stop());
-beforeEach(async () => {
+
+async function startWorkers(): Promise<void> {
   gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: String(await freePort()) });
-});
-afterEach(async () => {
-  await gateway?.stop();
-});
+}
 
 /** The processes that the primary process has started so far, whether they listen already or not. */
 function forkedPids(): readonly number[] {
@@ -40,25 +38,38 @@ async function metric(pattern: RegExp): Promise<number> {
   return Number(pattern.exec(text)?.[1]);
 }
 
+/** The counter is not there before the first one. */
+const allowedSoFar = async () => (await metric(ALLOWED)) || 0;
+
+/** Waits until it has logged something from now on that it may have logged before. */
+async function untilLogged(message: string, change: () => void): Promise<void> {
+  const before = gateway.output().length;
+  change();
+  await until(() => gateway.output().slice(before).includes(message));
+}
+
 const ALLOWED = /^tollgate_requests_total\{[^}]*outcome="forwarded"[^}]*\} (\d+)$/m;
 const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="forwarded"\} (\d+)$/m;
 const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
 
 describe('two workers', () => {
+  beforeAll(startWorkers);
+  afterAll(() => gateway?.stop());
+
   it('share one port, count exactly together, and show their metrics as one', async () => {
     const admin = new Admin(gateway.url);
     await admin.makePlan('workers', 60, 'hour');
     const { id, secret } = await admin.makeKey('workers', 'workers');
+    const before = await allowedSoFar();
     expect(await burst([gateway.url], { secret, requests: 100, inFlight: 40 })).toEqual({ 200: 60, 429: 40 });
-    expect(await metric(ALLOWED)).toBe(60);
+    expect(await metric(ALLOWED)).toBe(before + 60);
     expect(await metric(/^tollgate_ready (\d+)$/m)).toBe(2);
     await until(async () => (await admin.detail(id)).usage.totalRequests === 100);
   });
 
   it('are two again after one died', async () => {
     const [first = Number.NaN, second] = gateway.workerPids();
-    process.kill(first, 'SIGKILL');
-    await until(() => gateway.output().includes('a worker took the place of one that died'));
+    await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
     expect(gateway.workerPids()).toEqual([second, expect.any(Number)]);
   });
@@ -67,27 +78,29 @@ describe('two workers', () => {
     const admin = new Admin(gateway.url);
     await admin.makePlan('counting', 1000, 'hour');
     const { secret } = await admin.makeKey('counting', 'counting');
+    const before = await allowedSoFar();
     // So many connections that the system gives each worker some.
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
-    expect(await metric(ALLOWED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(before + 100);
     const cpuSeconds = await metric(CPU_SECONDS);
-    process.kill(gateway.workerPids()[0] ?? Number.NaN, 'SIGKILL');
-    await until(() => gateway.output().includes('a worker died'));
-    expect(await metric(ALLOWED)).toBe(100);
-    expect(await metric(OBSERVED)).toBe(100);
+    const [first = Number.NaN] = gateway.workerPids();
+    await untilLogged('a worker died', () => process.kill(first, 'SIGKILL'));
+    expect(await metric(ALLOWED)).toBe(before + 100);
+    expect(await metric(OBSERVED)).toBe(before + 100);
     expect(await metric(CPU_SECONDS)).toBeGreaterThanOrEqual(cpuSeconds);
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
-    expect(await metric(ALLOWED)).toBe(200);
-    expect(await metric(OBSERVED)).toBe(200);
+    expect(await metric(ALLOWED)).toBe(before + 200);
+    expect(await metric(OBSERVED)).toBe(before + 200);
   });
 
   it('are ready while one of them is stuck, and keep what that one had counted', async () => {
     const admin = new Admin(gateway.url);
     await admin.makePlan('stuck', 1000, 'hour');
     const { secret } = await admin.makeKey('stuck', 'stuck');
+    const before = await allowedSoFar();
     await burst([gateway.url], { secret, requests: 100, inFlight: 40 });
-    expect(await metric(ALLOWED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(before + 100);
     const stuck = gateway.workerPids()[0] ?? Number.NaN;
     process.kill(stuck, 'SIGSTOP');
     try {
@@ -97,17 +110,19 @@ describe('two workers', () => {
         const probe = await fetch(`${gateway.opsUrl}/readyz`, { signal }).catch(() => undefined);
         return probe?.ok === true && (await probe.text()).includes('1 of 2 ready');
       });
-      expect(await metric(ALLOWED)).toBe(100);
-      expect(await metric(OBSERVED)).toBe(100);
+      expect(await metric(ALLOWED)).toBe(before + 100);
+      expect(await metric(OBSERVED)).toBe(before + 100);
       await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 1);
     } finally {
       process.kill(stuck, 'SIGCONT');
     }
     await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
-    expect(await metric(ALLOWED)).toBe(100);
+    expect(await metric(ALLOWED)).toBe(before + 100);
   });
+});
 
-  it('name a store that hangs while they start', async () => {
+describe('two workers that can not start', () => {
+  it('name a store that hangs', async () => {
     const relay = await TcpRelay.start(Number(new URL(fleet.databaseUrl).port));
     relay.silence();
     const unready = await startGateway(
@@ -130,6 +145,25 @@ describe('two workers', () => {
       await unready.stop();
       await relay.stop();
     }
+  });
+
+  it('end because of an address that is not there, and the primary process with code 1', async () => {
+    const { code, output } = await runGateway({
+      ...fleet.environment,
+      WORKERS: '2',
+      PORT: '1',
+      HOST: '203.0.113.1',
+    });
+    expect(code).toBe(1);
+    expect(output).toContain('This machine has no address 203.0.113.1: set HOST');
+    expect(output).toMatch(/^A worker ended with code 1 before it listened/m);
+  });
+});
+
+describe('two workers, at their end,', () => {
+  beforeEach(startWorkers);
+  afterEach(async () => {
+    await gateway?.stop();
   });
 
   it('end with code 0 at SIGTERM, and leave no process behind', async () => {
@@ -167,17 +201,5 @@ describe('two workers', () => {
     expect(pids).toHaveLength(2);
     await gateway.kill();
     await until(() => !pids.some(isAlive));
-  });
-
-  it('do not start where a port is taken, and the primary process ends with code 1', async () => {
-    const { code, output } = await runGateway({
-      ...fleet.environment,
-      WORKERS: '2',
-      PORT: '1',
-      HOST: '203.0.113.1',
-    });
-    expect(code).toBe(1);
-    expect(output).toContain('This machine has no address 203.0.113.1: set HOST');
-    expect(output).toMatch(/^A worker ended with code 1 before it listened/m);
   });
 });
