@@ -50,7 +50,13 @@ async function imported(...words: readonly string[]) {
 
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 const csv = (...rows: readonly string[]): string => rows.map((row) => `${row}\n`).join('');
-const named = async (name: string) => tollgate.json('keys', 'list', '--search', name, '--all');
+/** How many keys have this in their name. */
+async function countNamed(name: string): Promise<number> {
+  const query = new URLSearchParams({ q: name, count: 'true', limit: '1' });
+  const { body } = await fleet.admin.call('GET', `/consumer-api-key?${query}`);
+  expect(body).toMatchObject({ total: expect.any(Number) });
+  return body.total;
+}
 
 describe('tollgate keys find', () => {
   it('says whose a secret from standard input is, and shows no secret', async () => {
@@ -147,7 +153,7 @@ describe('tollgate keys import', () => {
     const content = `\ufeffname,"secret"\r\n"a ""b"", c",${secrets[0]}\r\r\n\n  Größe 鍵 ,  ${secrets[1]}\n"unlike others", "${secrets[2]}"`;
     const { code, report } = await imported(await file(content));
     expect([code, report?.made]).toEqual([0, 3]);
-    for (const name of ['a "b", c', 'Größe 鍵', 'unlike others']) expect(await named(name)).toHaveLength(1);
+    for (const name of ['a "b", c', 'Größe 鍵', 'unlike others']) expect(await countNamed(name)).toBe(1);
   });
 
   it('says of each row that is rejected which and why, and makes all others', async () => {
@@ -189,7 +195,7 @@ describe('tollgate keys import', () => {
       [13, 'invalid_body', 'secret'],
       [14, 'invalid_body', 'name'],
     ]);
-    for (const name of ['good 1', 'good 2']) expect(await named(name)).toHaveLength(1);
+    for (const name of ['good 1', 'good 2']) expect(await countNamed(name)).toBe(1);
     expect((await stat(rejectedFile)).mode & 0o777).toBe(0o600);
     const expected = [rows[0], ...rows.slice(2, 8), ...rows.slice(9, 14)].map((row) => `${row}\n`).join('');
     expect(await readFile(rejectedFile, 'utf8')).toBe(expected);
@@ -245,7 +251,7 @@ describe('tollgate keys import', () => {
     const second = await imported(path, '--batch-size', '2');
     expect(second.report).toEqual(first.report);
     expect(second.stderr).toContain('3 batches were imported by an earlier run');
-    expect(await named('repeated')).toHaveLength(5);
+    expect(await countNamed('repeated')).toBe(5);
   });
 
   it('makes each key once when it is killed and run again', async () => {
@@ -257,15 +263,15 @@ describe('tollgate keys import', () => {
       stdio: 'ignore',
     });
     try {
-      await until(async () => (await named('killed')).length > 0);
+      await until(async () => (await countNamed('killed')) > 0);
     } finally {
       await endChild(child);
     }
-    const before = (await named('killed')).length;
+    const before = await countNamed('killed');
     const resumed = await imported(path, '--batch-size', '10');
     expect(resumed).toMatchObject({ code: 0, report: { rows: 400, made: 400, rejected: [] } });
     expect(before).toBeLessThan(400);
-    expect(await named('killed')).toHaveLength(400);
+    expect(await countNamed('killed')).toBe(400);
   });
 
   it('starts the file of rejected rows over after a kill, and follows no link', async () => {
@@ -289,7 +295,7 @@ describe('tollgate keys import', () => {
       { row: 3, code: 'plan_not_found' },
       { row: 4, code: 'invalid_row' },
     ]);
-    expect(await named('dry run')).toEqual([]);
+    expect(await countNamed('dry run')).toBe(0);
   });
 
   it.each([
@@ -304,11 +310,11 @@ describe('tollgate keys import', () => {
     ['another encoding', () => Buffer.from(csv('name,secret', `é,${secret()}`), 'latin1'), 'UTF-8'],
     ['UTF-16', () => Buffer.from(`\ufeff${csv('name,secret', `a,${secret()}`)}`, 'utf16le'), 'UTF-8'],
   ])('imports nothing of a file with %s', async (_what, content, why) => {
-    const before = (await named('a')).length;
+    const before = await countNamed('a');
     const { code, stdout, stderr } = await imported(await file(content()));
     expect([code, stdout]).toEqual([64, '']);
     expect(stderr).toContain(why);
-    expect((await named('a')).length).toBe(before);
+    expect(await countNamed('a')).toBe(before);
   });
 
   it('shows only the beginning of a possible secret in a file without a header', async () => {
@@ -332,12 +338,12 @@ describe('tollgate keys import', () => {
     const path = join(directory, 'large.csv');
     const large = await open(path, 'w');
     await large.write('name,secret\n');
-    for (let block = 0; block < 40; block += 1) await large.write(`large,${'x'.repeat(499)}\n`.repeat(2000));
+    for (let block = 0; block < 28; block += 1) await large.write(`large,${'x'.repeat(499)}\n`.repeat(2000));
     await large.close();
     const ended = await tollgate.run(['keys', 'import', path, '--dry-run'], {
       nodeOptions: ['--max-old-space-size=24'],
     });
-    expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('80000 rows') });
+    expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('56000 rows') });
   });
 });
 
