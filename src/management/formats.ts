@@ -46,6 +46,16 @@ function isKeyName(text: string): boolean {
   return length >= 1 && length <= NAME_LENGTH && isStorable(name) && !CONTROL_CHARACTER.test(name);
 }
 
+/** The rule of an instant in a query. */
+export const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
+
+const LATEST_MS = Date.UTC(9999, 0, 1);
+
+/** Whether records may be of this instant, in milliseconds since 1970: every store can be queried for it. */
+export function isRecordedInstant(ms: number): boolean {
+  return ms >= 0 && ms < LATEST_MS;
+}
+
 /** Of a key's `externalId`, in characters. */
 export const MAX_EXTERNAL_ID = 128;
 

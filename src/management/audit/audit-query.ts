@@ -4,16 +4,13 @@ import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
+import { INSTANT_RULE, isRecordedInstant } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
 
-const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
 /** What ids may consist of, those of plans and operations included. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-/** Instants that every store can be asked for. */
-const EARLIEST_MS = 0;
-const LATEST_MS = Date.UTC(9999, 0, 1);
 
 /** The query parameters of the audit log. */
 export const AUDIT_QUERY = {
@@ -87,7 +84,7 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undef
   const text = readText(query, name);
   if (text === undefined) return undefined;
   const ms = parseIsoUtc(text);
-  if (ms !== undefined && ms >= EARLIEST_MS && ms < LATEST_MS) return ms;
+  if (ms !== undefined && isRecordedInstant(ms)) return ms;
   throw invalid(name);
 }
 

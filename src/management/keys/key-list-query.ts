@@ -16,7 +16,7 @@ import {
 } from '../../keys/key-list.ts';
 import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
-import { isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
+import { INSTANT_RULE, isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
 import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -28,7 +28,6 @@ type KeyInclude = (typeof INCLUDES)[number];
 
 /** With `include`, which costs more for each key. */
 const LONGEST_PAGE_WITH_MORE = 200;
-const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
 
 /** The query parameters that choose keys by what they are and whose. */
 export const KEY_FILTER_QUERY = {

@@ -8,7 +8,7 @@ import { GROUPINGS, type Grouping, type SeriesFilter } from '../../usage/series/
 import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
 import type { SeriesRequest } from '../../usage/series/usage-series.ts';
-import { isExternalId } from '../formats.ts';
+import { isExternalId, isRecordedInstant } from '../formats.ts';
 import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -86,8 +86,6 @@ export interface UsageQuery extends SeriesRequest {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const EARLIEST_MS = 0;
-const LATEST_MS = Date.UTC(9999, 0, 1);
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
@@ -130,7 +128,7 @@ function readInstant(query: ParsedUrlQuery, name: 'from' | 'to', zone: TimeZone)
   if (text === undefined) return undefined;
   const midnight = DATE.test(text) ? parseIsoUtc(`${text}T00:00:00Z`) : undefined;
   const instant = midnight === undefined ? parseIsoUtc(text) : zone.startOf(midnight);
-  if (instant !== undefined && instant >= EARLIEST_MS && instant < LATEST_MS) return instant;
+  if (instant !== undefined && isRecordedInstant(instant)) return instant;
   throw invalid(name, INSTANT_RULE);
 }
 
