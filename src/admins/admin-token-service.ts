@@ -6,7 +6,7 @@ import { digestOfSecret } from '../keys/secrets/stored-secret.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';
-import { type AdminToken, isAdminTokenId } from './admin-token.ts';
+import { ADMIN_TOKEN_PREFIX, type AdminToken, isAdminTokenId } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken, StoredTokenSecret } from './admin-token-repository.ts';
 import { missingScope, type Principal } from './principal.ts';
 
@@ -36,9 +36,6 @@ export interface AdminTokenList {
   /** Where the next page begins: after this token. Undefined on the last page. */
   readonly nextAfterId: string | undefined;
 }
-
-/** In front of the secrets of admin tokens. */
-const PREFIX = 'tga';
 
 /**
  * Makes, shows, changes and deletes admin tokens. No principal can give a scope that it lacks: a token with such a scope, or
@@ -178,7 +175,7 @@ export class AdminTokenService {
     readonly hint: string;
   } {
     const { vault, random } = this.#options;
-    const secret = createSecret(PREFIX, random);
+    const secret = createSecret(ADMIN_TOKEN_PREFIX, random);
     const digest = digestOfSecret(secret);
     const stored = { lookup: vault.digestLookup(digest), sealedDigest: vault.sealDigest(tokenId, digest) };
     return { secret, stored, hint: secretHint(secret, 'generated') };

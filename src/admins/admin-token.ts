@@ -27,6 +27,9 @@ export interface AdminToken {
   readonly previousValidUntilMs: number | null;
 }
 
+/** In front of the secrets of admin tokens, before a `_`. */
+export const ADMIN_TOKEN_PREFIX = 'tga';
+
 const SHAPE = /^adm_[0-9A-HJKMNP-TV-Z]{26}$/;
 
 /** Whether a text has the form of an admin token's id. */

@@ -41,9 +41,6 @@ export interface Replica {
   stop(): Promise<boolean>;
 }
 
-/** Postgres queries for keys that run together, for new and for changed keys each. */
-const KEY_QUERIES = 4;
-
 /**
  * Builds a replica and starts it. It starts without its stores, too, and is ready once they respond. Several workers share
  * their ports. Rejects when a port can't be had.
@@ -83,13 +80,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
       hints.start();
     },
   });
-  const keys = new KeyCache({
-    repository: records.keys,
-    secrets: records.secrets,
-    vault,
-    clock,
-    maxLookups: KEY_QUERIES,
-  });
+  const keys = new KeyCache({ repository: records.keys, secrets: records.secrets, vault, clock });
 
   const mask = (text: string): string => redactor.masked(text);
   const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });

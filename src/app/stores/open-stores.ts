@@ -17,13 +17,11 @@ import { InProcessLiveUsage } from '../../storage/embedded/in-process-live-usage
 import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-records.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import { openRecords, type Records } from '../../storage/postgres/open-records.ts';
+import { POSTGRES_CONNECTIONS } from '../../storage/postgres/postgres-connection.ts';
 import type { RedisAddress } from '../../storage/redis/connection.ts';
 import { type OpenRedis, openRedis } from '../../storage/redis/open-redis.ts';
 import { RedisLiveUsage } from '../../storage/redis/usage/redis-live-usage.ts';
 import type { LiveUsage } from '../../usage/live-usage.ts';
-
-/** Postgres connections of one process: key queries, management, the usage flusher. */
-const POSTGRES_CONNECTIONS = 14;
 
 /** Where requests are counted, shared over Redis or alone in the process. */
 export interface Counting {

@@ -52,7 +52,7 @@ export interface KeyCacheOptions extends NegativeCacheOptions {
   /**
    * Most concurrent reads of the record store, counted separately for unknown secrets and for known keys, so that a flood of
    * wrong secrets does not hold up known keys. A read of secrets is for up to a hundred of them; 10 000 may wait, taking turns by client. Of known keys, a
-   * hundred times as many as may be read. 8 by default.
+   * hundred times as many as may be read. 4 by default.
    */
   readonly maxLookups?: number;
 }
@@ -84,7 +84,7 @@ export class KeyCache {
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
-    const { maxEntries = 100_000, maxLookups = 8 } = options;
+    const { maxEntries = 100_000, maxLookups = 4 } = options;
     this.#repository = options.repository;
     this.#lookUps = new KeyBatchLoader({ repository: options.repository, maxRunning: maxLookups });
     this.#clock = options.clock;

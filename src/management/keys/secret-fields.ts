@@ -1,14 +1,15 @@
+import { ADMIN_TOKEN_PREFIX } from '../../admins/admin-token.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 
 /** A secret that a client of the interface brings along. */
 export const SECRET = {
-  description: `must be a secret of ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} letters, digits and - . _ ~ + /, with = at its end only, that does not begin with tga_`,
+  description: `must be a secret of ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} letters, digits and - . _ ~ + /, with = at its end only, that does not begin with ${ADMIN_TOKEN_PREFIX}_`,
   type: 'string',
   minLength: MIN_SECRET_LENGTH,
   maxLength: MAX_SECRET_LENGTH,
   // What begins like an admin token must not be taken for a key.
-  pattern: `^(?!tga_)${GIVEN_SECRET.source.slice(1)}`,
+  pattern: `^(?!${ADMIN_TOKEN_PREFIX}_)${GIVEN_SECRET.source.slice(1)}`,
 } as const satisfies FieldSchema;
 
 /** The digest of a secret, as other systems keep it. */

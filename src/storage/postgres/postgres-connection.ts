@@ -3,6 +3,9 @@ import { Pool, types } from 'pg';
 import { type RecordsDatabase, type RecordsTables, TYPE_PARSERS } from './records-database.ts';
 import { withUnavailability } from './unavailability.ts';
 
+/** Connections of a gateway process: key queries, management, the usage flusher. */
+export const POSTGRES_CONNECTIONS = 14;
+
 /** How to reach a Postgres server. */
 export interface PostgresOptions {
   readonly url: string;
