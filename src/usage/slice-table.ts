@@ -17,11 +17,11 @@ export const NO_CAPS: NameCaps = {
 
 /** Slices that are added up: one for each key, day and plan, with the names in the order in which they first came. */
 export class SliceTable {
-  readonly #caps: NameCaps;
+  readonly caps: NameCaps;
   readonly #slices = new Map<string, UsageSlice>();
 
   constructor(caps: NameCaps) {
-    this.#caps = caps;
+    this.caps = caps;
   }
 
   get slices(): readonly UsageSlice[] {
@@ -29,16 +29,17 @@ export class SliceTable {
   }
 
   add(added: UsageSlice): void {
-    const slice = this.#sliceOf(added);
+    const slice = this.sliceOf(added.keyId, added.day, added.planId);
     for (const [hour, counts] of added.hours) addUnder(slice.hours, hour, counts);
     for (const [name, counts] of added.endpoints)
-      addCapped(slice.endpoints, name, counts, this.#caps.endpoints);
+      addCapped(slice.endpoints, name, counts, this.caps.endpoints);
     for (const [name, counts] of added.customers)
-      addCapped(slice.customers, name, counts, this.#caps.customers);
+      addCapped(slice.customers, name, counts, this.caps.customers);
     slice.lastUsedAtS = Math.max(slice.lastUsedAtS, added.lastUsedAtS);
   }
 
-  #sliceOf({ keyId, day, planId }: UsageSlice): UsageSlice {
+  /** The slice of a key, a day and a plan, to be added to within the caps. */
+  sliceOf(keyId: string, day: number, planId: string): UsageSlice {
     const id = `${keyId} ${day} ${planId}`;
     const known = this.#slices.get(id);
     if (known !== undefined) return known;

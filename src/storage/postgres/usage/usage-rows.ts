@@ -104,6 +104,9 @@ function countArrays(
   columns: Readonly<Record<string, keyof Counts>>,
   counts: readonly Readonly<Counts>[],
 ): RawBuilder<unknown> {
-  const arrays = Object.values(columns).map((name) => sql`${counts.map((each) => each[name])}::bigint[]`);
+  // As text, because the client escapes each element of an array.
+  const arrays = Object.values(columns).map(
+    (name) => sql`${`{${counts.map((each) => each[name]).join(',')}}`}::bigint[]`,
+  );
   return sql.join(arrays);
 }

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type NameCaps, NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
-import { addUnder, type Counts, emptySlice, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { addCapped, addUnder, type Counts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
 
 /** The order of a text's numbers: the rare ones last, because zeros at the end are left out. */
 const ORDER = [
@@ -31,29 +31,24 @@ export function textOfSlices(slices: readonly UsageSlice[]): string {
  */
 export async function compactTexts(texts: readonly string[], caps: NameCaps): Promise<string> {
   const table = new SliceTable(caps);
-  let names = 0;
-  const pause = async ({ endpoints, customers }: UsageSlice) => {
-    names += endpoints.size + customers.size;
-    if (names < NAMES_A_TURN) return;
-    names = 0;
+  let lines = 0;
+  const pauseAfter = async (more: number) => {
+    lines += more;
+    if (lines < LINES_A_TURN) return;
+    lines = 0;
     await nextTurn();
   };
-  for (const text of texts) {
-    for (const slice of parseSlices(text)) {
-      table.add(slice);
-      await pause(slice);
-    }
-  }
+  for (const text of texts) for (const read of addText(table, text)) await pauseAfter(read);
   let compacted = '';
   for (const slice of table.slices) {
     compacted += textOfSlice(slice);
-    await pause(slice);
+    await pauseAfter(slice.endpoints.size + slice.customers.size);
   }
   return compacted;
 }
 
 /** About a millisecond of work. */
-const NAMES_A_TURN = 1000;
+const LINES_A_TURN = 1000;
 
 function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, customers }: UsageSlice): string {
   let text = `\nk${keyId}\t${day}\t${planId}\t${lastUsedAtS}`;
@@ -66,34 +61,44 @@ function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, custom
 /** The sums of what the texts hold, names in the order in which they came. Lines of another version of the program are left out. */
 export function slicesOfTexts(texts: readonly string[]): readonly UsageSlice[] {
   const table = new SliceTable(NO_CAPS);
-  for (const text of texts) for (const slice of parseSlices(text)) table.add(slice);
+  for (const text of texts) addText(table, text).forEach(() => {});
   return table.slices;
 }
 
-function* parseSlices(text: string): Generator<UsageSlice> {
-  // Slice by slice: the lines of a whole text may be many.
-  for (let at = text.indexOf('\nk'); at !== -1; ) {
-    const next = text.indexOf('\nk', at + 2);
-    const [head = '', ...lines] = text.slice(at + 1, next === -1 ? undefined : next).split('\n');
-    const slice = parseHead(head);
-    for (const line of lines) addLine(slice, line);
-    yield slice;
-    at = next;
+/** Adds the lines of a text as they are read: copies of slices would cost more than the reading. Yields the number of lines of each slice. */
+function* addText(table: SliceTable, text: string): Generator<number> {
+  let slice: UsageSlice | undefined;
+  let lines = 0;
+  for (let from = 1; from > 0; ) {
+    const newline = text.indexOf('\n', from);
+    const line = text.slice(from, newline === -1 ? undefined : newline);
+    if (line.startsWith('k')) {
+      yield lines;
+      lines = 0;
+      slice = sliceOfHead(table, line);
+    } else if (slice !== undefined) {
+      addLine(table, slice, line);
+      lines += 1;
+    }
+    from = newline + 1;
   }
+  yield lines;
 }
 
-function parseHead(line: string): UsageSlice {
+function sliceOfHead(table: SliceTable, line: string): UsageSlice {
   const [keyId = '', day, planId = '', lastUsedAtS] = line.slice(1).split('\t');
-  return { ...emptySlice(keyId, Number(day), planId), lastUsedAtS: Number(lastUsedAtS) };
+  const slice = table.sliceOf(keyId, Number(day), planId);
+  slice.lastUsedAtS = Math.max(slice.lastUsedAtS, Number(lastUsedAtS));
+  return slice;
 }
 
-function addLine(slice: UsageSlice, line: string): void {
+function addLine({ caps }: SliceTable, slice: UsageSlice, line: string): void {
   const tab = line.indexOf('\t');
-  const counts = parseCounts(line.slice(1, tab));
+  const counts = parseCounts(line, tab);
   const name = line.slice(tab + 1);
   if (line.startsWith('h')) addUnder(slice.hours, Number(name), counts);
-  if (line.startsWith('e')) addUnder(slice.endpoints, name, counts);
-  if (line.startsWith('c')) addUnder(slice.customers, name, counts);
+  if (line.startsWith('e')) addCapped(slice.endpoints, name, counts, caps.endpoints);
+  if (line.startsWith('c')) addCapped(slice.customers, name, counts, caps.customers);
 }
 
 function countsText(counts: Counts): string {
@@ -104,11 +109,21 @@ function countsText(counts: Counts): string {
   return text;
 }
 
-function parseCounts(text: string): Counts {
+/** The numbers of a line, from its second character to `end`. */
+function parseCounts(line: string, end: number): Counts {
   const counts = noCounts();
-  text.split(' ').forEach((number, index) => {
-    const name = ORDER[index];
-    if (name !== undefined) counts[name] = Number(number);
-  });
+  let number = 0;
+  let index = 0;
+  for (let at = 1; at <= end; at += 1) {
+    const digit = line.charCodeAt(at) - DIGIT_0;
+    if (digit >= 0) number = number * 10 + digit;
+    else {
+      counts[ORDER[index] ?? 'requests'] = number;
+      number = 0;
+      index += 1;
+    }
+  }
   return counts;
 }
+
+const DIGIT_0 = 48;
