@@ -35,6 +35,10 @@ export function oneOf<const W extends string>(...words: readonly W[]): Parse<W> 
 /** `true` or `false`. */
 export const booleanWord: Parse<boolean> = (value) => oneOf('true', 'false')(value) === 'true';
 
+/** `on` or `off`. Init systems give their services a `CONSOLE` with the path of a device, which says nothing about ours. */
+export const consoleSwitch: Parse<'on' | 'off'> = (value) =>
+  value.startsWith('/dev/') ? 'on' : oneOf('on', 'off')(value);
+
 /** A whole number of things. */
 export function count(least: number, most: number): Parse<number> {
   return wholeNumber(least, most, 'a whole number');

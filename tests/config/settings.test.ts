@@ -99,6 +99,7 @@ describe('settings', () => {
     ['CORS_ALLOWED_ORIGINS', 'shop.example.org'],
     ['CORS_ALLOWED_ORIGINS', 'https://app.example.com/'],
     ['CONSOLE', 'true'],
+    ['CONSOLE', 'dev/console'],
     ['SELF_SERVICE_PATH', 'me'],
     ['SELF_SERVICE_PATH', '/'],
     ['SELF_SERVICE_PATH', '/account/'],
@@ -275,6 +276,12 @@ describe('settings', () => {
     );
     // Near a setting that is set: a variable of another program, or a leftover.
     expect(faultsOf({ ...complete, DATABASE_URI: 'value', REDIS_URI: 'value' })).toEqual([]);
+  });
+
+  it('take the CONSOLE of an init system for none', () => {
+    for (const device of ['/dev/console', '/dev/tty1', '/dev/pts/0'])
+      expect(readSettings({ ...minimal, CONSOLE: device }).console).toBe('on');
+    expect(readSettings({ ...minimal, CONSOLE: 'off' }).console).toBe('off');
   });
 
   it('do not migrate by themselves in production', () => {
