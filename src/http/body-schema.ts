@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { type FieldFault, InvalidBody, MAX_FAULTS } from '../errors.ts';
 import { nameHint, shownName } from '../platform/nearest-name.ts';
+import { oversizedFields } from './oversized-fields.ts';
 
 /**
  * A field of a body: a JSON schema whose `description` is the rule as a sentence, "must be …". A field may hold objects and lists of them;
@@ -51,12 +52,22 @@ export function createBodyCompiler(
   return (schema) => {
     let validate: ValidateFunction | undefined;
     return (body) => {
+      rejectOversized(body, schema);
       validate ??= ajv.compile(schema);
       if (!validate(body)) {
         throw new InvalidBody(faultsOf(validate.errors ?? [], schema, formatFaults));
       }
     };
   };
+}
+
+function rejectOversized(body: unknown, schema: BodySchema): void {
+  const faults = oversizedFields(body, schema, MAX_FAULTS).map((steps) =>
+    steps.length === 0
+      ? { field: 'body', message: 'has too many fields that are not known here' }
+      : { field: fieldName(steps), message: ruleOf(steps, schema) ?? 'is not valid' },
+  );
+  if (faults.length > 0) throw new InvalidBody(faults);
 }
 
 /** One fault a field, even if it breaks several keywords: its rule is one sentence. */

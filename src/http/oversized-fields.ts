@@ -1,0 +1,55 @@
+/** What a schema says of how much a value may hold. */
+interface SizedSchema {
+  readonly description?: string;
+  readonly maxItems?: number;
+  readonly maxProperties?: number;
+  readonly properties?: Readonly<Record<string, SizedSchema>>;
+  readonly items?: SizedSchema;
+  readonly additionalProperties?: SizedSchema | false;
+}
+
+/**
+ * The paths of lists and objects that hold more than their schema allows, up to as many as asked for; an object without unknown fields holds
+ * those that its schema has. What they hold is not looked at: a validator would find a fault in each of millions, and take seconds.
+ */
+export function oversizedFields(
+  value: unknown,
+  schema: SizedSchema,
+  most: number,
+): readonly (readonly string[])[] {
+  const found: (readonly string[])[] = [];
+  const look = (part: unknown, of: SizedSchema | false | undefined, path: readonly string[]): void => {
+    if (!of || typeof part !== 'object' || part === null || found.length === most) return;
+    if (sizeOf(part) > mostIn(part, of)) found.push(path);
+    else if (Array.isArray(part))
+      for (const [index, item] of part.entries()) look(item, of.items, [...path, String(index)]);
+    else for (const [name, field] of Object.entries(part)) look(field, fieldOf(of, name), [...path, name]);
+  };
+  look(value, schema, []);
+  return found;
+}
+
+/** So many fields more than there are may be misspelt: a validator names them. */
+const UNKNOWN_FIELDS = 50;
+
+function sizeOf(part: object): number {
+  return Array.isArray(part) ? part.length : Object.keys(part).length;
+}
+
+function mostIn(
+  part: object,
+  { maxItems, maxProperties, properties, additionalProperties }: SizedSchema,
+): number {
+  if (Array.isArray(part)) return maxItems ?? Number.POSITIVE_INFINITY;
+  if (maxProperties !== undefined) return maxProperties;
+  return additionalProperties === false
+    ? Object.keys(properties ?? {}).length + UNKNOWN_FIELDS
+    : Number.POSITIVE_INFINITY;
+}
+
+function fieldOf(
+  { properties = {}, additionalProperties }: SizedSchema,
+  name: string,
+): SizedSchema | false | undefined {
+  return Object.hasOwn(properties, name) ? properties[name] : additionalProperties;
+}
