@@ -1,8 +1,8 @@
-import type { Socket } from 'node:net';
+import type { OnReadOpts, Socket } from 'node:net';
 import { BackendError } from './backend-error.ts';
 import { type ConnectionEvent, type ConnectionState, nextState } from './connection-state.ts';
 import type { BackendConnector, BackendOptions } from './connector.ts';
-import { ReadBuffer } from './read-buffer.ts';
+import type { ReadBuffer } from './read-buffers.ts';
 import type { RequestBody } from './request-body.ts';
 import type { ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseParts } from './response-parser.ts';
@@ -23,8 +23,8 @@ export interface ResponseHandler {
   /** An interim response (1xx, but not 101). */
   onInterim(head: ResponseHead): void;
   onHead(head: ResponseHead): void;
-  /** The chunk is overwritten after the next call of `onReadEnd`, `onComplete` or `onError`, unless the connection keeps it (`keep`). */
-  onBody(chunk: Buffer): void;
+  /** A chunk of a `buffer` is overwritten after the next call of `onReadEnd`, `onComplete` or `onError`, unless the buffer is retained. */
+  onBody(chunk: Buffer, buffer: ReadBuffer | undefined): void;
   /** A trailer, as a line without its end. */
   onTrailer?(line: string): void;
   /** All bytes that arrived were passed on, and more will follow. */
@@ -72,7 +72,11 @@ export class BackendConnection implements ResponseParts {
   readonly #onEnd = (): void => this.#ended();
   readonly #onSocketError = (error: Error): void => this.#lost(error);
   readonly #onTimeout = (): void => this.#timedOut();
-  readonly #onClose = (): void => this.#lost();
+  readonly #onClose = (): void => {
+    this.#readBuffer?.release();
+    this.#readBuffer = undefined;
+    this.#lost();
+  };
 
   constructor(options: BackendOptions, connector: BackendConnector, owner: ConnectionOwner) {
     this.#options = options;
@@ -147,11 +151,6 @@ export class BackendConnection implements ResponseParts {
     if (this.#head !== undefined) this.#socket?.setTimeout(this.#options.bodyIdleMs);
   }
 
-  /** The same bytes of a chunk, to be called in `onBody`: they stay as they are. */
-  keep(chunk: Buffer): Buffer {
-    return this.#readBuffer === undefined ? chunk : this.#readBuffer.keep(chunk);
-  }
-
   /** Closes the socket at once, unless it belongs to a tunnel. The handler of a request in progress is not called any more. */
   destroy(): void {
     this.#handler = undefined;
@@ -171,7 +170,7 @@ export class BackendConnection implements ResponseParts {
   }
 
   onBody(chunk: Buffer): void {
-    this.#handler?.onBody(chunk);
+    this.#handler?.onBody(chunk, this.#readBuffer);
   }
 
   onTrailer(line: string): void {
@@ -209,8 +208,10 @@ export class BackendConnection implements ResponseParts {
 
   #open(): void {
     // The socket of an upgrade is handed on, to be read as any other.
-    if (this.#connector.takesReadBuffer && this.#request?.isUpgrade === false)
-      this.#readBuffer = new ReadBuffer(this.#onData);
+    const onread =
+      this.#connector.takesReadBuffer && this.#request?.isUpgrade === false
+        ? this.#readIntoBuffers()
+        : undefined;
     this.#connecting = this.#connector.connect((error, socket) => {
       this.#connecting = undefined;
       if (socket === undefined) {
@@ -224,11 +225,31 @@ export class BackendConnection implements ResponseParts {
       this.#transition('opened');
       this.#socket = socket;
       socket.setNoDelay(true);
-      if (this.#readBuffer === undefined) socket.on('data', this.#onData);
+      if (onread === undefined) socket.on('data', this.#onData);
       socket.on('end', this.#onEnd).on('error', this.#onSocketError);
       socket.on('timeout', this.#onTimeout).on('close', this.#onClose);
       this.#write(socket, this.#request);
-    }, this.#readBuffer?.options);
+    }, onread);
+  }
+
+  /** Reads into one buffer again and again, and into another one once somebody has retained what is in it. */
+  #readIntoBuffers(): OnReadOpts {
+    const { readBuffers } = this.#connector;
+    return {
+      // The socket takes the buffer of the next read from here.
+      buffer: () => {
+        if (this.#readBuffer?.isShared === true) {
+          this.#readBuffer.release();
+          this.#readBuffer = undefined;
+        }
+        this.#readBuffer ??= readBuffers.take();
+        return this.#readBuffer.bytes;
+      },
+      callback: (length) => {
+        if (this.#readBuffer !== undefined) this.#read(this.#readBuffer.bytes.subarray(0, length));
+        return true;
+      },
+    };
   }
 
   #write(socket: Socket, { head, body }: OutgoingRequest): void {

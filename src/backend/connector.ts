@@ -1,6 +1,7 @@
 import { type OnReadOpts, Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { BackendError } from './backend-error.ts';
+import { ReadBuffers } from './read-buffers.ts';
 
 /** Where the backend is and how connections to it are made and kept. */
 export interface BackendOptions {
@@ -20,6 +21,8 @@ const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIM
 
 /** Opens sockets to one backend; they share the TLS sessions. */
 export class BackendConnector {
+  /** For connections whose sockets take such buffers. */
+  readonly readBuffers = new ReadBuffers();
   readonly #options: buildConnector.BuildOptions;
   readonly #connect: buildConnector.connector;
   readonly #target: buildConnector.Options;

@@ -16,7 +16,9 @@ interface Reading {
   readonly isFaulty: boolean;
 }
 
+/** All pieces arrive in one buffer, as on a connection: what the parser keeps of one must not change with the next. */
 function read(pieces: readonly string[], method = 'GET'): Reading {
+  const buffer = Buffer.alloc(Math.max(0, ...pieces.map(({ length }) => length)));
   const interim: number[] = [];
   let head: ResponseHead | undefined;
   let body = '';
@@ -37,7 +39,8 @@ function read(pieces: readonly string[], method = 'GET'): Reading {
   });
   parser.expect(method);
   for (const piece of pieces) {
-    if (parser.push(Buffer.from(piece, 'latin1')) !== undefined) {
+    const length = buffer.fill('!').write(piece, 'latin1');
+    if (parser.push(buffer.subarray(0, length)) !== undefined) {
       return { interim, head, body, rest, isComplete, isFaulty: true };
     }
     if (isComplete) break;

@@ -3,6 +3,7 @@ import { ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { until, untilAtRest } from '../support/until.ts';
+import { bodyOf, unchunk } from './support/body-bytes.ts';
 import { RawPeer } from './support/raw-peer.ts';
 import { withGateway } from './support/with-gateway.ts';
 
@@ -10,20 +11,6 @@ const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const TEN_MB = 10 * 1024 * 1024;
 
 const digest = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');
-
-/** The bytes of a chunked body, its framing taken away. */
-function unchunk(bytes: Buffer): Buffer {
-  const pieces: Buffer[] = [];
-  for (let at = 0; ; ) {
-    const lineEnd = bytes.indexOf('\r\n', at);
-    const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
-    if (size === 0) return Buffer.concat(pieces);
-    pieces.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
-    at = lineEnd + 2 + size + 2;
-  }
-}
-
-const bodyOf = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf('\r\n\r\n') + 4);
 
 describe('bodies', () => {
   const stage = withGateway();

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { BackendError } from '../../backend/backend-error.ts';
 import type { BackendConnection, ResponseHandler } from '../../backend/connection.ts';
 import type { BackendJob, Ticket } from '../../backend/pool/places.ts';
+import type { ReadBuffer } from '../../backend/read-buffers.ts';
 import { RequestBody } from '../../backend/request-body.ts';
 import { requestHead } from '../../backend/request-head.ts';
 import type { ResponseHead } from '../../backend/response-head.ts';
@@ -152,12 +153,8 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     });
   }
 
-  onBody(chunk: Buffer): void {
-    this.#response?.push(chunk);
-  }
-
-  keep(chunk: Buffer): Buffer {
-    return this.#connection?.keep(chunk) ?? Buffer.from(chunk);
+  onBody(chunk: Buffer, buffer: ReadBuffer | undefined): void {
+    this.#response?.push(chunk, buffer);
   }
 
   onTrailer(line: string): void {

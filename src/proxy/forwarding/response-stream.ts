@@ -1,3 +1,4 @@
+import type { ReadBuffer } from '../../backend/read-buffers.ts';
 import { lingeringClose } from '../../http/connections/lingering-close.ts';
 import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
 import type { Exchange } from '../exchange.ts';
@@ -16,14 +17,14 @@ export interface ClientResponse {
 
 /** Where the response comes from. */
 interface Source {
-  /** The same bytes of a chunk that is being pushed, to be used after the read that brought it. */
-  keep(chunk: Buffer): Buffer;
   pause(): void;
   resume(): void;
 }
 
 /** With a head in front it still fits into what Node writes of a string without allocating, 16 KiB. */
 const SMALL_BYTES = 8 * 1024;
+/** From here on a chunk is written out of the buffer that it was read into; below that it would hold too much for what is in it. */
+const LARGE_BYTES = 32 * 1024;
 const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
 
 /**
@@ -35,8 +36,10 @@ export class ResponseStream implements Transfer {
   readonly #source: Source;
   readonly #head: ClientResponse;
   #isHeadWritten = false;
-  /** The first chunk of the body, held until all that has arrived was passed on. A small one is overwritten then. */
+  /** The first chunk of the body, held until all that has arrived was passed on: within one read. */
   #held: Buffer | undefined;
+  /** What it is a part of. */
+  #heldBuffer: ReadBuffer | undefined;
   #resume: (() => void) | undefined;
   /** `#resume` waits for the client to take more: chunks that arrived in the same read are still written. */
   #isHeldBack = false;
@@ -59,15 +62,16 @@ export class ResponseStream implements Transfer {
     return this.#isHeldBack ? 0 : Number.POSITIVE_INFINITY;
   }
 
-  /** The next chunk of the body. Pauses the backend when the client is slower. */
-  push(chunk: Buffer): void {
+  /** The next chunk of the body, a part of `buffer` unless that is undefined. Pauses the backend when the client is slower. */
+  push(chunk: Buffer, buffer: ReadBuffer | undefined): void {
     this.#exchange.bodyBytes += chunk.length;
     if (!this.#isHeadWritten && this.#held === undefined) {
-      this.#held = chunk.length > SMALL_BYTES ? this.#source.keep(chunk) : chunk;
+      this.#held = chunk;
+      this.#heldBuffer = buffer;
       return;
     }
     this.flush();
-    this.#write(this.#source.keep(chunk));
+    this.#write(chunk, buffer);
   }
 
   /** To be called when nothing more has arrived: writes the head and what is held of the body, unless that is done. */
@@ -77,7 +81,7 @@ export class ResponseStream implements Transfer {
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) this.#exchange.res.flushHeaders();
-    else this.#write(held.length > SMALL_BYTES ? held : held.toString('latin1'));
+    else this.#write(held, this.#heldBuffer);
   }
 
   /** The response is complete. */
@@ -94,9 +98,12 @@ export class ResponseStream implements Transfer {
     const held = this.#held;
     this.#held = undefined;
     if (held === undefined) res.end();
-    else if (held.length > SMALL_BYTES) res.end(held);
     // As a string it goes out with the head in one plain write, which costs less than a vectored one.
-    else res.end(held.toString('latin1'), 'latin1');
+    else if (held.length <= SMALL_BYTES) res.end(held.toString('latin1'), 'latin1');
+    else {
+      const { bytes, onWritten } = lasting(held, this.#heldBuffer);
+      res.end(bytes, onWritten);
+    }
   }
 
   /**
@@ -125,10 +132,8 @@ export class ResponseStream implements Transfer {
     this.#exchange.res.writeLines(status, plainReason, headers.lines, headers.decisive);
   }
 
-  /** A text has a byte in each character. */
-  #write(chunk: Buffer | string): void {
-    const { res } = this.#exchange;
-    if (this.#isLost() || res.write(chunk, 'latin1') || this.#isHeldBack) return;
+  #write(chunk: Buffer, buffer: ReadBuffer | undefined): void {
+    if (this.#isLost() || this.#takes(chunk, buffer) || this.#isHeldBack) return;
     this.#isHeldBack = true;
     this.#source.pause();
     this.#resume ??= () => {
@@ -136,6 +141,27 @@ export class ResponseStream implements Transfer {
       // Once the response is complete its source serves another request.
       if (!this.#isEnded) this.#source.resume();
     };
-    res.once('drain', this.#resume);
+    this.#exchange.res.once('drain', this.#resume);
   }
+
+  /** Writes a chunk. Whether the client takes more. */
+  #takes(chunk: Buffer, buffer: ReadBuffer | undefined): boolean {
+    const { res } = this.#exchange;
+    if (chunk.length <= SMALL_BYTES) return res.write(chunk.toString('latin1'), 'latin1');
+    const { bytes, onWritten } = lasting(chunk, buffer);
+    return res.write(bytes, onWritten);
+  }
+}
+
+/** Bytes that stay as they are until they are written, which `onWritten` has to be told. */
+interface LastingBytes {
+  readonly bytes: Buffer;
+  readonly onWritten: ((error?: Error | null) => void) | undefined;
+}
+
+function lasting(chunk: Buffer, buffer: ReadBuffer | undefined): LastingBytes {
+  if (buffer === undefined) return { bytes: chunk, onWritten: undefined };
+  if (chunk.length < LARGE_BYTES) return { bytes: Buffer.from(chunk), onWritten: undefined };
+  buffer.retain();
+  return { bytes: chunk, onWritten: buffer.release };
 }

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { BackendError } from '../../../src/backend/backend-error.ts';
 import type { Ticket } from '../../../src/backend/pool/places.ts';
 import { BackendPool, type BackendPoolOptions } from '../../../src/backend/pool/pool.ts';
+import type { ReadBuffer } from '../../../src/backend/read-buffers.ts';
 import { type Clock, systemClock } from '../../../src/platform/clock.ts';
 import { RawBackend } from '../../proxy/support/raw-backend.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -47,6 +48,42 @@ beforeEach(async () => {
 afterEach(async () => {
   pool.destroy();
   await backend.stop();
+});
+
+describe('the buffer that a connection reads into', () => {
+  /** Of two responses in a row on one connection, the chunk of the first and both buffers. */
+  async function readTwice(retains: boolean): Promise<{ chunk: Buffer; buffers: unknown[] }> {
+    const buffers: unknown[] = [];
+    let chunk: Buffer = Buffer.alloc(0);
+    for (const [name, response] of [
+      ['first', OK.replace('ok', 'me')],
+      ['second', OK],
+    ] as const) {
+      backend.respond(response);
+      const job = new RecordingJob(name);
+      job.onBody = (piece: Buffer, buffer?: ReadBuffer) => {
+        if (retains) buffer?.retain();
+        if (buffers.length === 0) chunk = piece;
+        buffers.push(buffer);
+      };
+      ask(job);
+      await job.heard('onComplete');
+    }
+    expect(backend.connections).toHaveLength(1);
+    return { chunk, buffers };
+  }
+
+  it('is not read into again while somebody retains what is in it', async () => {
+    const { chunk, buffers } = await readTwice(true);
+    expect(chunk.toString()).toBe('me');
+    expect(buffers[1]).not.toBe(buffers[0]);
+  });
+
+  it('is read into again where nobody does', async () => {
+    const { chunk, buffers } = await readTwice(false);
+    expect(chunk.toString()).toBe('ok');
+    expect(buffers[1]).toBe(buffers[0]);
+  });
 });
 
 describe('rule 14: a connection that was idle', () => {
