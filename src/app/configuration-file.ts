@@ -39,9 +39,10 @@ function parseText(text: string): unknown {
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
   if (document.errors.length > 0) {
     throw new InvalidConfiguration(
-      document.errors.map(({ message, pos: [start] }) => {
+      document.errors.map(({ code, message, pos: [start] }) => {
         const { line, col } = lineCounter.linePos(start);
-        return `line ${line}, column ${col}: ${message}`;
+        const fault = code === 'MULTIPLE_DOCS' ? 'The file has more than one document' : message;
+        return `line ${line}, column ${col}: ${fault}`;
       }),
     );
   }
@@ -49,9 +50,10 @@ function parseText(text: string): unknown {
     // As JSON has it, and the interface would get it: no infinity, and nothing twice in memory that an alias names.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES }) ?? null));
   } catch (error) {
-    if (!(error instanceof ReferenceError)) throw error;
+    // Aliases of nothing and too many are a ReferenceError; one that is a part of what it names makes a circle, which JSON can't write.
+    if (!(error instanceof ReferenceError || error instanceof TypeError)) throw error;
     throw new InvalidConfiguration([
-      `its aliases stand for too much, or for nothing (${MAX_ALIASES} at most)`,
+      `its aliases stand for too much (${MAX_ALIASES} at most), for nothing, or for themselves`,
     ]);
   }
 }

@@ -211,7 +211,7 @@ describe('tollgate config validate', () => {
     ['a list without entries', 'keys:\n', /keys: must be a list/],
     ['a tab', 'keys:\n\t- a: 1\n', /line 2, column \d+: /],
     ['a field that is there twice', 'keys: []\nkeys: []\n', /line 2, column 1: Map keys must be unique/],
-    ['two documents', 'keys: []\n---\nkeys: []\n', /line 2, column \d+: .*multiple documents/],
+    ['two documents', 'keys: []\n---\nkeys: []\n', /line 2, column \d+: The file has more than one document/],
     [
       'aliases that stand for more than any memory',
       [
@@ -223,6 +223,7 @@ describe('tollgate config validate', () => {
       /aliases/,
     ],
     ['an alias of nothing', 'keys: *a\n', /alias/i],
+    ['an alias of itself', 'keys: &a [*a]\n', /aliases stand for .* themselves/],
     [
       'two keys with one externalId',
       `keys: [${'{externalId: a, name: n},'.repeat(2)}]`,

@@ -8,11 +8,17 @@ import { failureReason } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
 const RETRY_MS = 1000;
-/** What is in the way of a configuration is taken away by people. */
+/** A conflict of a configuration is solved by people. */
 const CONFIGURE_RETRY_MS = 5000;
 
+/** What is prepared. */
+type PreparedRecords = Pick<
+  Records,
+  'migrate' | 'pendingMigrations' | 'ping' | 'plans' | 'sealedKeys' | 'sealedTokens'
+>;
+
 interface PreparationOptions {
-  readonly records: Records;
+  readonly records: PreparedRecords;
   readonly settings: Pick<Settings, 'autoMigrate' | 'defaultPlanId'>;
   /** To see whether it opens what is stored. */
   readonly vault: SecretVault;
@@ -33,7 +39,7 @@ interface PreparationSteps {
  */
 export class RecordsPreparation implements Component {
   readonly name = 'postgres';
-  readonly #records: Records;
+  readonly #records: PreparedRecords;
   readonly #settings: Pick<Settings, 'autoMigrate' | 'defaultPlanId'>;
   readonly #log: Logger;
   readonly #vault: SecretVault;
@@ -43,6 +49,8 @@ export class RecordsPreparation implements Component {
   #running: Promise<void> = Promise.resolve();
   #endPause: () => void = () => {};
   #isFailing = false;
+  /** Warnings that are in the log: what stands in the way of being ready is looked at again and again. */
+  readonly #warnings = new Set<string>();
 
   constructor({ records, settings, vault, log }: PreparationOptions) {
     this.#records = records;
@@ -101,7 +109,8 @@ export class RecordsPreparation implements Component {
         return false;
       }
       if (opened === 'some')
-        this.#log.warn(
+        this.#warnOnce(
+          {},
           'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
         );
       await this.#checkAdminTokens();
@@ -130,7 +139,7 @@ export class RecordsPreparation implements Component {
   async #checkAdminTokens(): Promise<void> {
     const adminTokenIds = await unreadableTokens(this.#records.sealedTokens, this.#vault);
     if (adminTokenIds.length > 0)
-      this.#log.warn(
+      this.#warnOnce(
         { adminTokenIds },
         'ENCRYPTION_KEY does not open these admin tokens, and they are rejected: add the one that they were made under, or make new ones',
       );
@@ -139,10 +148,17 @@ export class RecordsPreparation implements Component {
   async #checkDefaultPlan(): Promise<void> {
     const { defaultPlanId } = this.#settings;
     if (defaultPlanId !== null && (await this.#records.plans.find(defaultPlanId)) === undefined)
-      this.#log.warn(
+      this.#warnOnce(
         { defaultPlanId },
         'DEFAULT_PLAN_ID names no plan: keys without a plan of their own get 503 until it is made',
       );
+  }
+
+  #warnOnce(fields: object, sentence: string): void {
+    const warning = JSON.stringify([fields, sentence]);
+    if (this.#warnings.has(warning)) return;
+    this.#warnings.add(warning);
+    this.#log.warn(fields, sentence);
   }
 
   #pause(ms: number): Promise<void> {

@@ -1,0 +1,69 @@
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { pino } from 'pino';
+import { RecordsPreparation } from '../../src/app/stores/records-preparation.ts';
+import type { PlanRepository } from '../../src/plans/plan-repository.ts';
+
+let warnings: string[];
+let conflicts: readonly string[];
+let preparation: RecordsPreparation;
+let isPrepared: boolean;
+
+beforeEach(() => {
+  jest.useFakeTimers();
+  warnings = [];
+  conflicts = ['plan gold: not managed'];
+  isPrepared = false;
+  const sealed = (digest: string) => ({
+    keyId: digest,
+    secretVersion: 1,
+    sealedSecret: Buffer.from(digest),
+    sealedDigest: null,
+  });
+  const plans: Pick<PlanRepository, 'find'> = { find: async () => undefined };
+  const records = {
+    migrate: async () => [],
+    pendingMigrations: async () => [],
+    ping: async () => {},
+    plans,
+    sealedKeys: { oldestAndNewest: async () => [sealed('known'), sealed('of another key')] },
+    sealedTokens: { after: async () => [] },
+  };
+  const write = (line: string): void => {
+    const { level, msg } = JSON.parse(line) as { level: number; msg: string };
+    if (level === 40) warnings.push(msg);
+  };
+  preparation = new RecordsPreparation({
+    // What the preparation reads of the store is all that there is of it here.
+    records: records as unknown as ConstructorParameters<typeof RecordsPreparation>[0]['records'],
+    settings: { autoMigrate: false, defaultPlanId: 'gone' },
+    vault: { knows: (text: Buffer) => text.toString() === 'known' } as unknown as ConstructorParameters<
+      typeof RecordsPreparation
+    >[0]['vault'],
+    log: pino({}, { write }),
+  });
+});
+afterEach(async () => {
+  await preparation.stop();
+  jest.useRealTimers();
+});
+
+describe('the preparation of the records', () => {
+  it('logs each warning once, however often a configuration is tried again', async () => {
+    const prepared = () => {
+      isPrepared = true;
+    };
+    preparation.start({ configure: async () => conflicts, prepared });
+    await jest.advanceTimersByTimeAsync(60_000);
+    await expect(preparation.check()).rejects.toThrow(
+      'CONFIG_FILE can not be applied: plan gold: not managed',
+    );
+    expect(isPrepared).toBe(false);
+    conflicts = [];
+    await jest.advanceTimersByTimeAsync(5000);
+    expect(isPrepared).toBe(true);
+    expect(warnings).toEqual([
+      'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
+      'DEFAULT_PLAN_ID names no plan: keys without a plan of their own get 503 until it is made',
+    ]);
+  });
+});
