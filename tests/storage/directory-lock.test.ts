@@ -3,11 +3,14 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { lockDirectory } from '../../src/storage/embedded/directory-lock.ts';
 import { endChild } from '../support/end-child.ts';
 
 const LOCK = new URL('../../src/storage/embedded/directory-lock.ts', import.meta.url).href;
+/** Where a gateway keeps compiled code, too. */
+const COMPILED_DIRECTORY = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url));
 /** Tells what became of its attempt, and stays until it is ended. */
 const LOCKER = `
   const stay = (unlock) => setInterval(unlock, 2 ** 30) && console.log('locked');
@@ -45,14 +48,17 @@ describe('the lock of the embedded store', () => {
       process.execPath,
       ...['--input-type=module', '--eval', LOCKER, directory],
     ];
-    const child = spawn(command, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const child = spawn(command, args, {
+      stdio: ['ignore', 'pipe', 'inherit'],
+      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED_DIRECTORY },
+    });
     const locker = { child, outcome: once(child.stdout, 'data').then(([bytes]) => String(bytes).trim()) };
     lockers.push(locker);
     return locker;
   }
 
   it('is taken by one of many processes that start at the same instant', async () => {
-    for (let round = 0; round < 5; round += 1) {
+    for (let round = 0; round < 3; round += 1) {
       const starting = Array.from({ length: 6 }, () => startLocker());
       const outcomes = await Promise.all(starting.map(({ outcome }) => outcome));
       const owner = starting[outcomes.indexOf('locked')];
