@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { StoreUnavailable } from '../../../src/errors.ts';
 import { KeyRevalidator } from '../../../src/keys/cache/key-revalidator.ts';
@@ -79,14 +79,24 @@ describe('checks of cached keys', () => {
   });
 
   it('go on after the record store has failed', async () => {
-    active = copies(1);
-    respond = async () => {
-      throw new StoreUnavailable('postgres', undefined);
-    };
-    revalidator.start();
-    await until(() => queries.length === 1);
-    respond = async () => [];
-    await until(() => revalidator.checked === 1);
+    jest.useFakeTimers();
+    try {
+      active = copies(1);
+      respond = async () => {
+        throw new StoreUnavailable('postgres', undefined);
+      };
+      revalidator.start();
+      await jest.advanceTimersByTimeAsync(10_000);
+      const asked = queries.length;
+      expect(asked).toBeGreaterThan(0);
+      expect(revalidator.checked).toBe(0);
+      respond = async () => [];
+      await jest.advanceTimersByTimeAsync(10_000);
+      expect(queries.length).toBeGreaterThan(asked);
+      expect(revalidator.checked).toBeGreaterThan(0);
+    } finally {
+      jest.useRealTimers();
+    }
   });
 
   it('are made once more when the versions may have been lost while one runs', async () => {
