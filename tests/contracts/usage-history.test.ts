@@ -195,7 +195,7 @@ describe.each([
     expect(await history.hasWrite(7, 'three', 1)).toBe(false);
   });
 
-  it('keeps the days of keys equal to the sums of their hours, for keys that are deleted too', async () => {
+  it('keeps the days of keys equal to the sums of their hours, for deleted keys too', async () => {
     const keyIds = await Promise.all(Array.from({ length: 4 }, newKey));
     const uses = fc.sample(
       fc.record({

@@ -37,7 +37,7 @@ afterEach(async () => {
 });
 
 describe('a port', () => {
-  it('takes thousands of connections while busy, and then accepts many of them at a time', async () => {
+  it('takes thousands of connections while busy, and then accepts many at a time', async () => {
     const { port } = await sockets.listen({ port: 0, host: HOST, sharesPort: false });
     const connected = new Int32Array(new SharedArrayBuffer(4));
     const workerData = { connected, port, connections: CONNECTIONS };

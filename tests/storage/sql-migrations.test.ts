@@ -129,7 +129,7 @@ describe('migrations', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('sum the hours that there are by key and day, and those that the version before adds', async () => {
+  it('sum the hours by key and day, and those that the version before adds', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
     const before = (await readdir(MIGRATIONS)).filter((name) => name < '0018');
     await Promise.all(before.map((name) => copyFile(join(MIGRATIONS, name), join(directory, name))));

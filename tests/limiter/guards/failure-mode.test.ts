@@ -257,7 +257,7 @@ describe('the ledger of uncounted requests', () => {
     expect(uncounted.size).toBe(0);
   });
 
-  it('sends what may have been added again as the same operation, apart from what came since', async () => {
+  it('sends again, as the same operation, only what may have been added', async () => {
     let isLost = true;
     const {
       restored,
