@@ -9,6 +9,8 @@ interface HeadFields {
 
 /** The head of a response, read in the only way in which it can be read. */
 export interface ResponseHead extends HeadFields {
+  /** As sent, with its line end. */
+  readonly statusLine: string;
   readonly status: number;
   /** As sent; may be empty. */
   readonly reason: string;
@@ -25,8 +27,7 @@ export interface ResponseHead extends HeadFields {
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
-/** Whole lines without what no head may contain (RFC 9112 sections 2.2 and 5.2): control characters, a CR or an LF alone, a folded line. */
-const LINES = /^(?:[\t\x20-\x7e\x80-\xff]*\r\n(?![\t ]))*$/;
+/** A line without what no head may contain (RFC 9112 section 5.2): control characters, a CR or an LF alone. */
 const LINE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const KEEP_ALIVE = /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/i;
@@ -38,11 +39,14 @@ const DIGITS = /^\d{1,15}$/;
  * Reads a head, from its status line to the line end of its last header. Undefined for anything that RFC 9112 does not allow, or that
  * leaves the end of the body ambiguous: `Content-Length` twice, malformed or beside `Transfer-Encoding`, a transfer coding that is
  * not exactly one `chunked`, or any in HTTP/1.0.
+ *
+ * `before` is any other head, best the one before on the same connection: most lines of a backend's heads are the same, and what is the
+ * same byte for byte is not read again. It does not change what is read.
  */
-export function readResponseHead(text: string): ResponseHead | undefined {
-  const line = STATUS_LINE.exec(text);
-  if (line === null || !LINES.test(text)) return undefined;
-  const [{ length: start }, minor, status, reason = ''] = line;
+export function readResponseHead(text: string, before?: ResponseHead): ResponseHead | undefined {
+  const line = before !== undefined && text.startsWith(before.statusLine) ? before : readStatusLine(text);
+  if (line === undefined) return undefined;
+  const { statusLine, status, reason } = line;
   const hop: HopFields = {
     lengths: 0,
     length: '',
@@ -52,14 +56,16 @@ export function readResponseHead(text: string): ResponseHead | undefined {
     keepAlive: '',
   };
   const fields: HeadFields = { names: [], lines: [] };
-  const isOld = minor === '0';
-  if (!readFields(text, start, fields, hop) || !isFramingClear(hop, isOld)) return undefined;
+  const isOld = statusLine.startsWith('HTTP/1.0');
+  if (!readFields(text, fields, hop, { start: statusLine.length, before })) return undefined;
+  if (!isFramingClear(hop, isOld)) return undefined;
   const { connection } = hop;
   const keepsAlive = connection === undefined ? !isOld : isKept(connection, isOld);
   // An interim response can't be the last one of its connection.
-  if (status?.startsWith('1') && status !== '101' && !keepsAlive) return undefined;
+  if (status < 200 && status !== 101 && !keepsAlive) return undefined;
   return {
-    status: Number(status),
+    statusLine,
+    status,
     reason,
     names: fields.names,
     lines: fields.lines,
@@ -69,6 +75,13 @@ export function readResponseHead(text: string): ResponseHead | undefined {
     keepsAlive,
     keepAliveMs: hop.keepAlive === '' ? undefined : timeoutOf(hop.keepAlive),
   };
+}
+
+function readStatusLine(text: string): Pick<ResponseHead, 'statusLine' | 'status' | 'reason'> | undefined {
+  const line = STATUS_LINE.exec(text);
+  if (line === null) return undefined;
+  const [statusLine, , status, reason = ''] = line;
+  return { statusLine, status: Number(status), reason };
 }
 
 /** The fields that say how a response is read, and how often each was there. */
@@ -82,28 +95,53 @@ interface HopFields {
 }
 
 /** Adds the fields to `head`, and notes in `hop` those of the hop. False when one is malformed. */
-function readFields(text: string, start: number, { names, lines }: HeadFields, hop: HopFields): boolean {
+function readFields(
+  text: string,
+  head: HeadFields,
+  hop: HopFields,
+  { start, before }: { readonly start: number; readonly before: ResponseHead | undefined },
+): boolean {
+  /** Which line of the head before may be the one that comes next. */
+  let next = 0;
   for (let at = start; at < text.length; ) {
-    const colon = text.indexOf(':', at);
-    const end = text.indexOf('\r\n', at);
-    if (colon === -1 || colon > end) return false;
-    const name = headerName(text.slice(at, colon));
-    if (name === null) return false;
-    let first = colon + 1;
-    let last = end;
-    while (first < last && isBlank(text.charCodeAt(first))) first += 1;
-    while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
-    if (name.framing !== undefined) {
-      // Some programs do not take a tab for a blank, and would not know such a length or coding.
-      if (hasTab(text, colon + 1, end)) return false;
-      note(hop, name.framing, text.slice(first, last));
+    const name = before?.names[next];
+    const line = before?.lines[next];
+    if (name !== undefined && line !== undefined && text.startsWith(line, at)) {
+      if (name.framing !== undefined) note(hop, name.framing, headerValue(name, line));
+      head.names.push(name);
+      head.lines.push(line);
+      next += 1;
+      at += line.length;
+    } else {
+      at = readField(text, at, head, hop);
+      if (at === -1) return false;
+      if (head.names.at(-1) === name) next += 1;
     }
-    const isTidy = first === colon + 2 && last === end && text.charCodeAt(colon + 1) === BLANK;
-    names.push(name);
-    lines.push(isTidy ? text.slice(at, end + 2) : `${name.text}: ${text.slice(first, last)}\r\n`);
-    at = end + 2;
   }
   return true;
+}
+
+/** The same for the field at a position. Returns where the next begins; -1 when it is malformed. */
+function readField(text: string, at: number, { names, lines }: HeadFields, hop: HopFields): number {
+  const colon = text.indexOf(':', at);
+  const end = text.indexOf('\r\n', at);
+  if (colon === -1 || colon > end || !LINE.test(text.slice(at, end))) return -1;
+  // No name begins with a blank, as a folded line does.
+  const name = headerName(text.slice(at, colon));
+  if (name === null) return -1;
+  let first = colon + 1;
+  let last = end;
+  while (first < last && isBlank(text.charCodeAt(first))) first += 1;
+  while (last > first && isBlank(text.charCodeAt(last - 1))) last -= 1;
+  if (name.framing !== undefined) {
+    // Some programs do not take a tab for a blank, and would not know such a length or coding.
+    if (hasTab(text, colon + 1, end)) return -1;
+    note(hop, name.framing, text.slice(first, last));
+  }
+  const isTidy = first === colon + 2 && last === end && text.charCodeAt(colon + 1) === BLANK;
+  names.push(name);
+  lines.push(isTidy ? text.slice(at, end + 2) : `${name.text}: ${text.slice(first, last)}\r\n`);
+  return end + 2;
 }
 
 function note(hop: HopFields, name: FramingName, value: string): void {
@@ -127,6 +165,7 @@ function note(hop: HopFields, name: FramingName, value: string): void {
 
 /** HTTP/1.1 keeps a connection by default, HTTP/1.0 only on demand (RFC 9112 section 9.3). */
 function isKept(connection: string, isOld: boolean): boolean {
+  if (connection === 'keep-alive') return true;
   return !CLOSE.test(connection) && (!isOld || KEEP_ALIVE.test(connection));
 }
 

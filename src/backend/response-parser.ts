@@ -32,6 +32,8 @@ const SIZE_LINE =
 export class ResponseParser {
   readonly #parts: ResponseParts;
   #state: State = 'done';
+  /** The last final response of the connection. */
+  #before: ResponseHead | undefined = undefined;
   /** The request was a HEAD: its response has no body, whatever it announces. */
   #isHead = false;
   /** Bytes of a line or a head whose end has not arrived. */
@@ -110,7 +112,7 @@ export class ResponseParser {
       return piece.length;
     }
     this.#kept = NOTHING;
-    const head = readResponseHead(bytes.toString('latin1', start, end + 2));
+    const head = readResponseHead(bytes.toString('latin1', start, end + 2), this.#before);
     if (head === undefined) return fault('a malformed head');
     const behind = end + END_OF_HEAD.length;
     const next = piece.length - (bytes.length - behind);
@@ -124,6 +126,7 @@ export class ResponseParser {
       this.#parts.onInterim(head);
       return;
     }
+    this.#before = head;
     const hasBody = !this.#isHead && status !== 101 && status !== 204 && status !== 304;
     if (!hasBody) this.#state = 'fixed';
     else if (isChunked) this.#state = 'size';

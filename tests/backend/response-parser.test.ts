@@ -3,7 +3,7 @@ import { createServer, type Server } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { ResponseHead } from '../../src/backend/response-head.ts';
+import { type ResponseHead, readResponseHead } from '../../src/backend/response-head.ts';
 import { ResponseParser } from '../../src/backend/response-parser.ts';
 
 /** What a response is taken for, however it arrived. */
@@ -57,6 +57,9 @@ const RESPONSES: readonly string[] = [
   'HTTP/1.1 200 OK\r\nTransfer-Encoding: Chunked\r\n\r\n00004\r\n\r\n\r\n\r\n0\r\n\r\n',
   'HTTP/1.1 200 OK\r\nA:  \t b \r\nB:\r\n\r\nuntil the end',
 ];
+
+const RICH_HEAD =
+  'HTTP/1.1 200 OK\r\nServer: x\r\nDate: Sun, 22 Nov 2026 17:00:00 GMT\r\nSet-Cookie: a=b\r\nSet-Cookie: a=b\r\nVary:\r\nConnection: keep-alive\r\nKeep-Alive: timeout=5\r\nContent-Length: 12\r\n';
 
 describe('a response of the backend', () => {
   it('keeps the order, case and repetition of headers, without blanks around values', () => {
@@ -136,6 +139,24 @@ describe('a response of the backend', () => {
     for (const pieces of [[bytes], Array.from(bytes)]) {
       expect(read(pieces)).toMatchObject({ isComplete: false, isFaulty: true });
     }
+  });
+
+  it('is read the same whatever head came before it on the connection', () => {
+    const heads = RESPONSES.map((bytes) => bytes.slice(0, bytes.indexOf('\r\n\r\n') + 2));
+    const changes = fc.array(fc.tuple(fc.nat(), fc.constantFrom(...MUTATIONS)), { maxLength: 3 });
+    const changed = fc
+      .tuple(fc.constantFrom(...heads, RICH_HEAD), changes)
+      .map(([head, all]) =>
+        all.reduce((bytes, [at, mutate]) => mutate(bytes, at % Math.max(bytes.length, 1)), head),
+      );
+    fc.assert(
+      fc.property(changed, changed, (head, earlier) => {
+        const alone = readResponseHead(head);
+        for (const one of [head, earlier, RICH_HEAD])
+          expect(readResponseHead(head, readResponseHead(one))).toEqual(alone);
+      }),
+      { numRuns: 2000 },
+    );
   });
 
   it('that we accept, the parser of Node accepts, and takes for the same', async () => {
