@@ -21,10 +21,10 @@ describe('three replicas', () => {
     await fleet.admin.makePlan('exact', 250, '10 seconds');
     const { id, secret } = await fleet.admin.makeKey('exact', 'exact');
     for (let window = 0; window < 2; window++) {
+      if (window > 0) await until(async () => (await remaining(id)) === 250, { longestPauseMs: 100 });
       const before = fleet.backendRequests();
       expect(await burst(urls, { secret, requests: 700, inFlight: 100 })).toEqual({ 200: 250, 429: 450 });
       expect(fleet.backendRequests() - before).toBe(250);
-      await until(async () => (await remaining(id)) === 250);
     }
   });
 
