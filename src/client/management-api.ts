@@ -2074,6 +2074,8 @@ export interface components {
             start: string;
             /** @description With groupBy=key. */
             consumerApiKeyId?: string;
+            /** @description With groupBy=key, for tokens that may read keys. Null for a key that was deleted, and for __other__. */
+            consumerApiKeyName?: string | null;
             /** @description With groupBy=rateLimit. Null where no plan applied. */
             rateLimitId?: string | null;
             /** @description With groupBy=endpoint. */
@@ -4465,7 +4467,8 @@ export interface operations {
                      *           "serverErrors": 1,
                      *           "shadowLimited": 0,
                      *           "averageResponseTimeMs": 8.25,
-                     *           "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V"
+                     *           "consumerApiKeyId": "key_01KGH3V6ZQ5T8M2N4P6R8S0T2V",
+                     *           "consumerApiKeyName": "Mobile app"
                      *         }
                      *       ]
                      *     }

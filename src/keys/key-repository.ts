@@ -84,6 +84,8 @@ export interface KeyRepository {
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
   /** Of those of the keys that there are, in any order. One query. */
   findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]>;
+  /** The names of those of the keys that there are, by id. One query. */
+  findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. Rejects with
    * `VersionMismatch` for a key that is in another state than expected.

@@ -86,6 +86,11 @@ export class KeyService {
     return new Map(found.map((snapshot) => [snapshot.keyId, snapshot]));
   }
 
+  /** The names of those of the keys that there are, by id. */
+  names(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    return this.#options.repository.findNames(keyIds);
+  }
+
   /** The secret of a key, for who may see it; null where it is not to be shown again, or not kept. */
   openSecret({ key, sealedSecret }: Pick<StoredKey, 'key' | 'sealedSecret'>): string | null {
     const { vault, reveal } = this.#options;

@@ -226,7 +226,7 @@ describe('tollgate usage', () => {
     const series = await tollgate.json('keys', 'usage', 'counted', '--from', '7d', '--interval', 'total');
     expect(series).toMatchObject({ interval: 'total', rows: [{ requests: 3, successful: 3 }] });
     const csv = await tollgate.text('usage', '--interval', 'total', '--group-by', 'key', '-o', 'csv');
-    expect(csv.split('\n')[0]).toMatch(/^start,(consumerApiKeyId,)?requests,/);
+    expect(csv.split('\n')[0]).toMatch(/^start,(consumerApiKeyId,consumerApiKeyName,)?requests,/);
     const bad = await tollgate.run(['usage', '--interval', 'fortnight']);
     expect(bad.code).toBe(64);
     expect(id).toMatch(/^key_/);

@@ -154,11 +154,16 @@ describe('the page of usage', () => {
     await stage.use(secret, 4);
     await untilCounted('seen', 4);
     const tab = await stage.open('/usage');
+    const ofSingleKeys: string[] = [];
+    tab.page.on('request', (request) => {
+      if (request.url().includes('/consumer-api-key/')) ofSingleKeys.push(request.url());
+    });
     await tab.page.getByRole('combobox', { name: 'Plan' }).selectOption('seen');
     await tab.page.getByLabel('Table by').selectOption('key');
     await tab.page.getByLabel('Compare with before').check();
     await tab.page.getByText('4 requests in the last 24 hours: 1 limited, 0 failed.').waitFor();
     await tab.page.getByRole('row', { name: /^seen key 4 3 1 0/ }).waitFor();
+    expect(ofSingleKeys).toEqual([]);
     await tab.page.getByText('Times are in Europe/Berlin.').waitFor();
     expect(await tab.accessibilityFaults()).toEqual([]);
     const address = new URL(tab.page.url());

@@ -287,6 +287,13 @@ describe.each([
     expect(await store.records.keys.findSnapshotsById([])).toEqual([]);
   });
 
+  it('finds the names of many keys at once, but of those that are gone', async () => {
+    const keys = [await inserted({ name: 'first' }), await inserted({ name: "sec'ond" })];
+    const found = await store.records.keys.findNames([...keys.map(({ id }) => id), '__other__', '']);
+    expect(found).toEqual(new Map(keys.map(({ id, name }) => [id, name])));
+    expect(await store.records.keys.findNames([])).toEqual(new Map());
+  });
+
   it('raises the version by one for each of many changes at the same time', async () => {
     const { id } = await inserted();
     const plans = await Promise.all(Array.from({ length: 5 }, () => insertedPlan()));

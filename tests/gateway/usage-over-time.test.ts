@@ -49,8 +49,8 @@ describe('the commands of docs/api.md that read usage', () => {
     expect(busiest).toBe(`${id}\t3\t0`);
     expect(JSON.parse(customers.join('\n'))).toEqual({ acme: 2, globex: 1 });
     const [header, row] = (await readFile(join(directory, 'usage.csv'), 'utf8')).split('\r\n');
-    expect(header).toMatch(/^start,consumerApiKeyId,requests,/);
-    expect(row).toContain(`,${id},3,3,0,`);
+    expect(header).toMatch(/^start,consumerApiKeyId,consumerApiKeyName,requests,/);
+    expect(row).toContain(`,${id},of the documented commands,3,3,0,`);
   });
 });
 

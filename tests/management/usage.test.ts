@@ -13,7 +13,7 @@ let management: TestManagement;
 let keyId: string;
 beforeAll(async () => {
   management = await startManagement();
-  keyId = (await management.createKey()).id;
+  keyId = (await management.createKey('=a "key"')).id;
   const other = { keyId: `${UNKNOWN_ID.slice(0, -1)}1`, planId: '' };
   const hours = Array.from({ length: 24 }, (_, hour) => hourMs('2025-06-01T00') + hour * HOUR_MS);
   const plans = Array.from({ length: MANY_PLANS }, (_, index) => `plan-${index}`);
@@ -144,6 +144,28 @@ describe('GET /api-keys/usage', () => {
     expect(await requests('&rateLimitId=unknown')).toBeUndefined();
   });
 
+  it('names the keys that there are, for tokens that may read keys alone', async () => {
+    const query = '/api-keys/usage?from=2026-02-03&interval=total&groupBy=rateLimit,key';
+    const { body } = await get(query);
+    expect(body.rows).toMatchObject([
+      { consumerApiKeyId: `${UNKNOWN_ID.slice(0, -1)}1`, consumerApiKeyName: null },
+      { consumerApiKeyId: keyId, consumerApiKeyName: '=a "key"' },
+    ]);
+    const { body: ranked } = await get(`${query}&top=1`);
+    expect(ranked.rows).toMatchObject([
+      { consumerApiKeyId: `${UNKNOWN_ID.slice(0, -1)}1`, consumerApiKeyName: null },
+      { consumerApiKeyId: '__other__', consumerApiKeyName: null },
+    ]);
+    const { body: ungrouped } = await get('/api-keys/usage?from=2026-02-03&interval=total');
+    expect(ungrouped.rows[0]).not.toHaveProperty('consumerApiKeyName');
+    const { secret } = await management.createToken({ scopes: ['usage:read'] });
+    const { body: nameless } = await management.sendAs(secret, 'get', query).expect(200);
+    expect(nameless.rows).toHaveLength(2);
+    for (const row of nameless.rows) expect(row).not.toHaveProperty('consumerApiKeyName');
+    const file = await management.sendAs(secret, 'get', `${query}&format=csv`).expect(200);
+    expect(file.text).toMatch(/^start,rateLimitId,consumerApiKeyId,requests,/);
+  });
+
   it('comes in pages whose cursor keeps the span of the first one', async () => {
     const query = 'interval=hour&groupBy=key&limit=2';
     const first = (await get(`/api-keys/usage?${query}`)).body;
@@ -245,6 +267,17 @@ describe('usage as CSV', () => {
         "2026-02-02T00:00:00Z,'=1+1,10,7,3,2,2,1,4,10.05\r\n" +
         '2026-02-02T00:00:00Z,anonymous,25,19,6,6,6,3,12,15.08\r\n',
     );
+  });
+
+  it('has the name of a key in a column beside its id', async () => {
+    const { text } = await get('/api-keys/usage?from=2026-02-03&interval=total&groupBy=key&format=csv');
+    const [header, ...rows] = text.split('\r\n');
+    expect(header).toMatch(/^start,consumerApiKeyId,consumerApiKeyName,requests,/);
+    expect(rows).toEqual([
+      expect.stringContaining(`${UNKNOWN_ID.slice(0, -1)}1,,100,`),
+      expect.stringContaining(`${keyId},"'=a ""key""",15,`),
+      '',
+    ]);
   });
 
   it('quotes what RFC 4180 wants quoted', async () => {

@@ -69,7 +69,9 @@ export async function writeUsage(
 
 /** A column for each group that the rows have. */
 function rowListing(rows: readonly Row[]): Listing<Row> {
-  const groups = (['consumerApiKeyId', 'rateLimitId', 'endpoint', 'customerId'] as const)
+  const groups = (
+    ['consumerApiKeyId', 'consumerApiKeyName', 'rateLimitId', 'endpoint', 'customerId'] as const
+  )
     .filter((group) => rows.some((row) => row[group] !== undefined))
     .map((name) => ({ name, toCell: (row: Row): Cell => row[name] }));
   const counts = (

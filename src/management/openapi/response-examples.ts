@@ -124,7 +124,10 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
     ],
   },
   showConsumerKeyUsage: { ...SERIES, rows: [USAGE_ROW] },
-  showUsage: { ...SERIES, rows: [{ ...USAGE_ROW, consumerApiKeyId: KEY_ID }] },
+  showUsage: {
+    ...SERIES,
+    rows: [{ ...USAGE_ROW, consumerApiKeyId: KEY_ID, consumerApiKeyName: 'Mobile app' }],
+  },
   showKeyLimits: KEY_LIMITS,
   resetKeyLimits: {
     ...KEY_LIMITS,

@@ -3,7 +3,7 @@ import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import type { Grouping, SeriesPosition, SeriesRow } from '../../usage/series/series-store.ts';
 import { MAX_SERIES_ROWS, type SeriesPage } from '../../usage/series/usage-series.ts';
-import { type Call, endpoint, StreamedText } from '../endpoint.ts';
+import { type Call, endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, orNull, TEXT } from '../response-schemas.ts';
 import { type CsvValue, csvFile } from './csv.ts';
 import { ALL_USAGE_QUERY, KEY_USAGE_QUERY, readUsageQuery, type UsageQuery } from './usage-query.ts';
@@ -15,6 +15,9 @@ const GROUP_FIELDS: Readonly<Record<Grouping, string>> = {
   endpoint: 'endpoint',
   customer: 'customerId',
 };
+
+/** The field beside the key's id. */
+const KEY_NAME = 'consumerApiKeyName';
 
 const COUNT_FIELDS = {
   requests: COUNT,
@@ -52,6 +55,11 @@ const SERIES = named('UsageSeries', {
             description: 'First instant of the bucket. Buckets without requests have no row.',
           },
           consumerApiKeyId: { ...TEXT, description: 'With groupBy=key.' },
+          consumerApiKeyName: {
+            ...orNull(TEXT),
+            description:
+              'With groupBy=key, for tokens that may read keys. Null for a key that was deleted, and for __other__.',
+          },
           rateLimitId: {
             ...orNull(TEXT),
             description: 'With groupBy=rateLimit. Null where no plan applied.',
@@ -84,7 +92,7 @@ export const showKeyUsage = endpoint({
     const query = readUsageQuery(call.query, call.id, services.clock.nowMs());
     await services.keys.requireKey(call.id, call.principal.onlyTags);
     const read: ReadSeries = (limit, after) => services.series.readKey(call.id, query, limit, after);
-    return respondWithSeries(query, call, read);
+    return respondWithSeries(query, { call, services, read });
   },
 });
 
@@ -103,31 +111,53 @@ export const showUsage = endpoint({
   async handle(call, services) {
     const asked = readUsageQuery(call.query, undefined, services.clock.nowMs());
     const query = { ...asked, filter: { ...asked.filter, onlyTags: call.principal.onlyTags } };
-    return respondWithSeries(query, call, (limit, after) => services.series.read(query, limit, after));
+    const read: ReadSeries = (limit, after) => services.series.read(query, limit, after);
+    return respondWithSeries(query, { call, services, read });
   },
 });
 
 type ReadSeries = (limit: number, after: SeriesPosition | undefined) => Promise<SeriesPage>;
 
+interface SeriesCall {
+  readonly call: Call<unknown>;
+  readonly services: ManagementServices;
+  readonly read: ReadSeries;
+}
+
 /** A page of rows as JSON, or all rows as CSV. */
-async function respondWithSeries(query: UsageQuery, call: Call<unknown>, read: ReadSeries): Promise<object> {
+async function respondWithSeries(query: UsageQuery, asked: SeriesCall): Promise<object> {
+  const { call, read } = asked;
   const format = query.format ?? call.prefers(['json', 'csv']);
   if (format === 'csv') {
     rejectPages(call.query);
     const { rows } = await read(MAX_SERIES_ROWS, undefined);
-    return new StreamedText('text/csv', usageFile(query, rows));
+    return new StreamedText('text/csv', usageFile(query, rows, await readNames(query, rows, asked)));
   }
   const { span, completeUntilMs, rows, next } = await read(query.limit, query.after);
+  const names = await readNames(query, rows, asked);
   return {
     from: isoSeconds(span.fromMs),
     to: isoSeconds(span.toMs),
     interval: query.interval,
     timeZone: query.zone.name,
     completeUntil: isoSeconds(completeUntilMs),
-    rows: rows.map((row) => presentRow(row, query.groupBy)),
+    rows: rows.map((row) => presentRow(row, query.groupBy, names)),
     ...(next === undefined ? {} : { nextCursor: query.cursorAfter(next) }),
   };
 }
+
+/** The names of the rows' keys, by id; undefined where rows are not of keys, or may not be shown with their names. */
+async function readNames(
+  { groupBy }: UsageQuery,
+  rows: readonly SeriesRow[],
+  { call, services }: SeriesCall,
+): Promise<KeyNames | undefined> {
+  const place = groupBy.indexOf('key');
+  if (place === -1 || !call.principal.scopes.has('keys:read')) return undefined;
+  return services.keys.names([...new Set(rows.map(({ group }) => group[place] ?? ''))]);
+}
+
+type KeyNames = ReadonlyMap<string, string>;
 
 /** A part of a file would pass for the whole. */
 function rejectPages({ limit, cursor }: ParsedUrlQuery): void {
@@ -135,20 +165,27 @@ function rejectPages({ limit, cursor }: ParsedUrlQuery): void {
   throw new TollgateError('invalid_parameter', 'A CSV file has all rows: leave "limit" and "cursor" out.');
 }
 
-function usageFile({ groupBy }: UsageQuery, rows: readonly SeriesRow[]): Iterable<string> {
-  const columns = [
-    'start',
-    ...groupBy.map((grouping) => GROUP_FIELDS[grouping]),
-    ...Object.keys(COUNT_FIELDS),
-  ];
+function usageFile(
+  { groupBy }: UsageQuery,
+  rows: readonly SeriesRow[],
+  names: KeyNames | undefined,
+): Iterable<string> {
+  const groups = groupBy.flatMap((grouping) =>
+    grouping === 'key' && names !== undefined ? [GROUP_FIELDS.key, KEY_NAME] : [GROUP_FIELDS[grouping]],
+  );
+  const columns = ['start', ...groups, ...Object.keys(COUNT_FIELDS)];
   const cells = rows.values().map((row) => {
-    const fields = presentRow(row, groupBy);
+    const fields = presentRow(row, groupBy, names);
     return columns.map((column) => fields[column] ?? null);
   });
   return csvFile(columns, cells);
 }
 
-function presentRow(row: SeriesRow, groupBy: readonly Grouping[]): Readonly<Record<string, CsvValue>> {
+function presentRow(
+  row: SeriesRow,
+  groupBy: readonly Grouping[],
+  names: KeyNames | undefined,
+): Readonly<Record<string, CsvValue>> {
   const {
     requests,
     successful,
@@ -159,9 +196,10 @@ function presentRow(row: SeriesRow, groupBy: readonly Grouping[]): Readonly<Reco
     serverErrors,
     shadowLimited,
   } = row.counts;
-  const group = groupBy.map((grouping, index): [string, CsvValue] => {
+  const group = groupBy.flatMap((grouping, index): readonly (readonly [string, CsvValue])[] => {
     const name = row.group[index] ?? '';
-    return [GROUP_FIELDS[grouping], grouping === 'rateLimit' && name === '' ? null : name];
+    const field = [GROUP_FIELDS[grouping], grouping === 'rateLimit' && name === '' ? null : name] as const;
+    return grouping === 'key' && names !== undefined ? [field, [KEY_NAME, names.get(name) ?? null]] : [field];
   });
   const meanUs = forwarded === 0 ? 0 : forwardedUs / forwarded;
   return {

@@ -4,8 +4,8 @@ import styles from './key-name.module.css';
 
 interface KeyNameProps {
   readonly id: string;
-  /** Where it is known already. */
-  readonly name?: string | undefined;
+  /** Where it is known already; null: of a key that was deleted. */
+  readonly name?: string | null | undefined;
 }
 
 /** A link to a key by its name, or by its id while the name is not known: of a deleted key, for example. */
@@ -20,7 +20,7 @@ export function KeyName({ id, name }: KeyNameProps) {
     { scope: 'keys:read', pollMs: false, enabled: name === undefined },
   );
   const known = name ?? key.data?.name;
-  if (key.status === 'not-found')
+  if (name === null || key.status === 'not-found')
     return (
       <span className={styles.name}>
         <code>{id}</code> (deleted)

@@ -36,9 +36,9 @@ export function BusiestKeys() {
           if (keys.length === 0) return <p className={styles.quiet}>No key was used in the last 24 hours.</p>;
           return (
             <ul className={styles.list}>
-              {keys.map(({ id, requests, rateLimited }) => (
+              {keys.map(({ id, consumerApiKeyName, requests, rateLimited }) => (
                 <li key={id}>
-                  <KeyName id={id} />
+                  <KeyName id={id} name={consumerApiKeyName} />
                   <span className={styles.figures}>
                     {rateLimited > 0 && (
                       <StatusBadge tone="limited">Limited {times(rateLimited)}</StatusBadge>

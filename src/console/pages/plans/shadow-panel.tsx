@@ -122,10 +122,10 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
           </tr>
         </thead>
         <tbody>
-          {hit.map(({ consumerApiKeyId = '', shadowLimited, requests }) => (
+          {hit.map(({ consumerApiKeyId = '', consumerApiKeyName, shadowLimited, requests }) => (
             <tr key={consumerApiKeyId}>
               <td>
-                <KeyName id={consumerApiKeyId} />
+                <KeyName id={consumerApiKeyId} name={consumerApiKeyName} />
               </td>
               <td className={styles.end}>
                 <NumberText value={shadowLimited} />

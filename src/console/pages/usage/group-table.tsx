@@ -20,6 +20,7 @@ const OTHERS = '__other__';
 interface GroupRow extends Outcomes {
   /** Null: no plan applied. */
   readonly name: string | null;
+  readonly keyName: UsageRow['consumerApiKeyName'];
 }
 
 interface GroupTableProps {
@@ -46,7 +47,13 @@ export function GroupTable({ view, groupBy, onChange }: GroupTableProps) {
   const rows = useMemo(
     () =>
       live.data?.rows
-        .map((row): GroupRow => ({ name: groupName(row, groupBy), ...outcomesOf(row) }))
+        .map(
+          (row): GroupRow => ({
+            name: groupName(row, groupBy),
+            keyName: row.consumerApiKeyName,
+            ...outcomesOf(row),
+          }),
+        )
         .toSorted((a, b) => b.requests - a.requests),
     [live.data, groupBy],
   );
@@ -92,8 +99,8 @@ function columnsOf(
   const named: Column<GroupRow> = {
     id: 'name',
     header: GROUPINGS[groupBy],
-    sortBy: ({ name }) => name,
-    cell: ({ name }) => <GroupName groupBy={groupBy} name={name} />,
+    sortBy: ({ name, keyName }) => keyName ?? name,
+    cell: ({ name, keyName }) => <GroupName groupBy={groupBy} name={name} keyName={keyName} />,
   };
   const share: Column<GroupRow> = {
     id: 'share',
@@ -124,12 +131,16 @@ function columnsOf(
   return [named, share, ...outcomeColumns<GroupRow>(), ...(isByUtcDay(groupBy) ? [] : [only])];
 }
 
-function GroupName({ groupBy, name }: { readonly groupBy: Grouping; readonly name: string | null }) {
+interface GroupNameProps extends Pick<GroupRow, 'name' | 'keyName'> {
+  readonly groupBy: Grouping;
+}
+
+function GroupName({ groupBy, name, keyName }: GroupNameProps) {
   if (name === null) return <>no plan</>;
   if (name === OTHERS) return <>all others</>;
   switch (groupBy) {
     case 'key':
-      return <KeyName id={name} />;
+      return <KeyName id={name} name={keyName} />;
     case 'rateLimit':
       return <Link href={`/plans/${encodeURIComponent(name)}`}>{name}</Link>;
     case 'endpoint':

@@ -135,6 +135,16 @@ export class PostgresKeyRepository implements KeyRepository {
     return rows.map((row) => snapshotOfRow(row, this.#snapshots));
   }
 
+  async findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+    if (keyIds.length === 0) return new Map();
+    const rows = await this.#db
+      .selectFrom('consumer_keys')
+      .select(['id', 'name'])
+      .where('id', 'in', sql<string>`(SELECT unnest(${keyIds}::text[]))`)
+      .execute();
+    return new Map(rows.map(({ id, name }) => [id, name]));
+  }
+
   update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure> {
     return auditedChange(this.#db, change, (trx, note) =>
       this.#update(trx, { keyId, changes, change, note }),
