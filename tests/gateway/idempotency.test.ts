@@ -170,7 +170,14 @@ describe('a request whose replica is killed', () => {
 
   it.each([
     ['while Redis publishes its change', 'published', () => redis.silence()],
-    ['before Redis knows of its change', 'unpublished', () => redis.cut()],
+    [
+      'before Redis knows of its change',
+      'unpublished',
+      () => {
+        redis.cut();
+        redis.silence();
+      },
+    ],
   ])('%s is repeated, and the change holds', async (_when, plan, disturb) => {
     await fleet.admin.makePlan(plan, 1, 'hour');
     // Another key's, so that Redis knows the scripts, and each call is one command.
