@@ -1,5 +1,4 @@
 import { Cluster, type Redis } from 'ioredis';
-import type { RedisConnection } from './connection.ts';
 
 /** Looks at a connection within the time after which it is closed. */
 const LOOKS = 4;
@@ -8,7 +7,7 @@ const LOOKS = 4;
  * Closes a connection on which nothing has arrived for `silentMs` to a quarter more although something was written: its server vanished
  * without a sign. The client's own `socketTimeout` would set and clear a timer, and add and remove a listener, for each command.
  */
-export function closeSilent(redis: RedisConnection, silentMs: number): void {
+export function closeSilent(redis: Redis | Cluster, silentMs: number): void {
   if (redis instanceof Cluster) redis.on('+node', (node: Redis) => watch(node, silentMs));
   else watch(redis, silentMs);
 }

@@ -56,11 +56,11 @@ export function secretColumns(secret: StoredSecret) {
   };
 }
 
-export function dateOf(ms: number | null): Date | null {
+function dateOf(ms: number | null): Date | null {
   return ms === null ? null : new Date(ms);
 }
 
-export function jsonOf(value: object | null): string | null {
+function jsonOf(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
