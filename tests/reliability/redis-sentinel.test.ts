@@ -1,3 +1,4 @@
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { startWatchedRedis, type WatchedRedis } from '../support/redis-sentinel.ts';
@@ -9,6 +10,8 @@ const LIMIT = 1_000_000_000;
 
 /** More than the requests that can be without a response at one moment, of all clients, a few times over. */
 const UNDER_WAY = 100;
+/** Between a response and the next request of a client, so that the servers have the machine to themselves for the most part. */
+const PAUSE_MS = 5;
 
 let redis: WatchedRedis;
 let standbyDirect: Redis;
@@ -36,6 +39,7 @@ describe('replicas whose Redis fails over to its standby under load', () => {
       while (!isOver) {
         const { status } = await ask(url, secret);
         statuses[status] = (statuses[status] ?? 0) + 1;
+        await wait(PAUSE_MS);
       }
     };
     const clients = fleet.replicas.flatMap(({ url }) => [client(url), client(url), client(url)]);

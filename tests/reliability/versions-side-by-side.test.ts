@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Admin } from '../support/admin.ts';
@@ -11,6 +12,8 @@ import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
 const LIMIT = 40;
+/** Between a response and the next request of a client, so that the servers have the machine to themselves for the most part. */
+const PAUSE_MS = 5;
 
 let release: LastRelease;
 let redis: RedisServer;
@@ -27,7 +30,7 @@ afterAll(async () => {
   await release?.remove();
 });
 
-/** Requests without a pause, over replicas that may become more meanwhile. */
+/** Steady requests, over replicas that may become more meanwhile. */
 class Load {
   readonly urls: string[] = [];
   readonly statuses = new Map<number, number>();
@@ -59,6 +62,7 @@ class Load {
     for (let sent = 0; !this.#isOver; sent += 1) {
       const status = await statusOf(this.urls[sent % this.urls.length] ?? '', this.#secret);
       this.statuses.set(status, (this.statuses.get(status) ?? 0) + 1);
+      await wait(PAUSE_MS);
     }
   }
 }
