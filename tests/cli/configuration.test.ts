@@ -245,4 +245,10 @@ describe('tollgate config validate', () => {
     expect(code).toBe(64);
     expect(stderr).not.toContain('    at ');
   });
+
+  it('names an alias of itself also where the file is sent to a gateway', async () => {
+    const { code, stderr } = await tollgate.run(['config', 'diff', '-'], { input: 'keys: &a [*a]\n' });
+    expect([code, stderr]).toEqual([64, expect.stringContaining('- is neither valid JSON nor valid YAML.')]);
+    expect(stderr).not.toContain('    at ');
+  });
 });

@@ -33,7 +33,8 @@ function parseJson(content: string, path: string): unknown {
 async function parseYaml(content: string, path: string): Promise<unknown> {
   const { parse } = await import('yaml');
   try {
-    return parse(content);
+    // As a body can have it: JSON can't write an alias of itself.
+    return JSON.parse(JSON.stringify(parse(content)));
   } catch (error) {
     throw new CommandFault('usage', `${path} is neither valid JSON nor valid YAML.`, { cause: error });
   }
