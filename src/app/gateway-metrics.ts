@@ -30,17 +30,8 @@ export function gatewayVersion(): string {
 }
 
 /** Every number of the gateway besides those of its requests. `docs/metrics.md` describes them. */
-export function gatewayReadings({
-  counting,
-  keys,
-  costSettler,
-  revalidator,
-  usage,
-  proxy,
-  readiness,
-  version,
-  backendConnections,
-}: MeasuredParts): readonly Reading[] {
+export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
+  const { counting, costSettler, usage, proxy } = parts;
   return [
     ...(counting.shared === undefined ? [] : sharedLimiterReadings(counting.shared)),
     counter(
@@ -48,6 +39,16 @@ export function gatewayReadings({
       'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed because Redis did not respond.',
       () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
     ),
+    ...keyReadings(parts),
+    ...usageReadings(() => usage.stats),
+    ...backendReadings(parts),
+    ...rejectionReadings(proxy.counters),
+    ...stateReadings(parts),
+  ];
+}
+
+function keyReadings({ keys, revalidator }: MeasuredParts): readonly Reading[] {
+  return [
     counter(
       'tollgate_key_cache_lookups_total',
       'Requests whose key was looked for in memory: hit, or miss, which asks Postgres.',
@@ -65,44 +66,54 @@ export function gatewayReadings({
       ],
     ),
     gauge('tollgate_key_cache_entries', 'Consumer keys held in the memory of this process.', () => keys.size),
+  ];
+}
+
+function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
+  return [
     {
       ...gauge(
         'tollgate_usage_flush_lag_seconds',
         'Seconds that the most overdue move of usage from Redis to Postgres is late.',
-        () => usage.stats.flusher.lagMs / 1000,
+        () => stats().flusher.lagMs / 1000,
       ),
       ofWorkers: 'max',
     },
     gauge(
       'tollgate_usage_batches_pending',
       'Batches of usage that this process has taken from Redis and not yet written to Postgres.',
-      () => usage.stats.flusher.batchesPending,
+      () => stats().flusher.batchesPending,
     ),
     gauge(
       'tollgate_usage_keys_buffered',
       'Consumer keys whose latest usage is still in the memory of this process only.',
-      () => usage.stats.keysBuffered,
+      () => stats().keysBuffered,
     ),
     counter(
       'tollgate_usage_records_dropped_total',
       'Requests that were dropped from the usage because their key was deleted meanwhile.',
-      () => usage.stats.flusher.recordsDropped,
+      () => stats().flusher.recordsDropped,
     ),
     counter(
       'tollgate_usage_rollbacks_total',
       'Times that Redis had lost usage that it had confirmed, or had usage again that was in Postgres already: it was restarted from an older state.',
-      () => usage.stats.writer.rollbacks + usage.stats.flusher.batchesOutdated,
+      () => stats().writer.rollbacks + stats().flusher.batchesOutdated,
     ),
     counter(
       'tollgate_usage_write_failures_total',
       'Writes of usage to Redis that got no response and were tried again. Nothing is counted twice.',
-      () => usage.stats.writer.writesUnknown,
+      () => stats().writer.writesUnknown,
     ),
     counter(
       'tollgate_usage_flush_failures_total',
       'Moves of usage from Redis to Postgres that failed and were tried again.',
-      () => usage.stats.flusher.failures,
+      () => stats().flusher.failures,
     ),
+  ];
+}
+
+function backendReadings({ proxy, backendConnections }: MeasuredParts): readonly Reading[] {
+  return [
     gauge('tollgate_requests_in_flight', 'Proxied requests that are being served now.', () => proxy.inFlight),
     gauge(
       'tollgate_upgrades_open',
@@ -129,7 +140,11 @@ export function gatewayReadings({
       'Requests that wait for a backend connection now.',
       () => proxy.backendLoad.waiting,
     ),
-    ...rejectionReadings(proxy.counters),
+  ];
+}
+
+function stateReadings({ readiness, version }: MeasuredParts): readonly Reading[] {
+  return [
     gauge('tollgate_ready', '1 while the replica is ready for traffic, otherwise 0.', () =>
       Number(readiness.last().ready),
     ),
