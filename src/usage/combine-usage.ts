@@ -11,9 +11,6 @@ import { addCounts, addUnder, type Counts, noCounts, totalsOf, type UsageSlice }
  */
 export function combineUsage(pending: readonly UsageBatch[], history: KeyHistory): KeyUsage {
   const slices = slicesNotIn(pending, history.lastIds);
-  const totals = noCounts();
-  addCounts(totals, history.totals);
-  for (const slice of slices) addCounts(totals, totalsOf(slice));
   const endpoints = merge(
     history.endpoints,
     slices.map((slice) => slice.endpoints),
@@ -25,8 +22,7 @@ export function combineUsage(pending: readonly UsageBatch[], history: KeyHistory
     MAX_CUSTOMERS,
   );
   return {
-    ...outcomes(totals),
-    lastUsedAtMs: lastUse(history.lastUsedAtMs, slices),
+    ...totalsWith(slices, history),
     endpoints: [...endpoints].toSorted(byRequests).map(endpointUsage),
     customers: [...customers].toSorted(byRequests).map(customerUsage),
   };
@@ -38,16 +34,19 @@ export function combineTotals(
   pending: readonly UsageBatch[],
   history: Pick<KeyHistory, 'lastIds' | 'totals' | 'lastUsedAtMs'>,
 ): KeyTotals {
-  const slices = slicesNotIn(pending, history.lastIds).filter((slice) => slice.keyId === keyId);
+  const ofKey = slicesNotIn(pending, history.lastIds).filter((slice) => slice.keyId === keyId);
+  return totalsWith(ofKey, history);
+}
+
+function totalsWith(
+  slices: readonly UsageSlice[],
+  history: Pick<KeyHistory, 'totals' | 'lastUsedAtMs'>,
+): KeyTotals {
   const totals = noCounts();
   addCounts(totals, history.totals);
   for (const slice of slices) addCounts(totals, totalsOf(slice));
-  return { ...outcomes(totals), lastUsedAtMs: lastUse(history.lastUsedAtMs, slices) };
-}
-
-function lastUse(keptMs: number | null, slices: readonly UsageSlice[]): number | null {
-  const latestMs = Math.max(keptMs ?? 0, ...slices.map(({ lastUsedAtS }) => lastUsedAtS * 1000));
-  return latestMs === 0 ? null : latestMs;
+  const lastUses = slices.map(({ lastUsedAtS }) => lastUsedAtS * 1000);
+  return { ...outcomes(totals), lastUsedAtMs: Math.max(history.lastUsedAtMs ?? 0, ...lastUses) || null };
 }
 
 /** The slices of those batches that a history with these last ids does not have, in the order in which they will be moved. */

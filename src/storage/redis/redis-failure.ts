@@ -17,6 +17,15 @@ export function redisUnavailable(error: unknown): StoreUnavailable {
   return error instanceof StoreUnavailable ? error : new StoreUnavailable('redis', safeRedisError(error));
 }
 
+/** A reply of the Redis client, whose failure is `StoreUnavailable`. */
+export async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
+  try {
+    return await reply;
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
+}
+
 /** Whether a port's promise rejected because the server said no, rather than nothing. */
 export function isRejected(error: unknown): boolean {
   return (

@@ -19,6 +19,11 @@ export interface SeriesFilter {
   readonly externalId?: string;
 }
 
+/** Whether a filter leaves some keys out. */
+export function isOfSomeKeys({ keyId, keyIds, tag, onlyTags = [], externalId }: SeriesFilter): boolean {
+  return onlyTags.length > 0 || [keyId, keyIds, tag, externalId].some((field) => field !== undefined);
+}
+
 /** A request for rows, with all that the stored hours and days must be asked. */
 export interface SeriesSelection {
   /** Whole hours, or whole days of UTC where `rows` are days. */

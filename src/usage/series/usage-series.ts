@@ -2,13 +2,14 @@ import { RangeTooLarge, UnsupportedGrouping } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { LiveUsage } from '../live-usage.ts';
 import { pendingRows } from './pending-rows.ts';
-import type {
-  Grouping,
-  SeriesFilter,
-  SeriesPosition,
-  SeriesRow,
-  SeriesSelection,
-  SeriesStore,
+import {
+  type Grouping,
+  isOfSomeKeys,
+  type SeriesFilter,
+  type SeriesPosition,
+  type SeriesRow,
+  type SeriesSelection,
+  type SeriesStore,
 } from './series-store.ts';
 import {
   bucketStarts,
@@ -139,21 +140,12 @@ export class UsageSeries {
   }
 }
 
-function sourceOf(
-  groupBy: readonly Grouping[],
-  { keyId, keyIds, tag, onlyTags = [], externalId }: SeriesFilter,
-): SeriesSelection['source'] {
+function sourceOf(groupBy: readonly Grouping[], filter: SeriesFilter): SeriesSelection['source'] {
   const [byEndpoint, byCustomer] = [groupBy.includes('endpoint'), groupBy.includes('customer')];
   if (byEndpoint && byCustomer) throw new UnsupportedGrouping();
   if (byEndpoint) return 'endpointDays';
   if (byCustomer) return 'customerDays';
-  const isOfSomeKeys =
-    keyId !== undefined ||
-    keyIds !== undefined ||
-    tag !== undefined ||
-    onlyTags.length > 0 ||
-    externalId !== undefined;
-  return groupBy.includes('key') || isOfSomeKeys ? 'hours' : 'totalHours';
+  return groupBy.includes('key') || isOfSomeKeys(filter) ? 'hours' : 'totalHours';
 }
 
 /** Whole hours, and whole days where the rows of days stand in for hours. */

@@ -1,5 +1,10 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Grouping, SeriesFilter, SeriesSelection } from '../../../usage/series/series-store.ts';
+import {
+  type Grouping,
+  isOfSomeKeys,
+  type SeriesFilter,
+  type SeriesSelection,
+} from '../../../usage/series/series-store.ts';
 import type { DaysAndHours, TimeSpan } from '../../../usage/series/time-buckets.ts';
 import { pendingTable } from './series-pending.ts';
 
@@ -84,7 +89,7 @@ export interface RankedSums {
  */
 export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
   const { source, span, daysAndHours, groupBy, filter, top } = selection;
-  const isOfAllKeys = source === 'hours' && hasNoKeyFilter(filter);
+  const isOfAllKeys = source === 'hours' && !isOfSomeKeys(filter);
   if (top === undefined || !isOfAllKeys || daysAndHours === undefined) return undefined;
   const columns = sql.join(groupBy.map((grouping) => sql.ref(GROUP_COLUMNS[grouping])));
   const groups = sql.join(groupBy.map((_, index) => sql.ref(`group${index + 1}`)));
@@ -173,9 +178,4 @@ function meeting(filter: SeriesFilter): RawBuilder<unknown> {
     ${planId === undefined ? sql`` : sql`AND plan_id = ${planId}`}
     ${tags.length === 0 ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE tags @> ${tags}::text[] AND tags <> '{}')`}
     ${externalId === undefined ? sql`` : sql`AND key_id IN (SELECT id FROM consumer_keys WHERE external_id = ${externalId})`}`;
-}
-
-function hasNoKeyFilter({ keyId, keyIds, tag, onlyTags = [], externalId }: SeriesFilter): boolean {
-  const isOfSome = keyId !== undefined || keyIds !== undefined || tag !== undefined || onlyTags.length > 0;
-  return !isOfSome && externalId === undefined;
 }

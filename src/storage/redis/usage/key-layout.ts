@@ -9,7 +9,7 @@ import {
   type UsageSlice,
 } from '../../../usage/usage-slice.ts';
 import type { RedisConnection } from '../connection.ts';
-import { redisUnavailable } from '../redis-failure.ts';
+import { redisUnavailable, settled } from '../redis-failure.ts';
 
 /** Sets of marks: sorted sets of the keys that have counts, by when to look at them (milliseconds since 1970). */
 const MARK_SETS = 16;
@@ -122,12 +122,4 @@ function addField(slice: UsageSlice, field: string, counts: Counts): void {
 function countsOf(value: string): Counts {
   const [requests = 0, successful = 0, forwarded = 0, forwardedUs = 0] = value.split(' ').map(Number);
   return { ...noCounts(), requests, successful, forwarded, forwardedUs };
-}
-
-async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
-  try {
-    return await reply;
-  } catch (error) {
-    throw redisUnavailable(error);
-  }
 }

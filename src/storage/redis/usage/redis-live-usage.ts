@@ -11,7 +11,7 @@ import {
 import { STORED_CAPS } from '../../../usage/slice-table.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
-import { redisUnavailable } from '../redis-failure.ts';
+import { settled } from '../redis-failure.ts';
 import { KeyLayout } from './key-layout.ts';
 import { RedisDataSets } from './redis-data-sets.ts';
 import {
@@ -253,12 +253,4 @@ function writersOf(text: string): ReadonlyMap<string, number> {
   return new Map(
     lines.flatMap(([writer = '', sequence]) => (writer === '' ? [] : [[writer, Number(sequence)]])),
   );
-}
-
-async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
-  try {
-    return await reply;
-  } catch (error) {
-    throw redisUnavailable(error);
-  }
 }
