@@ -17,7 +17,8 @@ export interface ResponseParts {
 /** Where the parser is. */
 type State = 'head' | 'fixed' | 'open' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'done';
 
-const END_OF_HEAD = '\r\n\r\n';
+/** As bytes: a text would be converted for each search. */
+const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 /** Longest head, chunk size line with its extensions, and trailer section. Bytes. */
 const LIMIT_BYTES = 16 * 1024;
@@ -104,7 +105,7 @@ export class ResponseParser {
     const bytes = kept === 0 ? piece : Buffer.concat([this.#kept, at === 0 ? piece : piece.subarray(at)]);
     const start = kept === 0 ? at : 0;
     // The end may lie across the two.
-    const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length), 'latin1');
+    const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
     if ((end === -1 ? bytes.length : end) - start > LIMIT_BYTES) return fault('a head over 16 KiB');
     if (end === -1) {
       if (!mayBecomeHead(bytes, start)) return fault('no HTTP/1');

@@ -6,7 +6,7 @@ export function headerLine(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-/** Names by which Node decides how a response is framed and what it adds: such a header has to be given to Node by name. */
+/** Names by which Node decides how a response is framed: such a header has to be given to Node by name. */
 export function decidesHead(lowerCaseName: string): boolean {
   return DECISIVE.has(lowerCaseName);
 }
@@ -14,7 +14,6 @@ export function decidesHead(lowerCaseName: string): boolean {
 const DECISIVE: ReadonlySet<string> = new Set([
   'connection',
   'content-length',
-  'date',
   'keep-alive',
   'trailer',
   'transfer-encoding',
@@ -30,7 +29,7 @@ export class RawHeadResponse extends HeadLinesResponse {
 
   /**
    * Writes the head. `lines` are made of `headerLine`s, none with a decisive name; `decisive` is a flat list of names and values. An
-   * undefined reason is the usual one of the status.
+   * undefined reason is the usual one of the status. Where `lines` has a `Date`, `sendDate` must be false.
    */
   writeLines(status: number, reason: string | undefined, lines: string, decisive: string[]): void {
     this.headLines = lines;

@@ -129,7 +129,10 @@ export class ResponseStream implements Transfer {
     const { status, reason, headers } = this.#head;
     this.#isHeadWritten = true;
     const plainReason = PLAIN_REASON.test(reason) ? reason : undefined;
-    this.#exchange.res.writeLines(status, plainReason, headers.lines, headers.decisive);
+    const { res } = this.#exchange;
+    // Node would look for it by name, and add one.
+    if (headers.hasDate) res.sendDate = false;
+    res.writeLines(status, plainReason, headers.lines, headers.decisive);
   }
 
   #write(chunk: Buffer, buffer: ReadBuffer | undefined): void {

@@ -11,6 +11,8 @@ import { COST_HEADER } from './reported-cost.ts';
 export interface ResponseHeaders {
   readonly lines: string;
   readonly decisive: string[];
+  /** The lines have a `Date`. */
+  readonly hasDate: boolean;
 }
 
 /** The headers of the response to the client, in one pass over the backend's: case, order and repetition kept, then the gateway's own. */
@@ -19,6 +21,7 @@ export function responseHeaders(head: ResponseHead, exchange: Exchange): Respons
   const named = headersNamedBy(head.connection);
   const decisive: string[] = [];
   let lines = '';
+  let hasDate = false;
   for (let i = 0; i < names.length; i++) {
     const name = names[i];
     if (name === undefined) continue;
@@ -27,8 +30,9 @@ export function responseHeaders(head: ResponseHead, exchange: Exchange): Respons
     const line = head.lines[i] ?? '';
     if (treatment.isDecisive) decisive.push(name.text, headerValue(name, line));
     else lines += line;
+    hasDate ||= treatment.isDate;
   }
-  return { lines: lines + exchange.ownLines(), decisive };
+  return { lines: lines + exchange.ownLines(), decisive, hasDate };
 }
 
 /** The headers of an interim response, a flat list, without those that end at this hop. */
@@ -49,6 +53,7 @@ interface Treatment {
   readonly isCors: boolean;
   /** Decides how the response to the client is framed. */
   readonly isDecisive: boolean;
+  readonly isDate: boolean;
 }
 
 const REPLACED: ReadonlySet<string> = new Set<string>([
@@ -70,6 +75,7 @@ const treatmentOf = memoizeByName((text): Treatment => {
     isReplaced: REPLACED.has(lowerCase),
     isCors: CORS.has(lowerCase),
     isDecisive: decidesHead(lowerCase),
+    isDate: lowerCase === 'date',
   };
 });
 
