@@ -16,6 +16,7 @@ import { startWorld, type World } from './setup/world.ts';
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
 const options = readOptions(process.argv.slice(2));
+if (options.envoy === undefined) say('no --envoy and --ratelimit: no row of Envoy');
 const world = await startWorld(await findPrograms(), options);
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => void world.stop().finally(() => process.exit(1)));

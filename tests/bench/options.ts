@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { positiveNumber, scriptCommand, wholeNumber } from '../support/script-command.ts';
 import { CASES } from './cases.ts';
+import type { EnvoyPrograms } from './setup/envoy.ts';
 
 /** How much is measured. */
 export interface BenchOptions {
@@ -26,6 +27,8 @@ export interface BenchOptions {
   readonly nodeArguments: readonly string[];
   /** Another checkout, whose gateway takes part as `tollgate-before`; none by default. */
   readonly against: string | undefined;
+  /** Takes part where its programs are given. */
+  readonly envoy: EnvoyPrograms | undefined;
   /** Where the results are written. */
   readonly directory: string;
   /** Whether the tables also replace those of `docs/performance.md`. */
@@ -34,7 +37,11 @@ export interface BenchOptions {
 
 /** Reads the command line. Ends the process with a sentence for an option or a case that does not exist. */
 export function readOptions(args: readonly string[]): BenchOptions {
-  const given = benchCommand().parse(args, { from: 'user' }).opts<GivenOptions>();
+  const command = benchCommand();
+  const given = command.parse(args, { from: 'user' }).opts<GivenOptions>();
+  const { envoy, ratelimit } = given;
+  if ((envoy === undefined) !== (ratelimit === undefined))
+    command.error('error: --envoy and --ratelimit are given together, or neither.');
   const isQuick = given.quick === true;
   const rounds = given.rounds ?? (isQuick ? 2 : 10);
   return {
@@ -49,6 +56,7 @@ export function readOptions(args: readonly string[]): BenchOptions {
     starts: given.starts ?? (isQuick ? 1 : 5),
     nodeArguments: given.nodeArgument ?? [],
     against: given.against === undefined ? undefined : resolve(given.against),
+    envoy: envoy && ratelimit ? { envoy: resolve(envoy), ratelimit: resolve(ratelimit) } : undefined,
     directory: given.out ?? (given.publish === true ? 'docs/performance' : '.tmp/bench'),
     isPublished: given.publish === true,
   };
@@ -66,6 +74,8 @@ interface GivenOptions {
   readonly starts?: number;
   readonly nodeArgument?: readonly string[];
   readonly against?: string;
+  readonly envoy?: string;
+  readonly ratelimit?: string;
   readonly out?: string;
 }
 
@@ -95,6 +105,8 @@ function benchCommand(): Command {
     .option('--starts <number>', 'first starts, and as many later ones; 0 = none', wholeNumber())
     .option('--node-argument <argument...>', 'for the node that runs Tollgate; --node-argument=--cpu-prof')
     .option('--against <directory>', 'another checkout, whose gateway takes turns with this one')
+    .option('--envoy <path>', 'of the program of Envoy, which then takes part')
+    .option('--ratelimit <path>', 'of the service of envoyproxy/ratelimit, which Envoy asks')
     .option('--out <directory>', 'for the results; .tmp/bench, with --publish docs/performance')
     .option('--publish', 'the tables of docs/performance.md are written again as well')
     .addHelpText('after', `\nCases:\n${cases}`);

@@ -54,15 +54,16 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
   let output = '';
+  let end: NodeJS.Timeout | undefined;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
+    // wrk knows only whole seconds; a signal ends it early, within a tenth of one, and it measures how long it ran.
+    if (output.includes('BEGINS')) end ??= setTimeout(() => child.kill('SIGINT'), load.seconds * 1000);
   });
-  // wrk knows only whole seconds; a signal ends it early, within a tenth of one, and it measures how long it ran.
-  const end = setTimeout(() => child.kill('SIGINT'), load.seconds * 1000);
-  await once(child, 'close');
+  const [code, signal] = await once(child, 'close');
   clearTimeout(end);
   const line = /^BENCH (.*)$/m.exec(output)?.[1];
-  if (line === undefined) throw new Error(`wrk wrote no result:\n${output}`);
+  if (line === undefined) throw new Error(`wrk wrote no result (${signal ?? code}):\n${output}`);
   return JSON.parse(line) as LoadResult;
 }
 

@@ -1,8 +1,15 @@
 /**
  * Who is measured. `tollgate-again` is the same as `tollgate`, in another process: what differs between the two is noise. `tollgate-before`
- * is another checkout, which takes part only with `--against`.
+ * is another checkout, which takes part only with `--against`, and Envoy only with `--envoy` and `--ratelimit`.
  */
-export const CANDIDATES = ['tollgate', 'tollgate-again', 'tollgate-before', 'nginx-lua', 'express'] as const;
+export const CANDIDATES = [
+  'tollgate',
+  'tollgate-again',
+  'tollgate-before',
+  'nginx-lua',
+  'express',
+  'envoy-ratelimit',
+] as const;
 export type CandidateName = (typeof CANDIDATES)[number];
 
 /** For tables. */
@@ -12,6 +19,7 @@ export const CANDIDATE_TITLES: Readonly<Record<CandidateName, string>> = {
   'tollgate-before': 'Tollgate before',
   'nginx-lua': 'nginx + Lua + Redis',
   express: 'Express + http-proxy-middleware',
+  'envoy-ratelimit': 'Envoy + ratelimit + Redis',
 };
 
 /** A gateway that is up. */

@@ -9,6 +9,7 @@ import type { BenchOptions } from '../options.ts';
 import { type BenchBackend, startBackend } from './backend.ts';
 import type { Candidate } from './candidate.ts';
 import { type Cores, findCores, moveTo } from './cores.ts';
+import { startEnvoy } from './envoy.ts';
 import { type BenchKeys, makeKeys } from './keys.ts';
 import type { Programs } from './programs.ts';
 import {
@@ -39,12 +40,12 @@ export interface World {
 }
 
 /** What of the options decides who takes part. */
-type WorldOptions = Pick<BenchOptions, 'nodeArguments' | 'against'>;
+type WorldOptions = Pick<BenchOptions, 'nodeArguments' | 'against' | 'envoy'>;
 
 /** Starts stores, backend and candidates. What was started is stopped again when something can't be. */
 export async function startWorld(
   programs: Programs,
-  { nodeArguments, against }: WorldOptions,
+  { nodeArguments, against, envoy }: WorldOptions,
 ): Promise<World> {
   const stops: (() => Promise<unknown>)[] = [];
   const stop = async () => {
@@ -84,6 +85,7 @@ export async function startWorld(
       ),
       () => startNginxLua(yardsticks),
       () => startExpress(yardsticks),
+      ...(envoy === undefined ? [] : [() => startEnvoy(yardsticks, envoy)]),
     ];
     for (const start of starts) {
       const candidate = await start();
