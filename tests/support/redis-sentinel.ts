@@ -46,9 +46,6 @@ export async function startSentinel(
   };
   try {
     await until(() => respondsToPing(port));
-    await withRedis(port, async (direct) => {
-      await direct.call('SENTINEL', 'DEBUG', ...Object.entries(PERIODS).flat());
-    });
   } catch (error) {
     await stop();
     throw error;
@@ -65,19 +62,6 @@ export interface WatchedRedis {
   readonly sentinels: readonly RedisSentinel[];
   stop(): Promise<void>;
 }
-
-/**
- * How often a sentinel asks and tells the others, in milliseconds: several times as often as by default, where one waits up to 10 s for what
- * another knows. It takes a master that comes back for a copy after four times the period of publishing. After a standstill of
- * the machine a sentinel does nothing for the last of these times.
- */
-const PERIODS = {
-  'info-period': 500,
-  'ping-period': 200,
-  'ask-period': 200,
-  'publish-period': 500,
-  'tilt-period': 1000,
-};
 
 /** What a sentinel says of the master once it knows of the standby and of the others. */
 const COMPLETE = { 'num-slaves': '1', 'num-other-sentinels': '2' };
