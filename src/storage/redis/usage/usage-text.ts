@@ -118,7 +118,9 @@ function parseCounts(line: string, end: number): Counts {
     const digit = line.charCodeAt(at) - DIGIT_0;
     if (digit >= 0) number = number * 10 + digit;
     else {
-      counts[ORDER[index] ?? 'requests'] = number;
+      const name = ORDER[index];
+      // A later version of the program may write more numbers.
+      if (name !== undefined) counts[name] = number;
       number = 0;
       index += 1;
     }
