@@ -97,7 +97,7 @@ function responseOf({ number, framing, body, hasCookie }: Answer, random: Seeded
   const early = random.between(0, 3) === 0 ? `HTTP/1.1 103 Early Hints\r\nLink: </${number}>\r\n\r\n` : '';
   const head = Buffer.from(`${early}${lines.join('\r\n')}\r\n\r\n`);
   if (framing !== 'chunked') return Buffer.concat([head, body]);
-  const parts = [head];
+  const parts: Buffer[] = [head];
   for (let at = 0; at < body.length; ) {
     const part = body.subarray(at, at + random.pick([1, 700, 9000, 33_000, 70_000]));
     parts.push(Buffer.from(`${part.length.toString(16)}\r\n`), part, Buffer.from('\r\n'));
