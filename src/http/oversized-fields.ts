@@ -21,6 +21,7 @@ export function oversizedFields(
   const look = (part: unknown, of: SizedSchema | false | undefined, path: readonly string[]): void => {
     if (!of || typeof part !== 'object' || part === null || found.length === most) return;
     if (sizeOf(part) > mostIn(part, of)) found.push(path);
+    else if (!describesParts(of, part)) return;
     else if (Array.isArray(part))
       for (const [index, item] of part.entries()) look(item, of.items, [...path, String(index)]);
     else for (const [name, field] of Object.entries(part)) look(field, fieldOf(of, name), [...path, name]);
@@ -45,6 +46,12 @@ function mostIn(
   return additionalProperties === false
     ? Object.keys(properties ?? {}).length + UNKNOWN_FIELDS
     : Number.POSITIVE_INFINITY;
+}
+
+/** Where a list stands in the place of a text it may be of any size. */
+function describesParts({ items, properties, additionalProperties }: SizedSchema, part: object): boolean {
+  if (Array.isArray(part)) return items !== undefined;
+  return properties !== undefined || (additionalProperties !== undefined && additionalProperties !== false);
 }
 
 function fieldOf(
