@@ -1,6 +1,6 @@
 import type { Config } from 'jest';
 
-/** ESM run as it is: swc only strips the types. Stores are started once, before the first test. */
+/** ESM run as it is: swc only strips the types. Stores are started once, before the first test. Many tests wait more than they compute, so three workers share two cores. */
 const config: Config = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts', '.tsx'],
@@ -26,7 +26,7 @@ const config: Config = {
   globalSetup: '<rootDir>/tests/support/global-setup.ts',
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',
   testTimeout: 180_000,
-  maxWorkers: 2,
+  maxWorkers: 3,
 };
 
 export default config;
