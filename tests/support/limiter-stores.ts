@@ -15,7 +15,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisMode } from '../../src/storage/redis/connection.ts';
-import { customersKey, versionKey, windowKey } from '../../src/storage/redis/key-names.ts';
+import { customersKey, grantedKey, versionKey, windowKey } from '../../src/storage/redis/key-names.ts';
 import { type OpenRedis, openRedis } from '../../src/storage/redis/open-redis.ts';
 import { ManualClock } from './manual-clock.ts';
 import { startRedisCluster } from './redis-cluster.ts';
@@ -79,7 +79,7 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
     reach: (instantMs) =>
       until(async () => (await peek(first.counters, newKeyId(), quota(1, 'hour'))).nowMs > instantMs),
     endWindow: async (keyId, windowName) => {
-      await direct.del(windowKey(keyId, windowName));
+      await direct.del(windowKey(keyId, windowName), grantedKey(keyId, windowName));
       await direct.zrem(customersKey(keyId), windowName);
     },
     lapseVersion: async (keyId) => void (await direct.del(versionKey(keyId))),
