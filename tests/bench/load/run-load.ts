@@ -53,6 +53,9 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
+  // A bench that is ended early takes the load with it.
+  const kill = () => void child.kill('SIGKILL');
+  process.once('exit', kill);
   let output = '';
   let end: NodeJS.Timeout | undefined;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
@@ -62,6 +65,7 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
   });
   const [code, signal] = await once(child, 'close');
   clearTimeout(end);
+  process.off('exit', kill);
   const line = /^BENCH (.*)$/m.exec(output)?.[1];
   if (line === undefined) throw new Error(`wrk wrote no result (${signal ?? code}):\n${output}`);
   return JSON.parse(line) as LoadResult;
