@@ -12,6 +12,7 @@ import { type DataDirectory, makeDataDirectory } from '../support/data-directory
 import {
   ENCRYPTION_KEY,
   type GatewayProcess,
+  gatewaySettings,
   ROOT_TOKEN,
   runGateway,
   startGateway,
@@ -155,14 +156,7 @@ describe('with stores on a network', () => {
     const client = new Redis(redis.url);
     await client.config('SET', 'requirepass', 'right-password');
     client.disconnect();
-    settings = {
-      BACKEND_URL,
-      ROOT_TOKEN,
-      ENCRYPTION_KEY,
-      DATABASE_URL: database.url,
-      REDIS_URL: testRedisUrl(),
-      REDIS_TIMEOUT_MS: '5000',
-    };
+    settings = gatewaySettings(BACKEND_URL, database.url, testRedisUrl());
   });
   afterAll(async () => {
     await redis?.stop();

@@ -3,8 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
+import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -28,14 +29,7 @@ beforeAll(async () => {
     rewrite: (bytes) => (isOver(bytes, 'reply') ? Buffer.alloc(0) : bytes),
   });
   backend = await startBackend();
-  environment = {
-    BACKEND_URL: backend.url,
-    DATABASE_URL: relay.urlOf(database.url),
-    REDIS_URL: testRedisUrl(),
-    REDIS_TIMEOUT_MS: '5000',
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
-  };
+  environment = gatewaySettings(backend.url, relay.urlOf(database.url), testRedisUrl());
 });
 afterEach(async () => {
   isFatal = undefined;
@@ -57,20 +51,6 @@ function isOver(bytes: Buffer, kind: Lost): boolean {
 }
 
 const isBack = () => relay.pass(Number(new URL(database.url).port));
-
-async function call(path: string, { body, idempotencyKey }: { body?: object; idempotencyKey?: string } = {}) {
-  const response = await fetch(`${gateway?.url}${path}`, {
-    method: body === undefined ? 'GET' : 'POST',
-    headers: {
-      authorization: `Bearer ${ROOT_TOKEN}`,
-      ...(body !== undefined && { 'content-type': 'application/json' }),
-      ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
-    },
-    ...(body !== undefined && { body: JSON.stringify(body) }),
-  });
-  // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect and fail where it is not there
-  return { status: response.status, headers: response.headers, body: (await response.json()) as any };
-}
 
 /** Two plans and two keys, one of which gets a secret. */
 function configurationOf(owner: string) {
@@ -116,16 +96,23 @@ describe.each<Lost>(['request', 'reply'])(
   (what) => {
     it('at any message changes all or nothing, says so, and is done once when sent again', async () => {
       gateway = await startGateway(environment);
+      const admin = new Admin(gateway.url);
       const outcomes = new Set<string>();
       for (let message = 1, wasReached = true; wasReached; message += 1) {
         const owner = `${what}${message}`;
-        const sent = { body: { owner, config: configurationOf(owner) }, idempotencyKey: owner };
+        const apply = () =>
+          admin.call(
+            'POST',
+            '/tollgate/config/apply',
+            { owner, config: configurationOf(owner) },
+            { 'idempotency-key': owner },
+          );
         let count = 0;
         isFatal = () => {
           count += 1;
           return count === message;
         };
-        const first = await call('/tollgate/config/apply', sent);
+        const first = await apply();
         wasReached = isFatal === undefined;
         isFatal = undefined;
         isBack();
@@ -141,7 +128,7 @@ describe.each<Lost>(['request', 'reply'])(
 
         let again = first;
         await until(async () => {
-          again = await call('/tollgate/config/apply', sent);
+          again = await apply();
           return again.status === 200;
         });
         expect(await storedOf(owner)).toEqual(EVERYTHING);

@@ -4,7 +4,7 @@ import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -35,14 +35,7 @@ beforeAll(async () => {
     },
   });
   backend = await startBackend();
-  gateway = await startGateway({
-    BACKEND_URL: backend.url,
-    DATABASE_URL: relay.urlOf(database.url),
-    REDIS_URL: testRedisUrl(),
-    REDIS_TIMEOUT_MS: '5000',
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
-  });
+  gateway = await startGateway(gatewaySettings(backend.url, relay.urlOf(database.url), testRedisUrl()));
   admin = new Admin(gateway.url);
   clients = new Pool(gateway.url, { connections: IN_FLIGHT });
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Pool } from 'undici';
 import { Admin } from '../support/admin.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { metric } from './support/probe.ts';
@@ -22,14 +22,9 @@ beforeAll(async () => {
   database = await createMigratedDatabase();
   backend = await startBackend();
   gateway = await startGateway({
-    BACKEND_URL: backend.url,
+    ...gatewaySettings(backend.url, database.url, testRedisUrl()),
     BACKEND_CONNECTIONS: String(CONNECTIONS),
     BACKEND_CONNECTIONS_PER_KEY: String(CONNECTIONS),
-    DATABASE_URL: database.url,
-    REDIS_URL: testRedisUrl(),
-    REDIS_TIMEOUT_MS: '5000',
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
   });
   const admin = new Admin(gateway.url);
   await admin.makePlan('roomy', 1_000_000_000, 'day');

@@ -8,7 +8,7 @@ import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { endChild } from '../support/end-child.ts';
 import { freePort } from '../support/free-port.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
@@ -48,14 +48,7 @@ beforeAll(async () => {
   bouncer = spawn(program, [file], { stdio: 'ignore', ...asUser });
   const url = new URL(postgres.url);
   url.port = String(bouncerPort);
-  gateway = await startGateway({
-    BACKEND_URL: backend.url,
-    DATABASE_URL: url.href,
-    REDIS_URL: testRedisUrl(),
-    REDIS_TIMEOUT_MS: '5000',
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
-  });
+  gateway = await startGateway(gatewaySettings(backend.url, url.href, testRedisUrl()));
 }, 300_000);
 
 afterAll(async () => {

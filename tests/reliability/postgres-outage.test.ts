@@ -4,7 +4,7 @@ import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -46,14 +46,7 @@ beforeAll(async () => {
   url.username = 'gateway';
   url.password = 'gateway';
   url.pathname = '/gateway';
-  gateway = await startGateway({
-    BACKEND_URL: backend.url,
-    DATABASE_URL: url.href,
-    REDIS_URL: testRedisUrl(),
-    REDIS_TIMEOUT_MS: '5000',
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
-  });
+  gateway = await startGateway(gatewaySettings(backend.url, url.href, testRedisUrl()));
   admin = new Admin(gateway.url);
   cached = await newKey();
   expect(await statusOf(gateway.url, cached)).toBe(200);

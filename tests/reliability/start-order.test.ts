@@ -4,7 +4,7 @@ import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { createMigratedDatabase, createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -27,17 +27,7 @@ afterAll(async () => {
 /** A gateway that is not waited for until it is ready. */
 async function startUnready(databaseUrl: string, redisUrl: string): Promise<GatewayProcess> {
   const backend = ends(await startBackend(), ({ stop }) => stop());
-  const gateway = await startGateway(
-    {
-      BACKEND_URL: backend.url,
-      DATABASE_URL: databaseUrl,
-      REDIS_URL: redisUrl,
-      REDIS_TIMEOUT_MS: '5000',
-      ROOT_TOKEN,
-      ENCRYPTION_KEY,
-    },
-    { isReady: false },
-  );
+  const gateway = await startGateway(gatewaySettings(backend.url, databaseUrl, redisUrl), { isReady: false });
   return ends(gateway, ({ stop }) => stop());
 }
 

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Admin } from '../support/admin.ts';
 import { burst, statusOf } from '../support/burst.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { type LastRelease, lastRelease } from '../support/last-release.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
@@ -80,14 +80,7 @@ describe.each([
     await client.flushall();
     client.disconnect();
     database = await createTestDatabase();
-    settings = {
-      BACKEND_URL: backend.url,
-      DATABASE_URL: database.url,
-      REDIS_URL: redis.url,
-      REDIS_TIMEOUT_MS: '5000',
-      ROOT_TOKEN,
-      ENCRYPTION_KEY,
-    };
+    settings = gatewaySettings(backend.url, database.url, redis.url);
   });
   afterAll(async () => {
     await Promise.all(running.map((gateway) => gateway.stop()));
@@ -171,12 +164,7 @@ describe('a replica of the last release beside one of the present version', () =
     client.disconnect();
     database = await createTestDatabase();
     const settings = {
-      BACKEND_URL: backend.url,
-      DATABASE_URL: database.url,
-      REDIS_URL: redis.url,
-      REDIS_TIMEOUT_MS: '5000',
-      ROOT_TOKEN,
-      ENCRYPTION_KEY,
+      ...gatewaySettings(backend.url, database.url, redis.url),
       AUTO_MIGRATE: 'true',
     };
     last = await startGateway(settings, { main: release.main });

@@ -3,6 +3,7 @@ import { ROOT_TOKEN } from './gateway.ts';
 /** A response of the management interface. */
 export interface Managed {
   readonly status: number;
+  readonly headers: Headers;
   // biome-ignore lint/suspicious/noExplicitAny: tests read what they expect and fail where it is not there
   readonly body: any;
 }
@@ -15,16 +16,22 @@ export class Admin {
     this.#url = url;
   }
 
-  async call(method: string, path: string, body?: unknown): Promise<Managed> {
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<Managed> {
     const response = await fetch(`${this.#url}${path}`, {
       method,
       headers: {
         authorization: `Bearer ${ROOT_TOKEN}`,
         ...(body !== undefined && { 'content-type': 'application/json' }),
+        ...headers,
       },
       ...(body !== undefined && { body: JSON.stringify(body) }),
     });
-    return { status: response.status, body: await response.json() };
+    return { status: response.status, headers: response.headers, body: await response.json() };
   }
 
   /** Makes a key, bound to the plan where one is given. */

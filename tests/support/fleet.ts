@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { Admin } from './admin.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from './gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from './gateway.ts';
 import { createMigratedDatabase, testRedisUrl } from './stores.ts';
 
 /** Replicas over one Postgres database and one Redis, in front of one backend. */
@@ -40,13 +40,7 @@ export async function startFleet(
     }),
   );
   const environment = {
-    BACKEND_URL: `http://127.0.0.1:${backend.port}`,
-    DATABASE_URL: database.url,
-    REDIS_URL: redisUrl,
-    ROOT_TOKEN,
-    ENCRYPTION_KEY,
-    // A machine that runs other tests as well may stall for longer than an operator would want to wait.
-    REDIS_TIMEOUT_MS: '5000',
+    ...gatewaySettings(`http://127.0.0.1:${backend.port}`, database.url, redisUrl),
     ...settings,
   };
   const replicas = await Promise.all(Array.from({ length: count }, () => startGateway(environment)));

@@ -11,6 +11,19 @@ const COMPILED_DIRECTORY = resolve(import.meta.dirname, '../../node_modules/.cac
 export const ROOT_TOKEN = 'the-root-token-of-the-tests-0123456789';
 export const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 
+/** What a gateway is started with in front of these services. */
+export function gatewaySettings(backendUrl: string, databaseUrl: string, redisUrl: string) {
+  return {
+    BACKEND_URL: backendUrl,
+    DATABASE_URL: databaseUrl,
+    REDIS_URL: redisUrl,
+    // A machine that runs other tests as well may stall for longer than an operator would want to wait.
+    REDIS_TIMEOUT_MS: '5000',
+    ROOT_TOKEN,
+    ENCRYPTION_KEY,
+  };
+}
+
 /** Generous, because a process starts slowly where others take the cores. */
 const START_DEADLINE_MS = 60_000;
 

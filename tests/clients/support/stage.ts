@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll } from '@jest/globals';
 import { Admin } from '../../support/admin.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../../support/gateway.ts';
+import { type GatewayProcess, gatewaySettings, startGateway } from '../../support/gateway.ts';
 import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../../support/stores.ts';
 
 /** A gateway in a process of its own, in front of a backend in this one. */
@@ -36,13 +36,11 @@ export function withGatewayProcess(settings: Readonly<Record<string, string>> = 
     backend.listen(0, '127.0.0.1');
     await once(backend, 'listening');
     stage.environment = {
-      BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
-      DATABASE_URL: database.url,
-      REDIS_URL: testRedisUrl(),
-      ROOT_TOKEN,
-      ENCRYPTION_KEY,
-      // A machine that runs other tests as well may stall for longer than an operator would want to wait.
-      REDIS_TIMEOUT_MS: '5000',
+      ...gatewaySettings(
+        `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
+        database.url,
+        testRedisUrl(),
+      ),
       ...settings,
     };
     stage.gateway = await startGateway(stage.environment);
