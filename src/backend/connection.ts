@@ -232,7 +232,7 @@ export class BackendConnection implements ResponseParts {
     }, onread);
   }
 
-  /** Reads into one buffer again and again, and into another one once somebody has retained what is in it. */
+  /** Reads into one buffer again and again, and into another one where what is in it is retained. */
   #readIntoBuffers(): OnReadOpts {
     const { readBuffers } = this.#connector;
     return {

@@ -4,8 +4,8 @@ const READ_BYTES = 68 * 1024;
 const MOST_UNUSED = 64;
 
 /**
- * What a connection reads into. It is read into again once nobody needs what is in it: whoever keeps a part of it beyond the call in
- * which it gets that must `retain` it, and call `release` once for each time.
+ * What a connection reads into. It is read into again once what is in it is needed no more: code that keeps a part of it beyond the
+ * call in which it gets that must `retain` it, and call `release` once for each time.
  */
 export class ReadBuffer {
   readonly bytes: Buffer = Buffer.allocUnsafeSlow(READ_BYTES);

@@ -8,7 +8,7 @@ export function dateText(at: number): string {
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** The first instant of a date in the time zone of the browser, or of the date that is so many days later. */
+/** The first instant of a date in the time zone of the browser, or of the date some days later. */
 export function dateStart(text: string, days: number): number {
   const [year, month, day] = parts(text);
   return new Date(year, month - 1, day + days).getTime();

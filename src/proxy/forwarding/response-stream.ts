@@ -156,7 +156,7 @@ export class ResponseStream implements Transfer {
   }
 }
 
-/** Bytes that stay as they are until they are written, which `onWritten` has to be told. */
+/** Bytes that stay as they are until they are written; the write has to call `onWritten`. */
 interface LastingBytes {
   readonly bytes: Buffer;
   readonly onWritten: ((error?: Error | null) => void) | undefined;

@@ -57,8 +57,7 @@ function VerdictDialog({ verdict, onClose }: { readonly verdict: Verdict; readon
       {lastHash !== null && lastHash !== undefined && (
         <>
           <p className={styles.remark}>
-            Note the hash of the newest entry elsewhere: with it a log that was recalculated can be told
-            apart.
+            Note the hash of the newest entry elsewhere: a log that was recalculated has another one.
           </p>
           <div className={styles.hash}>
             <code>{lastHash}</code>
