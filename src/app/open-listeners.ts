@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { UPLOAD_RATE } from '../http/minimum-rate.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
@@ -32,7 +33,12 @@ export async function openListeners(
   { proxy, management, selfService, observers, requestIds }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
-  const sharesPort = settings.workers > 1;
+  const common = {
+    requestIds,
+    sharesPort: settings.workers > 1,
+    uploadRate: { ...UPLOAD_RATE, bytesPerSecond: settings.requestBodyMinBytesPerSecond },
+    onSlowUpload: () => proxy.counters.onTooSlow('upload'),
+  };
   // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
   const listening: PublicServer[] = [];
   lifecycle.add('ports', shutdownDrainMs + CLOSE_DEADLINE_MS, async () => {
@@ -48,14 +54,11 @@ export async function openListeners(
 
   return {
     adminPort:
-      adminPort === null
-        ? null
-        : await listen(createPublicServer({ management, requestIds, sharesPort }), 'ADMIN_PORT'),
+      adminPort === null ? null : await listen(createPublicServer({ ...common, management }), 'ADMIN_PORT'),
     port: await listen(
       createPublicServer({
+        ...common,
         proxied: proxy,
-        requestIds,
-        sharesPort,
         onRejected: observers.rejected,
         ...(adminPort === null && { management }),
         ...(selfService !== null && { selfService: selfServiceOn(proxy, selfService, observers) }),

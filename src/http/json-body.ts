@@ -45,7 +45,9 @@ const inviteBody: RequestHandler = (req, res, next) => {
   next();
 };
 
-const parseJson: RequestHandler = (req: Request<object, unknown, unknown>, _res, next) => {
+const parseJson: RequestHandler = (req: Request<object, unknown, unknown>, res, next) => {
+  // The body was too slow, and its end arrived after the rejection: nothing may be performed any more.
+  if (res.headersSent) return;
   // Without Content-Length and Transfer-Encoding there is no body, and express.raw leaves nothing here.
   req.body = parse(Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0));
   next();

@@ -1,4 +1,4 @@
-import { createServer, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
@@ -11,6 +11,7 @@ import { Duplex } from 'node:stream';
  * | `ServerResponse._storeHeader` | puts lines that are known to be sound into a head; `setHeader` would check and join each again |
  * | `ServerResponse._keepAliveTimeout` | what `Keep-Alive` says, while the server's own timer, set twice for each request, stays off |
  * | `Socket._httpMessage` | the response whose turn it is on a connection |
+ * | `Socket.parser.incoming` | the request whose head was parsed last: its body may still be on its way when its response is over |
  * | `Socket.parser.getCurrentBuffer` | the bytes being parsed: to recognise other protocols, and bytes lost after a declined upgrade |
  */
 
@@ -37,6 +38,13 @@ export class HeadLinesResponse extends ServerResponse {
 export function responseDue(socket: Socket): ServerResponse | undefined {
   const due: unknown = Reflect.get(socket, '_httpMessage');
   return due instanceof ServerResponse ? due : undefined;
+}
+
+/** The request of a connection whose head was parsed last; undefined before the first one, and for a socket without a parser. */
+export function lastRequest(socket: Socket): IncomingMessage | undefined {
+  const parser: unknown = Reflect.get(socket, 'parser');
+  if (typeof parser !== 'object' || parser === null || !('incoming' in parser)) return undefined;
+  return parser.incoming instanceof IncomingMessage ? parser.incoming : undefined;
 }
 
 /** A copy of the bytes that Node's parser is at while it calls back. Undefined outside of that, and for a socket without a parser. */
@@ -81,6 +89,7 @@ export async function checkNodeInternals(): Promise<void> {
     server.on('request', (req, res) => {
       if (parsed?.toString('latin1') !== PROBE) resolve('parser.getCurrentBuffer');
       else if (responseDue(req.socket) !== res) resolve('_httpMessage');
+      else if (lastRequest(req.socket) !== req) resolve('parser.incoming');
       else res.respond();
     });
     server.emit('connection', socket);

@@ -6,6 +6,7 @@ import {
   type ServerOptions,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
+import { type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { ClientConnections } from './client-connections.ts';
@@ -15,6 +16,7 @@ import { MalformedInput } from './malformed-input.ts';
 import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parse-request.ts';
 import { serveInOrder } from './pipelining.ts';
 import { RequestRouter, type Routes } from './request-router.ts';
+import { SlowUploads } from './slow-uploads.ts';
 import { StalledClients } from './stalled-clients.ts';
 import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
 
@@ -39,6 +41,10 @@ export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
 export interface PublicServerOptions
   extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds'> {
   readonly timeouts?: PublicServerTimeouts;
+  /** Of bodies that the gateway itself reads: those that are not proxied, and what is left of one after its response. */
+  readonly uploadRate?: MinimumRate;
+  /** Called for each connection whose upload was below that rate. */
+  readonly onSlowUpload?: () => void;
   /** Other processes listen on the same port: the system spreads the connections over them. */
   readonly sharesPort?: boolean;
   /** Called for each request that is rejected for its head, before anything else looks at it. */
@@ -65,6 +71,7 @@ export interface PublicServer {
 /** The server of a port that untrusted clients reach. Every rejection is JSON, also where Node's own would be plain. */
 export function createPublicServer(options: PublicServerOptions): PublicServer {
   const { timeouts = PUBLIC_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
+  const { uploadRate = UPLOAD_RATE, onSlowUpload = () => {} } = options;
   const connections = new ClientConnections();
   const router = new RequestRouter(
     { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
@@ -75,6 +82,10 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
     connections,
   );
+  const slowUploads = new SlowUploads(uploadRate, connections.open, (socket) => {
+    onSlowUpload();
+    stalled.endUpload(socket);
+  });
   const serve = serveInOrder((req, res) => router.serve(req, res));
 
   const server = createServer(serverOptions(timeouts, connections), serve);
@@ -93,18 +104,21 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   return {
     listen: async (port, host) => {
       await checkNodeInternals();
-      return listening.listen({ port, host, sharesPort });
+      const address = await listening.listen({ port, host, sharesPort });
+      slowUploads.start();
+      return address;
     },
     announceClose: () => {
       connections.isClosing = true;
     },
-    close: (drainMs) => {
+    close: async (drainMs) => {
       connections.isClosing = true;
-      return drain(server, listening, {
+      await drain(server, listening, {
         drainMs,
         connections: connections.open,
         closeUpgrades: () => options.proxied?.closeUpgrades(),
       });
+      slowUploads.stop();
     },
   };
 }

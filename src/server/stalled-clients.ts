@@ -2,7 +2,8 @@ import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { errorResponse } from '../http/errors/error-responses.ts';
-import { sendError } from '../http/errors/send-error.ts';
+import { negotiatedError } from '../http/errors/problem-details.ts';
+import { rejectAndClose, sendError } from '../http/errors/send-error.ts';
 import { responseDue } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { ClientConnections } from './client-connections.ts';
@@ -41,6 +42,13 @@ export class StalledClients {
     if (due instanceof RawHeadResponse && isBeingServed) endStalled(due, socket);
     else cutConnection(socket);
   }
+
+  /** Ends a connection on which a body arrives too slowly, and that no exchange takes care of. */
+  endUpload(socket: Socket): void {
+    const due = responseDue(socket);
+    if (due === undefined || due.headersSent || this.#connections.isAbandoned(socket)) cutConnection(socket);
+    else rejectAndClose(due, negotiatedError(bodyTimeout(), due.req));
+  }
 }
 
 /**
@@ -52,9 +60,12 @@ function endStalled(due: RawHeadResponse, socket: Socket): void {
   if (socket.writableLength > 0) {
     cutConnection(socket);
   } else if (!req.complete && !req.isPaused()) {
-    const error = new TollgateError('request_timeout', 'The request body did not arrive in time.');
     if (due.headersSent) cutConnection(socket);
-    else if (due.owner !== undefined) due.owner.reject(error);
-    else sendError(due, errorResponse(error));
+    else if (due.owner !== undefined) due.owner.reject(bodyTimeout());
+    else sendError(due, errorResponse(bodyTimeout()));
   }
+}
+
+function bodyTimeout(): TollgateError {
+  return new TollgateError('request_timeout', 'The request body did not arrive in time.');
 }

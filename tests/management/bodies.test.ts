@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
-import { startManagement, type TestManagement } from './start-management.ts';
+import { createPublicServer } from '../../src/server/public-server.ts';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
+import { testRequestIds } from '../support/request-ids.ts';
+import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 const CREATE = '/consumer-api-key/create';
 const JSON_TYPE = 'application/json';
@@ -139,6 +142,25 @@ describe('a JSON body', () => {
     const deep = (field: string) => `{"name": "n", "${field}": ${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
     await sendRaw('post', CREATE, JSON_TYPE, deep('deep')).expect(400);
     await sendRaw('post', CREATE, JSON_TYPE, deep('metadata')).expect(400);
+  });
+
+  it('is not acted upon when its end arrives after it was rejected for its rate', async () => {
+    const { app } = management;
+    const requestIds = testRequestIds();
+    const uploadRate = { bytesPerSecond: 1000, windowMs: 100 };
+    const server = createPublicServer({ management: app, requestIds, uploadRate });
+    const { port } = await server.listen(0, '127.0.0.1');
+    const body = '{"name": "too late"}';
+    const client = await RawPeer.connect(port, true);
+    client.send(
+      `POST ${CREATE} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${ROOT_TOKEN}\r\nContent-Type: ${JSON_TYPE}\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+    expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 408 /);
+    client.send(body);
+    client.end();
+    await server.close(30_000);
+    const list = await management.send('get', '/consumer-api-key?q=too%20late').expect(200);
+    expect(list.body.apiKeys).toEqual([]);
   });
 
   it('is not read by endpoints that take none', async () => {

@@ -1,3 +1,4 @@
+import { type MinimumRate, UPLOAD_RATE } from '../../http/minimum-rate.ts';
 import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
 
 /** A body on its way, in one direction. */
@@ -6,13 +7,6 @@ export interface Transfer {
   readonly bytes: number;
   /** When the other end last held the transfer back, by the monotonic clock; infinite while it does. Milliseconds. */
   readonly excusedUntilMs: number;
-}
-
-/** The minimum rate of a transfer, and the time over which it is measured. */
-export interface MinimumRate {
-  /** 0 = none. */
-  readonly bytesPerSecond: number;
-  readonly windowMs: number;
 }
 
 /** How fast bodies must pass. */
@@ -25,10 +19,8 @@ export interface BodyRateOptions {
   readonly rateWindowMs?: number;
 }
 
-const MIN_BYTES_PER_SECOND = 256;
-const UPLOAD_WINDOW_MS = 10_000;
-/** Longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
-const DOWNLOAD_WINDOW_MS = 30_000;
+/** The window is longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
+const DOWNLOAD_RATE: MinimumRate = { bytesPerSecond: 256, windowMs: 30_000 };
 
 /** The minimum rates of both directions. */
 export function minimumBodyRates(options: BodyRateOptions): {
@@ -38,12 +30,12 @@ export function minimumBodyRates(options: BodyRateOptions): {
   const { requestBodyMinBytesPerSecond: upload, responseBodyMinBytesPerSecond: download } = options;
   return {
     uploadRate: {
-      bytesPerSecond: upload ?? MIN_BYTES_PER_SECOND,
-      windowMs: options.rateWindowMs ?? UPLOAD_WINDOW_MS,
+      bytesPerSecond: upload ?? UPLOAD_RATE.bytesPerSecond,
+      windowMs: options.rateWindowMs ?? UPLOAD_RATE.windowMs,
     },
     downloadRate: {
-      bytesPerSecond: download ?? MIN_BYTES_PER_SECOND,
-      windowMs: options.rateWindowMs ?? DOWNLOAD_WINDOW_MS,
+      bytesPerSecond: download ?? DOWNLOAD_RATE.bytesPerSecond,
+      windowMs: options.rateWindowMs ?? DOWNLOAD_RATE.windowMs,
     },
   };
 }

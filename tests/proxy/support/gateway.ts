@@ -31,6 +31,7 @@ export interface GatewaySettings extends Partial<ProxyOptions> {
   readonly timeouts?: Partial<typeof PUBLIC_TIMEOUTS>;
   readonly management?: NonNullable<PublicServerOptions['management']>;
   readonly requestIds?: PublicServerOptions['requestIds'];
+  readonly uploadRate?: NonNullable<PublicServerOptions['uploadRate']>;
 }
 
 /** A plan of these terms. */
@@ -77,7 +78,10 @@ export class TestGateway {
   readonly #server: ReturnType<typeof createPublicServer>;
   #port = 0;
 
-  private constructor(backendUrl: string, { timeouts, management, ...settings }: GatewaySettings) {
+  private constructor(
+    backendUrl: string,
+    { timeouts, management, uploadRate, ...settings }: GatewaySettings,
+  ) {
     const table = new WindowTable();
     const requestIds = settings.requestIds ?? testRequestIds();
     this.versions = new InProcessRecordVersions(table, systemClock);
@@ -150,6 +154,8 @@ export class TestGateway {
       requestIds,
       onRejected: (error) => this.rejected.push(error.code),
       ...(management === undefined ? {} : { management }),
+      ...(uploadRate === undefined ? {} : { uploadRate }),
+      onSlowUpload: () => this.proxy.counters.onTooSlow('upload'),
     });
     this.snapshots.set(this.secret, snapshot('key_one'));
     this.snapshots.set(this.otherSecret, snapshot('key_two'));
