@@ -23,10 +23,10 @@ export class ResponseReader {
   #ending: Ending = 'open';
   /** The client has ended its side. */
   hasEnded = false;
-  /** What is no HTTP response, or responds with no request. */
+  /** What is no HTTP response, or comes without a request. */
   fault: string | undefined;
 
-  /** The next response responses a request with this method. */
+  /** The next response is to a request with this method. */
   expect(method: string): void {
     this.#methods.push(method);
   }

@@ -14,7 +14,7 @@ import {
   type WriteOutcome,
 } from '../../../src/usage/live-usage.ts';
 import type { UsageSlice } from '../../../src/usage/usage-slice.ts';
-import { startRedisServer } from '../../support/redis-server.ts';
+import { startRedisCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 
@@ -91,37 +91,14 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LiveStore> {
   };
 }
 
-/** Three servers that know of each other, a third of the slots each. */
 async function openInCluster(): Promise<LiveStore> {
-  const args = ['--cluster-enabled', 'yes', '--cluster-announce-ip', '127.0.0.1'];
-  const servers = await Promise.all([startRedisServer(args), startRedisServer(args), startRedisServer(args)]);
-  const [seed] = servers;
-  const bounds = [0, 5461, 10_923, 16_384];
-  for (const [index, server] of servers.entries()) {
-    const direct = new Redis(server.url);
-    await direct.call(
-      'CLUSTER',
-      'ADDSLOTSRANGE',
-      String(bounds[index]),
-      String((bounds[index + 1] ?? 0) - 1),
-    );
-    await direct.call('CLUSTER', 'MEET', '127.0.0.1', String(seed.port));
-    direct.disconnect();
-  }
-  for (const server of servers) {
-    const direct = new Redis(server.url);
-    await until(async () => {
-      const info = String(await direct.call('CLUSTER', 'INFO'));
-      return info.includes('cluster_state:ok') && info.includes('cluster_known_nodes:3');
-    });
-    direct.disconnect();
-  }
-  const store = await openInRedis(seed.url, 'cluster');
+  const cluster = await startRedisCluster(3);
+  const store = await openInRedis(cluster.url, 'cluster');
   return {
     ...store,
     close: async () => {
       await store.close();
-      await Promise.all(servers.map((server) => server.stop()));
+      await cluster.stop();
     },
   };
 }
