@@ -735,8 +735,8 @@ export interface components {
             expiresAt?: string | null;
             /** @description must be the id of a rate limit plan, or null for the default plan */
             rateLimitId?: string | null;
-            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
-            tags?: string[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
+            tags?: string[] | null;
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
             metadata?: {
                 [key: string]: unknown;
@@ -913,8 +913,8 @@ export interface components {
             name: string;
             /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
             scopes: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
-            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
-            onlyTags?: string[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none: for this token only keys with all of them exist */
+            onlyTags?: string[] | null;
             /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
             allowedIps?: string[] | null;
             /**
@@ -943,8 +943,8 @@ export interface components {
              * @example customer-42
              */
             externalId?: string | null;
-            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
-            tags?: string[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
+            tags?: string[] | null;
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
             metadata?: {
                 [key: string]: unknown;
@@ -1330,8 +1330,8 @@ export interface components {
              * @example customer-42
              */
             externalId?: string | null;
-            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
-            tags?: string[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
+            tags?: string[] | null;
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
             metadata?: {
                 [key: string]: unknown;
@@ -1997,8 +1997,8 @@ export interface components {
             name?: string;
             /** @description must be a list of at least one of keys:read, keys:write, keys:delete, keys:secret, limits:write, plans:read, plans:write, usage:read, audit:read, config:write, tokens:write, read-only, support, provisioning, ci */
             scopes?: ("keys:read" | "keys:write" | "keys:delete" | "keys:secret" | "limits:write" | "plans:read" | "plans:write" | "usage:read" | "audit:read" | "config:write" | "tokens:write" | "read-only" | "support" | "provisioning" | "ci")[];
-            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -: for this token only keys with all of them exist */
-            onlyTags?: string[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none: for this token only keys with all of them exist */
+            onlyTags?: string[] | null;
             /** @description must be a list of 1 to 100 IP addresses and networks, or null for any address */
             allowedIps?: string[] | null;
             /**
@@ -2027,8 +2027,8 @@ export interface components {
              * @example customer-42
              */
             externalId?: string | null;
-            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ - */
-            tags?: string[];
+            /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
+            tags?: string[] | null;
             /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
             metadata?: {
                 [key: string]: unknown;

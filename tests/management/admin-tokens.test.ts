@@ -141,6 +141,14 @@ describe('an admin token', () => {
     expect(body.code).toBe('invalid_body');
   });
 
+  it('may be made and changed with null for what it is to have none of', async () => {
+    const none = { onlyTags: null, allowedIps: null, expiresAt: null };
+    const token = await management.createToken(none);
+    await management.send('patch', at(token), { onlyTags: ['eu'] }).expect(200);
+    const { body } = await management.send('patch', at(token), none).expect(200);
+    expect(body).toMatchObject({ ...none, onlyTags: [] });
+  });
+
   it('is rejected once it has expired', async () => {
     const expiresAt = new Date(management.clock.nowMs() + 60_000).toISOString();
     const token = await management.createToken({ expiresAt });

@@ -180,6 +180,17 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     expect((await patch({ tags: ['UPPER'] }, 400)).errors[0].field).toBe('tags[0]');
   });
 
+  it('takes null for each field that a key may be without, as create does', async () => {
+    const none = {
+      ...{ expiresAt: null, rateLimitId: null, externalId: null, tags: null, metadata: null },
+      ...{ overrides: null, allowedIps: null, allowedOrigins: null, selfService: null },
+    };
+    const { id } = (await management.send('post', CREATE, { name: 'none', ...none }).expect(201)).body;
+    await management.send('patch', `/consumer-api-key/${id}`, { tags: ['a'], externalId: 'b' }).expect(200);
+    const { body } = await management.send('patch', `/consumer-api-key/${id}`, none).expect(200);
+    expect(body).toMatchObject({ ...none, tags: [], overrides: {}, selfService: [] });
+  });
+
   it('sets, replaces and removes the addresses from which the key may be used', async () => {
     const { id } = await management.createKey();
     const patch = async (allowedIps: unknown, status = 200) =>

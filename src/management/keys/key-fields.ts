@@ -55,7 +55,10 @@ export const KEY_FIELDS = {
     type: ['string', 'null'],
     format: 'external-id',
   },
-  tags: tags(`must be a list of at most ${MAX_TAGS} tags ${TAG_RULE}`),
+  tags: {
+    ...tags(`must be a list of at most ${MAX_TAGS} tags ${TAG_RULE}, or null for none`),
+    type: ['array', 'null'],
+  },
   metadata: {
     description: `must be a JSON object of at most ${MAX_METADATA_ENTRIES} entries and ${MAX_METADATA_BYTES} bytes, or null`,
     type: ['object', 'null'],
@@ -110,7 +113,7 @@ export interface WrittenKeyFields {
   readonly expiresAt?: string | null;
   readonly rateLimitId?: string | null;
   readonly externalId?: string | null;
-  readonly tags?: readonly string[];
+  readonly tags?: readonly string[] | null;
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   readonly overrides?: WrittenOverrides | null;
   readonly allowedIps?: readonly string[] | null;

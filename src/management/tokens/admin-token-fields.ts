@@ -34,7 +34,7 @@ export const TOKEN_FIELDS = {
 export interface WrittenTokenFields {
   readonly name?: string;
   readonly scopes?: readonly (Scope | Preset)[];
-  readonly onlyTags?: readonly string[];
+  readonly onlyTags?: readonly string[] | null;
   readonly allowedIps?: readonly string[] | null;
   readonly expiresAt?: string | null;
 }
