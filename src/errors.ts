@@ -274,14 +274,24 @@ export class PlanExists extends TollgateError {
 export class PlanInUse extends TollgateError {
   override readonly details: { readonly boundKeys: number };
 
-  constructor(planId: string, boundKeys: number) {
+  constructor(planId: string, { boundKeys, hasUnseenKeys }: BoundKeys) {
     const keys = boundKeys === 1 ? '1 key is' : `${boundKeys} keys are`;
     super(
       'plan_in_use',
-      `${keys} bound to the rate limit plan. Bind them to another plan first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
+      hasUnseenKeys
+        ? `Keys that this admin token does not see are bound to the rate limit plan, besides ${boundKeys} that it sees. Only a token that sees them all can have them bound to another plan.`
+        : `${keys} bound to the rate limit plan. Bind them to another plan first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
     );
     this.details = { boundKeys };
   }
+}
+
+/** The keys that are bound to a plan, as who changes it may know of them. */
+export interface BoundKeys {
+  /** Of those that exist for them. */
+  readonly boundKeys: number;
+  /** Whether there are others, which their tags keep from them. */
+  readonly hasUnseenKeys: boolean;
 }
 
 /** A plan that can't be deleted because it applies, or would after a restart, to keys that have none of their own. */

@@ -1,4 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
+import type { BoundKeys } from '../errors.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
 import type { Plan, PlanTerms } from './plan.ts';
 
@@ -27,8 +28,11 @@ export interface PlanRepository {
   /** The plans of a part of the list, by id. */
   list(selection: PlanSelection): Promise<readonly Plan[]>;
   count(filter: PlanFilter): Promise<number>;
-  /** How many keys are bound to each of the plans; nothing for one without any. One query. */
-  countBound(planIds: readonly string[]): Promise<ReadonlyMap<string, number>>;
+  /** How many keys with all of the tags are bound to each of the plans; nothing for one without any key. One query. */
+  countBound(
+    planIds: readonly string[],
+    onlyTags: readonly string[],
+  ): Promise<ReadonlyMap<string, BoundKeys>>;
   /**
    * Writes the changes, sets `updatedAtMs` and raises the version, unless the plan is as the changes want it already. Undefined when there
    * is no such plan. Rejects with `VersionMismatch` for a plan that is in another state than expected, and with `InvalidBody` when the parts
@@ -36,22 +40,20 @@ export interface PlanRepository {
    */
   update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined>;
   /**
-   * Gives the number of keys that are bound to it when there are any: nothing is deleted then. The caller guards the default plan. Rejects
-   * with `VersionMismatch` for a plan that is in another state than expected.
+   * Gives the keys that are bound to it when there are any: nothing is deleted then. The caller guards the default plan. Rejects with
+   * `VersionMismatch` for a plan that is in another state than expected.
    */
-  delete(
-    planId: string,
-    change: ChangeContext,
-  ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }>;
+  delete(planId: string, change: ChangeContext): Promise<'deleted' | 'not_found' | BoundKeys>;
   /**
    * Binds all keys of a plan to another one and deletes it, in one transaction. Gives the keys with the versions that their snapshots have
-   * now. The caller guards the default plan. Rejects with `VersionMismatch` as `delete` does.
+   * now. Nothing is done when one of them does not exist for who makes the change: gives what `delete` does then. The caller guards the
+   * default plan. Rejects with `VersionMismatch` as `delete` does.
    */
   replace(
     planId: string,
     byPlanId: string,
     change: ChangeContext,
-  ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found'>;
+  ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found' | BoundKeys>;
   /**
    * The keys that this plan applies to (bound to it, or without a plan while it is the default), with the version that their
    * snapshots have now, in batches of at most 1000.

@@ -1,5 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
-import { PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
+import { type BoundKeys, PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } from '../errors.ts';
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import { requireState } from '../platform/precondition.ts';
 import { checkPlan } from './check-plan.ts';
@@ -92,9 +92,12 @@ export class PlanService {
     return this.#options.repository.count(filter);
   }
 
-  /** How many keys are bound to each of the plans; nothing for one without any. */
-  countBound(planIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    return this.#options.repository.countBound(planIds);
+  /** How many keys with all of the tags are bound to each of the plans; nothing for one without any key. */
+  countBound(
+    planIds: readonly string[],
+    onlyTags: readonly string[],
+  ): Promise<ReadonlyMap<string, BoundKeys>> {
+    return this.#options.repository.countBound(planIds, onlyTags);
   }
 
   /** Throws `PlanNotFound`. */
@@ -150,12 +153,12 @@ export class PlanService {
     // No version changes: a plan that can be deleted is in no key's snapshot.
     const outcome = await repository.delete(planId, change);
     if (outcome === 'not_found') throw new PlanNotFound();
-    if (outcome !== 'deleted') throw new PlanInUse(planId, outcome.boundKeys);
+    if (outcome !== 'deleted') throw new PlanInUse(planId, outcome);
   }
 
   /**
-   * Binds all keys of a plan to another one and deletes it. Resolves with how many keys that were. Throws as `remove` does, but never
-   * `PlanInUse`, and `PlanNotFound` for the other plan, too.
+   * Binds all keys of a plan to another one and deletes it. Resolves with how many keys that were. Throws as `remove` does, but `PlanInUse`
+   * only for keys that do not exist for who makes the change, and `PlanNotFound` for the other plan, too.
    */
   async replace(planId: string, byPlanId: string, change: ChangeContext): Promise<number> {
     const { repository, versions, defaultPlanId } = this.#options;
@@ -170,6 +173,7 @@ export class PlanService {
     const moved = await repository.replace(planId, byPlanId, change);
     if (moved === 'not_found') throw new PlanNotFound();
     if (moved === 'other_not_found') throw new PlanNotFound('rebindTo');
+    if ('boundKeys' in moved) throw new PlanInUse(planId, moved);
     for (let start = 0; start < moved.length; start += PUBLISHED_AT_ONCE) {
       await versions.publishVersion(moved.slice(start, start + PUBLISHED_AT_ONCE));
     }

@@ -105,7 +105,7 @@ describe.each([
     await store.records.plans.insert(plan, sampleChange());
     const key = sampleKey({ planId: plan.id });
     await store.records.keys.insert(key, sampleChange());
-    expect(await store.records.plans.delete(plan.id, sampleChange())).toEqual({ boundKeys: 1 });
+    expect(await store.records.plans.delete(plan.id, sampleChange())).toMatchObject({ boundKeys: 1 });
     await store.records.keys.delete(key.id, sampleChange());
     expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('deleted');
     expect(await store.records.plans.delete(plan.id, sampleChange())).toBe('not_found');
@@ -149,7 +149,9 @@ describe.each([
         store.records.keys.bind(key.id, plan.id, sampleChange({ atMs: LATER_MS })),
         store.records.plans.delete(plan.id, sampleChange()),
       ]);
-      expect(deleted).toEqual(bound === 'plan_not_found' ? 'deleted' : { boundKeys: 1 });
+      expect(deleted).toEqual(
+        bound === 'plan_not_found' ? 'deleted' : { boundKeys: 1, hasUnseenKeys: false },
+      );
     }
   });
 });

@@ -70,7 +70,10 @@ describe('problem details', () => {
     const faults = [{ field: 'limit', message: 'must be set' }];
     const bodyOf = (error: Error) => JSON.parse(negotiatedError(error, requestThatAccepts(PROBLEM)).body);
     expect(bodyOf(new InvalidBody(faults))).toMatchObject({ code: 'invalid_body', errors: faults });
-    expect(bodyOf(new PlanInUse('gold', 3))).toMatchObject({ code: 'plan_in_use', boundKeys: 3 });
+    expect(bodyOf(new PlanInUse('gold', { boundKeys: 3, hasUnseenKeys: false }))).toMatchObject({
+      code: 'plan_in_use',
+      boundKeys: 3,
+    });
   });
 
   it('hide what is no error of ours', () => {

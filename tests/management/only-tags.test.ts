@@ -188,6 +188,60 @@ describe('a token that is limited to tags', () => {
   });
 });
 
+describe('a plan of which a token that is limited to tags sees some keys only', () => {
+  let planner: string;
+  beforeAll(async () => {
+    const scopes = ['read-only', 'keys:write', 'plans:write', 'config:write'];
+    ({ secret: planner } = await management.createToken({ scopes, onlyTags: ['eu'] }));
+  });
+
+  const asPlanner = (method: Method, path: string, body?: object) =>
+    management.sendAs(planner, method, path, body);
+  const planOf = async (keyId: string) =>
+    (await management.send('get', `/consumer-api-key/${keyId}`).expect(200)).body.rateLimitId;
+
+  it('is not deleted with rebindTo, and none of its keys is moved', async () => {
+    const { rateLimitId } = await management.createPlan();
+    const seen = await createKey({ tags: ['eu'], rateLimitId });
+    const unseen = await createKey({ tags: ['us'], rateLimitId });
+    const path = `/rate-limit/${rateLimitId}`;
+    for (const query of ['', '?rebindTo=default']) {
+      const { body } = await asPlanner('delete', `${path}${query}`).expect(409);
+      expect(body).toMatchObject({ code: 'plan_in_use', boundKeys: 1 });
+      expect(body.error).toContain('that this admin token does not see');
+    }
+    expect([await planOf(seen), await planOf(unseen)]).toEqual([rateLimitId, rateLimitId]);
+    await management.send('delete', `/consumer-api-key/${unseen}`).expect(200);
+    const { body } = await asPlanner('delete', `${path}?rebindTo=default`).expect(200);
+    expect(body.reboundKeys).toBe(1);
+    expect(await planOf(seen)).toBe('default');
+  });
+
+  it('has the number of these keys as boundKeys', async () => {
+    const { rateLimitId } = await management.createPlan();
+    await createKey({ tags: ['us'], rateLimitId });
+    const listed = async () => {
+      const { body } = await asPlanner('get', `/rate-limit?include=keys&q=${rateLimitId}`).expect(200);
+      return body.rateLimits[0].boundKeys;
+    };
+    expect(await listed()).toBe(0);
+    const { body } = await asPlanner('delete', `/rate-limit/${rateLimitId}`).expect(409);
+    expect(body).toMatchObject({ code: 'plan_in_use', boundKeys: 0 });
+    await createKey({ tags: ['eu'], rateLimitId });
+    expect(await listed()).toBe(1);
+  });
+
+  it('is not deleted by a configuration, which says no more of the other keys', async () => {
+    const plan = { rateLimitId: 'pruned', limit: 5, period: 'hour' };
+    const apply = (plans: readonly object[]) =>
+      asPlanner('post', '/tollgate/config/apply', { config: { plans }, owner: 'eu', prune: true });
+    await apply([plan]).expect(200);
+    await createKey({ tags: ['us'], rateLimitId: 'pruned' });
+    const { body } = await apply([]).expect(409);
+    expect(body).toMatchObject({ code: 'plan_in_use', boundKeys: 0 });
+  });
+});
+
 describe('the secret of a key', () => {
   const shown = async (secret: string) =>
     (await management.sendAs(secret, 'get', `/consumer-api-key/${own}`).expect(200)).body.secret;

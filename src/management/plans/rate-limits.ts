@@ -132,7 +132,7 @@ export const listRateLimits = endpoint({
     },
   },
   errors: ['invalid_cursor'],
-  async handle({ query }, { plans }) {
+  async handle({ query, principal }, { plans }) {
     const { filter, limit, afterId, isCounted, hasKeys, cursorAfter } = readPlanListQuery(query);
     const [found, total] = await Promise.all([
       // One more than requested shows whether there is a next page.
@@ -141,11 +141,16 @@ export const listRateLimits = endpoint({
     ]);
     const page = found.slice(0, limit);
     const last = page.at(-1);
-    const bound = hasKeys ? await plans.countBound(page.map(({ id }) => id)) : undefined;
+    const bound = hasKeys
+      ? await plans.countBound(
+          page.map(({ id }) => id),
+          principal.onlyTags,
+        )
+      : undefined;
     return {
       rateLimits: page.map((plan) => ({
         ...presentPlan(plan),
-        ...(bound !== undefined && { boundKeys: bound.get(plan.id) ?? 0 }),
+        ...(bound !== undefined && { boundKeys: bound.get(plan.id)?.boundKeys ?? 0 }),
       })),
       ...(found.length > page.length && last !== undefined && { nextCursor: cursorAfter(last.id) }),
       ...(total !== undefined && { total }),

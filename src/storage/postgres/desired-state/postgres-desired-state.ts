@@ -60,6 +60,7 @@ export class PostgresDesiredState implements DesiredStateStore {
             owner: selection.owner,
             atMs: change.atMs,
             defaultPlanId: this.#defaultPlanId,
+            onlyTags: selection.onlyTags,
           }),
       });
     });

@@ -12,6 +12,7 @@ import type { NoteAction } from '../audit/audited-change.ts';
 import { beginImport, takenOf } from '../keys/import-keys.ts';
 import { rowOfKey } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
+import { countBoundKeys } from '../plans/bound-keys.ts';
 import { rowOfPlan } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
@@ -23,6 +24,7 @@ interface WriteOptions {
   readonly owner: string;
   readonly atMs: number;
   readonly defaultPlanId: string | null;
+  readonly onlyTags: readonly string[];
 }
 
 /**
@@ -39,7 +41,7 @@ export async function writeStateChanges(
   await insertKeys(trx, changes.newKeys);
   const keyVersions = await updateKeys(trx, changes.changedKeys, options);
   await deleteKeys(trx, changes.deletedKeys);
-  await deletePlans(trx, changes.deletedPlans);
+  await deletePlans(trx, changes.deletedPlans, options);
   await noteDigests(trx, 'plans', changes.notedPlans);
   await noteDigests(trx, 'consumer_keys', changes.notedKeys);
   await noteApplied(trx, changes.appliedDigest, options);
@@ -169,16 +171,17 @@ async function deleteKeys(trx: RecordsDatabase, keys: readonly ConsumerKey[]): P
   }
 }
 
-async function deletePlans(trx: RecordsDatabase, plans: readonly Plan[]): Promise<void> {
+async function deletePlans(
+  trx: RecordsDatabase,
+  plans: readonly Plan[],
+  { onlyTags }: WriteOptions,
+): Promise<void> {
   if (plans.length === 0) return;
   const ids = plans.map(({ id }) => id);
   // From here on no new key can name them either, so that what is counted now stays true.
   await sql`SELECT FROM plans WHERE id = ANY (${ids}::text[]) ORDER BY id FOR UPDATE`.execute(trx);
-  const { rows } = await sql<{ plan_id: string; bound: number }>`
-    SELECT plan_id, count(*) AS bound FROM consumer_keys WHERE plan_id = ANY (${ids}::text[])
-    GROUP BY plan_id ORDER BY plan_id LIMIT 1`.execute(trx);
-  const [inUse] = rows;
-  if (inUse !== undefined) throw new PlanInUse(inUse.plan_id, inUse.bound);
+  const [inUse] = await countBoundKeys(trx, ids, onlyTags);
+  if (inUse !== undefined) throw new PlanInUse(...inUse);
   await sql`DELETE FROM plans WHERE id = ANY (${ids}::text[])`.execute(trx);
 }
 

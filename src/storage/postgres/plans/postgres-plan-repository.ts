@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
+import type { BoundKeys } from '../../../errors.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
 import { checkPlan } from '../../../plans/check-plan.ts';
@@ -14,8 +15,10 @@ import type {
 } from '../../../plans/plan-repository.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import { auditedChange } from '../audit/audited-change.ts';
+import { hasTags } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import type { RecordsDatabase } from '../records-database.ts';
+import { countBoundKeys } from './bound-keys.ts';
 import { planOfRow, rowOfPlan } from './plans-table.ts';
 
 const BATCH = 1000;
@@ -66,11 +69,11 @@ export class PostgresPlanRepository implements PlanRepository {
     return (await plans.executeTakeFirstOrThrow()).total;
   }
 
-  async countBound(planIds: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const { rows } = await sql<{ plan_id: string; bound: number }>`
-      SELECT plan_id, count(*) AS bound FROM consumer_keys WHERE plan_id = ANY (${planIds}::text[])
-      GROUP BY plan_id`.execute(this.#db);
-    return new Map(rows.map((row) => [row.plan_id, row.bound]));
+  countBound(
+    planIds: readonly string[],
+    onlyTags: readonly string[],
+  ): Promise<ReadonlyMap<string, BoundKeys>> {
+    return countBoundKeys(this.#db, planIds, onlyTags);
   }
 
   update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
@@ -88,41 +91,32 @@ export class PostgresPlanRepository implements PlanRepository {
     });
   }
 
-  async delete(
-    planId: string,
-    change: ChangeContext,
-  ): Promise<'deleted' | 'not_found' | { readonly boundKeys: number }> {
-    try {
-      return await auditedChange(this.#db, change, async (trx, note) => {
-        const plan = await lockedPlan(trx, planId);
-        if (plan === undefined) return 'not_found';
-        requireState(change.expects, plan);
-        await trx.deleteFrom('plans').where('id', '=', planId).execute();
-        const changes = changedFields(auditedPlan(plan), null);
-        note({ action: 'plan.delete', target: planTarget(plan), changes });
-        return 'deleted';
-      });
-    } catch (error) {
-      if (error instanceof Error && 'code' in error && REFERRED_TO.has(String(error.code))) {
-        return { boundKeys: (await this.countBound([planId])).get(planId) ?? 0 };
-      }
-      throw error;
-    }
+  async delete(planId: string, change: ChangeContext): Promise<'deleted' | 'not_found' | BoundKeys> {
+    const deleted = auditedChange(this.#db, change, async (trx, note) => {
+      const plan = await lockedPlan(trx, planId);
+      if (plan === undefined) return 'not_found' as const;
+      requireState(change.expects, plan);
+      await trx.deleteFrom('plans').where('id', '=', planId).execute();
+      const changes = changedFields(auditedPlan(plan), null);
+      note({ action: 'plan.delete', target: planTarget(plan), changes });
+      return 'deleted' as const;
+    });
+    return deleted.catch((error: unknown) => this.#boundKeys(error, planId, change));
   }
 
-  replace(
+  async replace(
     planId: string,
     byPlanId: string,
     change: ChangeContext,
-  ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found'> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+  ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found' | BoundKeys> {
+    const replaced = auditedChange(this.#db, change, async (trx, note) => {
       const [plan, other] = await lockedPlans(trx, planId, byPlanId);
-      if (plan === undefined) return 'not_found';
-      if (other === undefined) return 'other_not_found';
+      if (plan === undefined) return 'not_found' as const;
+      if (other === undefined) return 'other_not_found' as const;
       requireState(change.expects, plan);
       const moved: RecordVersion[] = [];
       for (;;) {
-        const keys = await moveKeys(trx, { from: planId, to: byPlanId, atMs: change.atMs });
+        const keys = await moveKeys(trx, { from: planId, to: byPlanId }, change);
         if (keys.length === 0) break;
         for (const { id, name, tags, version } of keys) {
           const changes = { rateLimitId: { from: planId, to: byPlanId } };
@@ -130,6 +124,7 @@ export class PostgresPlanRepository implements PlanRepository {
           moved.push({ keyId: id, version: snapshotVersion(version, other.version) });
         }
       }
+      // Keys that were not moved, because they do not exist for this change, keep the plan and roll all of it back.
       await trx.deleteFrom('plans').where('id', '=', planId).execute();
       note({
         action: 'plan.delete',
@@ -138,6 +133,15 @@ export class PostgresPlanRepository implements PlanRepository {
       });
       return moved;
     });
+    return replaced.catch((error: unknown) => this.#boundKeys(error, planId, change));
+  }
+
+  /** The keys that keep a plan from being deleted. Rethrows an error that says something else. */
+  async #boundKeys(error: unknown, planId: string, { onlyTags }: ChangeContext): Promise<BoundKeys> {
+    const isInUse = error instanceof Error && 'code' in error && REFERRED_TO.has(String(error.code));
+    if (!isInUse) throw error;
+    const bound = await this.countBound([planId], onlyTags);
+    return bound.get(planId) ?? { boundKeys: 0, hasUnseenKeys: false };
   }
 
   async *keysUnder(planId: string): AsyncIterable<readonly RecordVersion[]> {
@@ -201,14 +205,17 @@ interface MovedKey {
   readonly version: number;
 }
 
+/** Only keys that exist for who makes the change. */
 async function moveKeys(
   trx: RecordsDatabase,
-  { from, to, atMs }: { readonly from: string; readonly to: string; readonly atMs: number },
+  { from, to }: { readonly from: string; readonly to: string },
+  { atMs, onlyTags }: ChangeContext,
 ): Promise<readonly MovedKey[]> {
   const { rows } = await sql<MovedKey>`
     UPDATE consumer_keys SET plan_id = ${to}, updated_at = ${new Date(atMs)}, version = version + 1
     WHERE id IN (
-      SELECT id FROM consumer_keys WHERE plan_id = ${from} ORDER BY id LIMIT ${MOVED_AT_ONCE} FOR UPDATE
+      SELECT id FROM consumer_keys WHERE plan_id = ${from} AND ${hasTags(onlyTags)}
+      ORDER BY id LIMIT ${MOVED_AT_ONCE} FOR UPDATE
     )
     RETURNING id, name, tags, version`.execute(trx);
   return rows;

@@ -1,0 +1,22 @@
+import { sql } from 'kysely';
+import type { BoundKeys } from '../../../errors.ts';
+import { hasTags } from '../keys/key-rows.ts';
+import type { RecordsDatabase } from '../records-database.ts';
+
+/** The keys that are bound to each of the plans, for who sees only keys with all of `onlyTags`; nothing for a plan without any key. */
+export async function countBoundKeys(
+  db: RecordsDatabase,
+  planIds: readonly string[],
+  onlyTags: readonly string[],
+): Promise<ReadonlyMap<string, BoundKeys>> {
+  // Without a condition the index by plan has all that is counted.
+  const isSeen = onlyTags.length === 0 ? sql<boolean>`true` : hasTags(onlyTags);
+  const { rows } = await sql<{ plan_id: string; bound: number; seen: number }>`
+    SELECT plan_id, count(*) AS bound, count(*) FILTER (WHERE ${isSeen}) AS seen
+    FROM consumer_keys WHERE plan_id = ANY (${planIds}::text[]) GROUP BY plan_id ORDER BY plan_id`.execute(
+    db,
+  );
+  return new Map(
+    rows.map(({ plan_id, bound, seen }) => [plan_id, { boundKeys: seen, hasUnseenKeys: bound > seen }]),
+  );
+}
