@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts';
 import { type DecidedWindow, rejectingWindow } from '../decided-window.ts';
+import type { Limit } from '../limit.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
 
@@ -40,10 +41,11 @@ export interface RejectionCacheOptions {
 
 /**
  * Repeats a rejection of the inner limiter without another call. The state of each window is cached for one second at most, no longer
- * than the window lasts, and only for the same version of the record. A request without room in a cached window is rejected, also with
- * another path or customer; a request with room goes to the inner limiter. A change to the key drops its entries. Not used for a `fresh`
- * copy, a degraded rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per
- * second and replica, at any request rate.
+ * than the window lasts, and only for the same version of the record. A request is rejected without a call when a cached window has no
+ * room for it and all its limits of the key are cached, so that the windows of the rejection are complete. Those of its customer may be missing,
+ * or made-up customers would cost a call each. A change to the key drops its entries. Not used for a `fresh` copy, a degraded
+ * rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per second and replica,
+ * at any request rate.
  */
 export class RejectionCache implements RateLimiter {
   readonly #inner: RateLimiter;
@@ -94,8 +96,9 @@ export class RejectionCache implements RateLimiter {
     this.#inner.decide(subject, (decision) => {
       // A change that arrived while the call was in flight may be newer than the decision: the rejection may be outdated already.
       const isOld = changes !== this.#changes;
-      if (decision.kind === 'limited' && !decision.degraded && !isOld) {
-        this.#remember(subject, decision, askedAt);
+      if (!isOld && (decision.kind === 'limited' || decision.kind === 'allowed') && !decision.degraded) {
+        if (decision.kind === 'limited') this.#remember(subject, decision, askedAt);
+        else this.#update(subject, decision, askedAt);
       }
       decided(decision);
     });
@@ -110,13 +113,33 @@ export class RejectionCache implements RateLimiter {
     }
     const windows: DecidedWindow[] = [];
     let first: SeenWindow | undefined;
-    for (const seen of key.seen) {
-      if (!applies(seen, subject) || !holds(seen, askedAt)) continue;
-      first ??= seen;
-      windows.push(forCost(seen.window, subject.cost));
+    for (const limit of subject.limits) {
+      const seen = key.seen.find((each) => isOf(each, limit, subject.customerId) && holds(each, askedAt));
+      if (seen !== undefined) {
+        first ??= seen;
+        windows.push(forCost(seen.window, subject.cost));
+      } else if (limit.per === 'key') {
+        return undefined;
+      }
     }
     if (first === undefined || rejectingWindow(windows) === undefined) return undefined;
     return { kind: 'limited', windows, nowMs: storeTimeOf(first, askedAt), degraded: false };
+  }
+
+  /** Keeps the counts of cached windows up to date, but not for longer: only a rejection notes its time in the key's version. */
+  #update({ keyId, version, customerId }: LimitSubject, { windows }: CountedDecision, askedAt: number): void {
+    const known = this.#keys.get(keyId);
+    if (known?.version !== version) return;
+    const held = known.seen.filter((seen) => holds(seen, askedAt));
+    if (held.length === 0) {
+      this.#keys.delete(keyId);
+      return;
+    }
+    const seen = held.map((each) => {
+      const window = windows.find(({ limit }) => isOf(each, limit, customerId));
+      return window === undefined ? each : { ...each, window };
+    });
+    this.#keys.set(keyId, { version, seen });
   }
 
   /**
@@ -138,7 +161,7 @@ export class RejectionCache implements RateLimiter {
     const known = this.#keys.get(keyId);
     const others =
       known?.version === version
-        ? known.seen.filter((seen) => !found.some((each) => isSame(each, seen)))
+        ? known.seen.filter((seen) => !windows.some(({ limit }) => isOf(seen, limit, customerId)))
         : [];
     this.#keys.delete(keyId);
     if (this.#keys.size >= this.#capacity) {
@@ -150,8 +173,9 @@ export class RejectionCache implements RateLimiter {
   }
 }
 
-function applies({ window, customerId }: SeenWindow, subject: LimitSubject): boolean {
-  return subject.limits.includes(window.limit) && (customerId ?? subject.customerId) === subject.customerId;
+/** Whether it is the window in which a request of the customer is counted for the limit. */
+function isOf(seen: SeenWindow, limit: Limit, customerId: string): boolean {
+  return seen.window.limit === limit && (seen.customerId ?? customerId) === customerId;
 }
 
 function holds(seen: SeenWindow, atMs: number): boolean {
@@ -161,10 +185,6 @@ function holds(seen: SeenWindow, atMs: number): boolean {
 /** A lower bound of the store's clock at an instant of the monotonic clock. */
 function storeTimeOf({ nowMs, askedAt }: SeenWindow, atMs: number): number {
   return nowMs + Math.floor(atMs - askedAt);
-}
-
-function isSame(one: SeenWindow, other: SeenWindow): boolean {
-  return one.window.limit === other.window.limit && one.customerId === other.customerId;
 }
 
 /** The window for a request with another cost. */

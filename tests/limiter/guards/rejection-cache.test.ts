@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import { RejectionCache } from '../../../src/limiter/guards/rejection-cache.ts';
-import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
+import type { Limit } from '../../../src/limiter/limit.ts';
+import type {
+  CountedDecision,
+  Decision,
+  LimitSubject,
+  RateLimiter,
+} from '../../../src/limiter/rate-limiter.ts';
 import type { ChangeFeed } from '../../../src/limiter/record-versions.ts';
 import { counted, quota, subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
@@ -155,5 +161,83 @@ describe('local rejections', () => {
     expect(inner.asked).toBe(4);
     ask(subject('a', { fresh: false, quota: HOURLY }));
     expect(inner.asked).toBe(5);
+  });
+
+  describe('of several limits', () => {
+    const SEARCH = quota(1, 'day', { id: 'search' });
+    const TENANT = quota(5, 'hour', { id: 'tenant', per: 'customer' });
+    const decision = (
+      kind: 'allowed' | 'limited',
+      ...windows: readonly (readonly [Limit, number])[]
+    ): CountedDecision => ({
+      kind,
+      windows: windows.map(([limit, used]) => ({
+        limit,
+        quota: limit.limit,
+        used,
+        resetAtMs: STORE_NOW + (limit === SEARCH ? 86_400_000 : 3_600_000),
+        isExceeded: kind === 'limited' && used >= limit.limit,
+        isShared: false,
+      })),
+      nowMs: STORE_NOW,
+      degraded: false,
+    });
+    const request = (limits: readonly Limit[], fields: Partial<LimitSubject> = {}) =>
+      subject('key_1', { fresh: false, limits, ...fields });
+
+    it('ask for a limit of the key that they do not know: it may end later', () => {
+      const { inner, ask } = setUp();
+      inner.response = decision('limited', [HOURLY, 10]);
+      ask(request([HOURLY]));
+      inner.response = decision('limited', [HOURLY, 10], [SEARCH, 1]);
+      expect(ask(request([HOURLY, SEARCH]))).toEqual(inner.response);
+      expect(inner.asked).toBe(2);
+    });
+
+    it('have the windows in the order of the limits that apply, and no others', () => {
+      const { inner, ask } = setUp();
+      inner.response = decision('limited', [HOURLY, 10], [SEARCH, 1]);
+      ask(request([HOURLY, SEARCH]));
+      inner.response = decision('limited', [HOURLY, 10]);
+      ask(request([HOURLY], { cost: 2 }));
+      expect(ask(request([HOURLY, SEARCH]))).toEqual(decision('limited', [HOURLY, 10], [SEARCH, 1]));
+      expect(ask(request([HOURLY]))).toEqual(decision('limited', [HOURLY, 10]));
+      expect(inner.asked).toBe(1);
+    });
+
+    it('cost made-up customers of a key over its limit no call each', () => {
+      const { inner, ask } = setUp();
+      inner.response = decision('limited', [HOURLY, 10], [TENANT, 5]);
+      ask(request([HOURLY, TENANT], { customerId: 'acme' }));
+      expect(ask(request([HOURLY, TENANT], { customerId: 'made-up' }))).toEqual(
+        decision('limited', [HOURLY, 10]),
+      );
+      expect(inner.asked).toBe(1);
+    });
+
+    it('say what is left after requests that were allowed meanwhile', () => {
+      const { clock, inner, ask } = setUp();
+      const expensive = request([HOURLY], { cost: 5 });
+      inner.response = { ...decision('allowed', [HOURLY, 7]), kind: 'limited' };
+      ask(expensive);
+      inner.response = decision('allowed', [HOURLY, 8]);
+      ask(request([HOURLY]));
+      const repeated = ask(expensive);
+      expect(repeated).toMatchObject({ kind: 'limited', windows: [{ used: 8, isExceeded: true }] });
+      expect(inner.asked).toBe(2);
+
+      clock.advance(1000);
+      ask(expensive);
+      expect(inner.asked).toBe(3);
+    });
+
+    it('are forgotten when their key is within its limits again', () => {
+      const { clock, inner, limiter, ask } = setUp();
+      ask();
+      clock.advance(1000);
+      inner.response = decision('allowed', [HOURLY, 1]);
+      ask();
+      expect(limiter.size).toBe(0);
+    });
   });
 });
