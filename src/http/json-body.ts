@@ -22,7 +22,9 @@ export function bodyTooLarge(limitBytes: number): TollgateError {
 }
 
 const requireJson: RequestHandler = (req, _res, next) => {
-  if (!isJson(req.headers['content-type'])) {
+  // A request without a body has no media type to reject; `parse` says that the body is missing.
+  const mayBeUntyped = req.headers['content-type'] === undefined && !announcesBody(req);
+  if (!mayBeUntyped && !isJson(req.headers['content-type'])) {
     throw new TollgateError(
       'unsupported_media_type',
       'The body must be JSON in UTF-8: send "Content-Type: application/json".',
@@ -52,6 +54,10 @@ const parseJson: RequestHandler = (req: Request<object, unknown, unknown>, res, 
   req.body = parse(Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0));
   next();
 };
+
+function announcesBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
 
 function isJson(contentType: string | undefined): boolean {
   if (contentType === undefined) return false;

@@ -76,6 +76,8 @@ describe.each(withBody)('the body of $method $path', ({ limit, method, path, fie
     const empty = { error: 'The request body is empty: send a JSON object.', code: 'malformed_json' };
     expect((await sendRaw(method, path, JSON_TYPE, '').expect(400)).body).toEqual(empty);
     expect((await management.send(method, path).type('json').expect(400)).body).toEqual(empty);
+    expect((await management.send(method, path).expect(400)).body).toEqual(empty);
+    expect((await management.send(method, path).set('Content-Length', '0').expect(400)).body).toEqual(empty);
   });
 
   it('is malformed when it is not UTF-8', async () => {
