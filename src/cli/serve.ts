@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { InvalidConfiguration } from '../app/invalid-configuration.ts';
 import { InvalidSettings, readSettings, type Settings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
+import { collectGarbage } from '../platform/collect-garbage.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { systemRandom } from '../platform/random.ts';
@@ -14,6 +15,7 @@ const EX_CONFIG = 78;
 /**
  * Where Node keeps what it compiled, without types, for later starts. Next to the code, because write access to either
  * lets one change what runs. Where it can't be written, as in the image, nothing is kept. NODE_COMPILE_CACHE comes first, NODE_DISABLE_COMPILE_CACHE ends it.
+ * `npm start` names the same directory there: this file and what it imports are kept as well then, and Node need not load what strips types.
  */
 const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
@@ -45,6 +47,7 @@ if (cluster.isWorker) {
 async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
   if (cluster.isWorker) {
     const { startWorker } = await import('../app/workers/worker.ts');
+    await collectGarbage();
     return startWorker(settings, platform);
   }
   if (settings.workers > 1) {
@@ -57,6 +60,7 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
     return startWorkerGroup(settings, platform);
   }
   const { startSingleProcess } = await import('../app/single-process.ts');
+  await collectGarbage();
   return startSingleProcess(settings, platform);
 }
 

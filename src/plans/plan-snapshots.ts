@@ -1,6 +1,6 @@
-import { LRUCache } from 'lru-cache';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { RequestLimits } from '../limiter/request-limits.ts';
+import { BoundedCache } from '../platform/bounded-cache.ts';
 import { limitsOfPlan } from './limits-of-plan.ts';
 import type { Plan } from './plan.ts';
 
@@ -15,7 +15,7 @@ const CAPACITY = 1000;
  * copies of them. A key with overrides does not share its limits.
  */
 export class PlanSnapshots {
-  readonly #shared = new LRUCache<string, RequestLimits>({ max: CAPACITY });
+  readonly #shared = new BoundedCache<RequestLimits>(CAPACITY);
 
   /** Throws for a period that can't be read. */
   limitsOf(plan: LimitedPlan, overrides: LimitOverrides): RequestLimits {

@@ -141,6 +141,27 @@ describe('a start with records on a server', () => {
     expect(gateway.output()).toContain('stopped, usage written');
   });
 
+  it('by npm start strips no types of files that an earlier start has compiled', async () => {
+    const tell =
+      "process.on('exit', () => console.log('strips types:', process.moduleLoadList.some((name) => name.includes('amaro'))))";
+    const settings = {
+      BACKEND_URL: 'http://127.0.0.1:1',
+      DATABASE_URL: database.url,
+      ROOT_TOKEN,
+      ENCRYPTION_KEY,
+      NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}`,
+    };
+    for (const expected of [true, false]) {
+      const cache = { NODE_COMPILE_CACHE: directory };
+      gateway = await startGateway(
+        { ...settings, ...cache },
+        { main: process.env.npm_execpath ?? '', args: ['start'] },
+      );
+      await gateway.stop();
+      expect(gateway.output()).toContain(`strips types: ${expected}`);
+    }
+  });
+
   it('with ADMIN_PORT serves the management API on that port only', async () => {
     const port = await freePort();
     gateway = await startGateway({

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { type BlockList, isIPv6 } from 'node:net';
-import { LRUCache } from 'lru-cache';
 import { TollgateError } from '../../errors.ts';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { clientAddress } from '../client-address.ts';
 
@@ -37,7 +37,7 @@ export class FailedCredentials {
   readonly #trustedProxies: BlockList;
   readonly #burst: number;
   readonly #perSecond: number;
-  readonly #buckets: LRUCache<string, Bucket>;
+  readonly #buckets: BoundedCache<Bucket>;
 
   constructor(options: FailedCredentialsOptions) {
     const { burst = 1000, perSecond = 50, maxClients = 10_000 } = options;
@@ -45,7 +45,7 @@ export class FailedCredentials {
     this.#trustedProxies = options.trustedProxies;
     this.#burst = burst;
     this.#perSecond = perSecond;
-    this.#buckets = new LRUCache({ max: maxClients });
+    this.#buckets = new BoundedCache(maxClients);
   }
 
   /** The error for a request whose credentials failed with `failure`: that, or `too_many_requests`. Counts the failure. */

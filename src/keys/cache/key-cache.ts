@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secrets/secret-format.ts';
@@ -74,7 +74,7 @@ export class KeyCache {
   readonly #unknown: NegativeCache;
   readonly #imports: ImportedSecretsReader;
   /** By digest of the secret: the secret itself is never kept. */
-  readonly #entries: LRUCache<string, KeyEntry>;
+  readonly #entries: BoundedCache<KeyEntry>;
   /** The digests of each key that has entries. */
   readonly #digests = new DigestsByKey();
   readonly #lookUps: KeyBatchLoader;
@@ -92,13 +92,8 @@ export class KeyCache {
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
     this.#unknown = new NegativeCache(options, options.clock);
-    this.#entries = new LRUCache({
-      max: maxEntries,
-      dispose: ({ snapshot }, digest, reason) => {
-        if (reason !== 'set') {
-          this.#digests.delete(snapshot.keyId, digest);
-        }
-      },
+    this.#entries = new BoundedCache(maxEntries, ({ snapshot }, digest, reason) => {
+      if (reason !== 'set') this.#digests.delete(snapshot.keyId, digest);
     });
     this.#loads = new SingleFlight(new ConcurrencyLimit(SECRETS_LOOKED_UP, 0));
     this.#reloads = new SingleFlight(new ConcurrencyLimit(maxLookups, maxLookups * WAITING_PER_LOOKUP));

@@ -1,5 +1,5 @@
-import { LRUCache } from 'lru-cache';
 import { TollgateError } from '../../errors.ts';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { entriesFor } from '../origin-list.ts';
@@ -42,7 +42,7 @@ export class KeyOrigins {
   readonly #repository: KeyOriginsOptions['repository'];
   readonly #clock: Clock;
   /** When each was read, by the monotonic clock. */
-  readonly #known = new LRUCache<string, number>({ max: MAX_KNOWN });
+  readonly #known = new BoundedCache<number>(MAX_KNOWN);
   readonly #waiting = new RoundRobinQueue<Waiting>();
   #isBusy = false;
   /** What was read before is read again. By the monotonic clock. */

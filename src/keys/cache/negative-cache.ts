@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 
 /** Of how many secrets, and for how long, it is remembered that they name no key. */
@@ -11,12 +11,12 @@ export interface NegativeCacheOptions {
 
 /** Remembers for a short time which secrets name no key, so that a client that goes on with a wrong one costs no look-up. */
 export class NegativeCache {
-  readonly #entries: LRUCache<string, { readonly untilMs: number; readonly version: number }>;
+  readonly #entries: BoundedCache<{ readonly untilMs: number; readonly version: number }>;
   readonly #ttlMs: number;
   readonly #clock: Clock;
 
   constructor({ maxUnknown = 100_000, unknownTtlMs = 5000 }: NegativeCacheOptions, clock: Clock) {
-    this.#entries = new LRUCache({ max: maxUnknown });
+    this.#entries = new BoundedCache(maxUnknown);
     this.#ttlMs = unknownTtlMs;
     this.#clock = clock;
   }

@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import {
   customerWindowName,
@@ -28,7 +28,7 @@ const MAX_OPERATIONS = 10_000;
 export class InProcessWindowCounters implements WindowCounters {
   readonly #table: WindowTable;
   readonly #clock: Clock;
-  readonly #operations = new LRUCache<string, true>({ max: MAX_OPERATIONS });
+  readonly #operations = new BoundedCache<true>(MAX_OPERATIONS);
 
   constructor(table: WindowTable, clock: Clock) {
     this.#table = table;

@@ -71,7 +71,11 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
     taskset: world.programs.taskset,
     cores,
     command: [process.execPath, ...nodeArguments, join(repository, 'src/main.ts')],
-    environment: { ...tollgateEnvironment(world), ...sharedPort },
+    environment: {
+      ...tollgateEnvironment(world),
+      ...sharedPort,
+      NODE_COMPILE_CACHE: join(repository, 'node_modules/.cache/tollgate'),
+    },
   });
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(child.output());
   await until(() => listening() !== null, { timeoutMs: 20_000 }).catch((cause: unknown) => {
