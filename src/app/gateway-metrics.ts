@@ -6,7 +6,9 @@ import type { CostSettler } from '../limiter/cost-settler.ts';
 import type { BucketReading, Reading } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
+import type { ConnectionLimit } from '../server/connection-limit.ts';
 import type { Usage } from '../usage/create-usage.ts';
+import type { ClientLimits } from './client-limits.ts';
 import type { Counting } from './stores/open-stores.ts';
 
 /** The parts whose numbers are shown. */
@@ -21,6 +23,7 @@ export interface MeasuredParts {
   /** Of this gateway. */
   readonly version: string;
   readonly backendConnections: number;
+  readonly connectionLimits: ClientLimits;
 }
 
 /** The version in `package.json`. */
@@ -41,6 +44,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
     ),
     ...keyReadings(parts),
     ...usageReadings(() => usage.stats),
+    ...clientReadings(parts.connectionLimits),
     ...backendReadings(parts),
     ...rejectionReadings(proxy.counters),
     ...stateReadings(parts),
@@ -108,6 +112,30 @@ function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
       'tollgate_usage_flush_failures_total',
       'Moves of usage from Redis to Postgres that failed and were tried again.',
       () => stats().flusher.failures,
+    ),
+  ];
+}
+
+function clientReadings({ public: clients, admin }: ClientLimits): readonly Reading[] {
+  const ofPorts = (read: (limit: ConnectionLimit) => number) => () =>
+    Object.entries({ public: clients, ...(admin !== undefined && { admin }) }).map(
+      ([port, limit]) => [{ port }, read(limit)] as const,
+    );
+  return [
+    gauge(
+      'tollgate_client_connections',
+      'Connections of clients that are open now, by port: public, or admin.',
+      ofPorts(({ open }) => open),
+    ),
+    gauge(
+      'tollgate_client_connections_limit',
+      'Most connections of clients that may be open at the same time, which follows from the limit of open files.',
+      ofPorts(({ most }) => most),
+    ),
+    counter(
+      'tollgate_client_connections_rejected_total',
+      'Connections of clients that were closed at once because there were as many as there may be.',
+      ofPorts(({ rejected }) => rejected),
     ),
   ];
 }

@@ -4,6 +4,7 @@ import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
+import type { ClientLimits } from './client-limits.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { listenAt } from './listen.ts';
 import type { RequestObservers } from './request-observers.ts';
@@ -16,6 +17,7 @@ export interface ListenerParts {
   readonly selfService: SelfServiceApp | null;
   readonly observers: RequestObservers;
   readonly requestIds: RequestIds;
+  readonly connectionLimits: ClientLimits;
 }
 
 /** The open ports. */
@@ -30,7 +32,7 @@ export interface Listeners {
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
 export async function openListeners(
   { settings, lifecycle }: ReplicaContext,
-  { proxy, management, selfService, observers, requestIds }: ListenerParts,
+  { proxy, management, selfService, observers, requestIds, connectionLimits }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const common = {
@@ -54,11 +56,17 @@ export async function openListeners(
 
   return {
     adminPort:
-      adminPort === null ? null : await listen(createPublicServer({ ...common, management }), 'ADMIN_PORT'),
+      adminPort === null
+        ? null
+        : await listen(
+            createPublicServer({ ...common, management, connectionLimit: connectionLimits.admin }),
+            'ADMIN_PORT',
+          ),
     port: await listen(
       createPublicServer({
         ...common,
         proxied: proxy,
+        connectionLimit: connectionLimits.public,
         onRejected: observers.rejected,
         ...(adminPort === null && { management }),
         ...(selfService !== null && { selfService: selfServiceOn(proxy, selfService, observers) }),

@@ -9,6 +9,7 @@ import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
 import { Lifecycle } from '../platform/lifecycle.ts';
 import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
+import { limitClients } from './client-limits.ts';
 import { readConfigurationFile } from './configuration-file.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { gatewayReadings, gatewayVersion, redisCallBuckets } from './gateway-metrics.ts';
@@ -91,7 +92,11 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     requestIds: new RequestIds(random, (text) => redactor.holds(text)),
     failedCredentials: new FailedCredentials({ clock, trustedProxies: settings.trustedProxies }),
   };
-  const { proxy, revalidator, costSettler } = await wireProxy(context, { ...shared, stores, keys, redactor });
+  const connectionLimits = limitClients(context);
+  const { proxy, revalidator, costSettler } = await wireProxy(context, {
+    ...{ ...shared, stores, keys, redactor },
+    maxUpgrades: connectionLimits.upgrades,
+  });
   const system = new GatewayStatus({
     ...{ stores, usage, settings, clock },
     isBackendUnreachable: () => observers.isBackendUnreachable,
@@ -118,13 +123,17 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     readiness,
     version,
     backendConnections,
+    connectionLimits,
   };
   const registry = createMetrics({
     requests: observers.metrics,
     readings: [...gatewayReadings(measured), ...observers.readings],
     buckets: redisCallBuckets(counting),
   });
-  const listeners = await openListeners(context, { ...shared, proxy, management, selfService });
+  const listeners = await openListeners(context, {
+    ...{ ...shared, proxy, management, selfService },
+    connectionLimits,
+  });
 
   return {
     port: listeners.port,

@@ -26,14 +26,14 @@ const CODINGS = [
  */
 export function createConsoleApp(directory: string): Express {
   const app = express();
+  const assetOf = onceRead();
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
   app.use(noteOperation, setSecurityHeaders, rejectOtherMethods);
   app.get('/assets/*name', async (req, res) => {
     const file = await chosenFile(req, res, join(directory, 'assets'), String(req.params.name));
     // The name has a hash of the content: what has this name never changes.
-    res.set('Cache-Control', 'public, max-age=31536000, immutable');
-    res.sendFile(file, { acceptRanges: false, cacheControl: false, dotfiles: 'allow', lastModified: false });
+    res.set('Cache-Control', 'public, max-age=31536000, immutable').send(await assetOf(file));
   });
   app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, directory, req.path.slice(1)));
   // A page of the console: which one is for its script to say.
@@ -72,6 +72,16 @@ const rejectOtherMethods: RequestHandler = (req, _res, next) => {
 async function sendCurrent(req: Request, res: Response, directory: string, name: string): Promise<void> {
   const content = await readFile(await chosenFile(req, res, directory, name));
   res.set('Cache-Control', 'no-cache').send(content);
+}
+
+/** Keeps each file that was read: a client that takes one slowly holds neither an open file nor a copy. */
+function onceRead(): (path: string) => Promise<Buffer> {
+  const contents = new Map<string, Buffer>();
+  return async (path) => {
+    const content = contents.get(path) ?? (await readFile(path));
+    contents.set(path, content);
+    return content;
+  };
 }
 
 /** The path of the file as the client takes it, compressed if possible; sets the headers that say so. Throws `not_found`. */

@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { responseDue } from '../http/node-internals.ts';
+import type { ConnectionLimit } from './connection-limit.ts';
 
 /** The open connections of a port, and what is known of each that decides whether more is read from it. */
 export class ClientConnections {
@@ -15,10 +16,17 @@ export class ClientConnections {
   /** Requests after which the start of the next one is uncertain. */
   readonly #last = new WeakSet<IncomingMessage>();
 
-  watch(server: Server): void {
+  watch(server: Server, limit: ConnectionLimit): void {
     server.on('connection', (socket: Socket) => {
+      if (!limit.mayOpen()) {
+        socket.destroy();
+        return;
+      }
       this.open.add(socket);
-      socket.once('close', () => this.open.delete(socket));
+      socket.once('close', () => {
+        this.open.delete(socket);
+        limit.close();
+      });
       socket.once('end', () => {
         // Node sends first what is written already, for which a client that has gone may keep it waiting.
         const due = responseDue(socket);

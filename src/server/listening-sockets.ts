@@ -27,6 +27,9 @@ const BACKLOG = 128;
 /** Where the system can't spread connections over several sockets of one port, there is a single one, which Node's cluster module shares. */
 const HAS_REUSE_PORT = process.platform === 'linux';
 
+/** Listening sockets of each port. */
+export const SOCKETS_OF_A_PORT = HAS_REUSE_PORT ? SOCKETS : 1;
+
 /** The sockets on which a server's port is listened on. The system spreads connections over them. */
 export class ListeningSockets {
   readonly #server: Server;
@@ -35,10 +38,9 @@ export class ListeningSockets {
 
   constructor(server: Server) {
     this.#server = server;
-    const count = HAS_REUSE_PORT ? SOCKETS - 1 : 0;
     // The options are those with which Node's HTTP server makes its own socket.
     const options = { allowHalfOpen: true, noDelay: true };
-    this.#others = Array.from({ length: count }, () =>
+    this.#others = Array.from({ length: SOCKETS_OF_A_PORT - 1 }, () =>
       createServer(options, (socket: Socket) => server.emit('connection', socket)),
     );
   }

@@ -10,6 +10,7 @@ import { type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { ClientConnections } from './client-connections.ts';
+import { ConnectionLimit } from './connection-limit.ts';
 import { drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
 import { MalformedInput } from './malformed-input.ts';
@@ -45,6 +46,8 @@ export interface PublicServerOptions
   readonly uploadRate?: MinimumRate;
   /** Called for each connection whose upload was below that rate. */
   readonly onSlowUpload?: () => void;
+  /** Of open connections: those beyond it are closed at once. */
+  readonly connectionLimit?: ConnectionLimit | undefined;
   /** Other processes listen on the same port: the system spreads the connections over them. */
   readonly sharesPort?: boolean;
   /** Called for each request that is rejected for its head, before anything else looks at it. */
@@ -72,6 +75,7 @@ export interface PublicServer {
 export function createPublicServer(options: PublicServerOptions): PublicServer {
   const { timeouts = PUBLIC_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
   const { uploadRate = UPLOAD_RATE, onSlowUpload = () => {} } = options;
+  const { connectionLimit = new ConnectionLimit(Number.POSITIVE_INFINITY) } = options;
   const connections = new ClientConnections();
   const router = new RequestRouter(
     { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
@@ -93,7 +97,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   server.timeout = stalled.firstTimeoutMs;
   // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
   server.maxHeadersCount = MAX_HEADERS + 1;
-  connections.watch(server);
+  connections.watch(server, connectionLimit);
   server.on('checkContinue', serve);
   server.on('checkExpectation', serve);
   server.on('upgrade', (req, socket: Socket, firstBytes) => router.upgrade(req, socket, firstBytes));

@@ -93,7 +93,7 @@ describe('the package, packed and installed in an empty directory', () => {
   });
 
   it('runs the demo with its embedded stores', async () => {
-    const { child, output } = spawnNode(installed, {}, ['demo', '--stay']);
+    const { child, output } = spawnNode(installed, {}, { args: ['demo', '--stay'] });
     try {
       await until(() => child.exitCode !== null || output().includes('Ctrl-C'));
       expect(output()).toContain('Tollgate runs at http://127.0.0.1:');

@@ -53,14 +53,16 @@ interface StartOptions {
   /** The file that Node runs, and what it is given. */
   readonly main?: string;
   readonly args?: readonly string[];
+  /** Files and sockets that it may have open at a time; as many as this process by default. */
+  readonly openFiles?: number;
 }
 
 /** Starts `src/main.ts`, or that of another version, on ports of the system's choice and resolves once it is ready, or at least listens where `isReady` is false. */
 export async function startGateway(
   environment: Readonly<Record<string, string>>,
-  { isReady = true, main = MAIN, args = [] }: StartOptions = {},
+  { isReady = true, main = MAIN, args = [], openFiles }: StartOptions = {},
 ): Promise<GatewayProcess> {
-  const { child, output } = spawnNode(main, environment, args);
+  const { child, output } = spawnNode(main, environment, { args, openFiles });
   // All that it wrote has been read by then.
   const closed = once(child, 'close').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
@@ -117,8 +119,11 @@ export function isAlive(pid: number): boolean {
 }
 
 /** Runs `src/main.ts` until it ends by itself. */
-export async function runGateway(environment: Readonly<Record<string, string>>): Promise<EndedProcess> {
-  const { child, output } = spawnNode(MAIN, environment);
+export async function runGateway(
+  environment: Readonly<Record<string, string>>,
+  openFiles?: number,
+): Promise<EndedProcess> {
+  const { child, output } = spawnNode(MAIN, environment, { openFiles });
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, output: output() };
 }
@@ -127,9 +132,14 @@ export async function runGateway(environment: Readonly<Record<string, string>>):
 export function spawnNode(
   file: string,
   environment: Readonly<Record<string, string>>,
-  args: readonly string[] = [],
+  { args = [], openFiles }: Pick<StartOptions, 'args'> & { readonly openFiles?: number | undefined } = {},
 ): { readonly child: ChildProcess; readonly output: () => string } {
-  const child = spawn(process.execPath, [file, ...args], {
+  // A shell sets the limit, and becomes the process: its id stays.
+  const [program, first] =
+    openFiles === undefined
+      ? [process.execPath, []]
+      : ['/bin/sh', ['-c', `ulimit -n ${openFiles} && exec "$0" "$@"`, process.execPath]];
+  const child = spawn(program, [...first, file, ...args], {
     env: {
       PATH: process.env.PATH ?? '',
       HOST: '127.0.0.1',

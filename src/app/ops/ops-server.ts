@@ -19,7 +19,7 @@ export interface OpsLimits {
   readonly connections: number;
 }
 
-const OPS_LIMITS: OpsLimits = { headMs: 5000, idleMs: 10_000, connections: 256 };
+export const OPS_LIMITS: OpsLimits = { headMs: 5000, idleMs: 10_000, connections: 256 };
 const HEAD_LIMIT_BYTES = 8 * 1024;
 
 /**

@@ -23,6 +23,8 @@ export interface ProxyParts {
   readonly requestIds: RequestIds;
   readonly failedCredentials: FailedCredentials;
   readonly observers: RequestObservers;
+  /** Most connections to the backend for upgrades. */
+  readonly maxUpgrades: number;
 }
 
 /** Builds the proxied side, and has it follow changes to keys. */
@@ -36,6 +38,7 @@ export async function wireProxy(
     requestIds,
     failedCredentials,
     observers,
+    maxUpgrades,
   }: ProxyParts,
 ): Promise<{
   readonly proxy: ProxiedSide;
@@ -50,6 +53,7 @@ export async function wireProxy(
   lifecycle.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
   const proxy = createProxy({
     ...settings,
+    maxUpgrades,
     previousSecretUses,
     costSettler,
     keys,

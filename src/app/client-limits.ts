@@ -1,0 +1,33 @@
+import { openFileLimit } from '../platform/open-file-limit.ts';
+import { ConnectionLimit } from '../server/connection-limit.ts';
+import { connectionBudget } from './connection-budget.ts';
+import type { ReplicaContext } from './context.ts';
+
+/** How many connections clients may have in this process. */
+export interface ClientLimits {
+  readonly public: ConnectionLimit;
+  /** Undefined: management has no separate port. */
+  readonly admin?: ConnectionLimit;
+  /** Connections to the backend for upgraded ones. */
+  readonly upgrades: number;
+}
+
+/** Limits clients to what the process's limit of open files leaves them. Warns where that is little. */
+export function limitClients({ settings, platform: { log } }: ReplicaContext): ClientLimits {
+  const openFiles = openFileLimit();
+  const { clients, adminClients, upgrades, neededOpenFiles } = connectionBudget(openFiles, settings);
+  if (neededOpenFiles !== undefined) {
+    log.warn({ openFiles, neededOpenFiles }, 'the limit of open files (ulimit -n) is too low');
+  }
+  const limitOf = (port: 'public' | 'admin', connections: number) =>
+    new ConnectionLimit(connections, (isFull) => {
+      const facts = { port, connections };
+      if (isFull) log.warn(facts, 'clients have all the connections they may have: new ones are closed');
+      else log.info(facts, 'clients may connect again');
+    });
+  return {
+    public: limitOf('public', clients),
+    ...(settings.adminPort !== null && { admin: limitOf('admin', adminClients) }),
+    upgrades,
+  };
+}

@@ -1,0 +1,55 @@
+import type { Settings } from '../config/settings.ts';
+import { SOCKETS_OF_A_PORT } from '../server/listening-sockets.ts';
+import { OPS_LIMITS } from './ops/ops-server.ts';
+
+/** How many connections of each kind a process may have. */
+export interface ConnectionBudget {
+  /** Of clients on `PORT`. */
+  readonly clients: number;
+  /** Of clients on `ADMIN_PORT`. */
+  readonly adminClients: number;
+  /** To the backend for upgrades. */
+  readonly upgrades: number;
+  /** The least limit of open files with which clients get a quarter of it; undefined where they do. */
+  readonly neededOpenFiles: number | undefined;
+}
+
+/** For the log, pipes, the event loop, Redis (a cluster of dozens of servers) and the 14 connections to Postgres. */
+const OTHER_FILES = 128;
+/** The embedded Postgres keeps each table's files open. */
+const EMBEDDED_FILES = 640;
+const MOST_UPGRADES = 4096;
+const MOST_ADMIN_CLIENTS = 1024;
+/** The part of the limit that clients get at least. */
+const CLIENTS_SHARE = 1 / 4;
+
+/**
+ * Shares the open files that a process may have, so that clients who hold all the connections they can get take none that the
+ * backend, the stores or the ops port need.
+ */
+export function connectionBudget(
+  openFiles: number,
+  {
+    backendConnections,
+    adminPort,
+    databaseUrl,
+  }: Pick<Settings, 'backendConnections' | 'adminPort' | 'databaseUrl'>,
+): ConnectionBudget {
+  const ports = adminPort === null ? 1 : 2;
+  const reserved =
+    OPS_LIMITS.connections +
+    ports * SOCKETS_OF_A_PORT +
+    backendConnections +
+    OTHER_FILES +
+    (databaseUrl === null ? EMBEDDED_FILES : 0);
+  const least = Math.floor(openFiles * CLIENTS_SHARE);
+  const left = Math.max(openFiles - reserved, least);
+  const upgrades = Math.min(MOST_UPGRADES, Math.floor(left / 4));
+  const adminClients = adminPort === null ? 0 : Math.min(MOST_ADMIN_CLIENTS, Math.floor(left / 8));
+  return {
+    clients: left - upgrades - adminClients,
+    adminClients,
+    upgrades,
+    neededOpenFiles: openFiles - reserved < least ? Math.ceil(reserved / (1 - CLIENTS_SHARE)) : undefined,
+  };
+}
