@@ -1,4 +1,4 @@
-import type { UsageSlice } from './usage-slice.ts';
+import type { RecordedUsage, UsageSlice } from './usage-slice.ts';
 
 /** Number of shards that keys are spread over; the counts of a shard are written, moved and dropped together. */
 export const SHARDS = 64;
@@ -19,12 +19,12 @@ export interface UsageWrite {
   readonly writer: string;
   /**
    * Grows with every write of this writer to the shard. A write whose outcome is unknown is made again with the number that it had and
-   * the same slices: the store takes it once.
+   * the same records: the store takes it once.
    */
   readonly sequence: number;
   /** The number of the writer's last write that the store has acknowledged, 0 = none yet; undefined = accept the write without this check. */
   readonly previous: number | undefined;
-  readonly slices: readonly UsageSlice[];
+  readonly recorded: readonly RecordedUsage[];
 }
 
 /**

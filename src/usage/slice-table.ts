@@ -1,5 +1,13 @@
 import { MAX_CUSTOMERS, MAX_ENDPOINTS } from './usage-names.ts';
-import { addCapped, addUnder, emptySlice, type UsageSlice } from './usage-slice.ts';
+import {
+  addCapped,
+  addUnder,
+  emptySlice,
+  HOURS_A_DAY,
+  type RecordedUsage,
+  type UniformUsage,
+  type UsageSlice,
+} from './usage-slice.ts';
 
 /** How many names the lists of a slice may have. */
 export interface NameCaps {
@@ -28,23 +36,39 @@ export class SliceTable {
     return [...this.#slices.values()];
   }
 
-  add(added: UsageSlice): void {
-    const slice = this.sliceOf(added.keyId, added.day, added.planId);
+  add(added: RecordedUsage): void {
+    const day = 'counts' in added ? Math.floor(added.hour / HOURS_A_DAY) : added.day;
+    const slice = this.sliceOf(`${added.keyId}\t${day}\t${added.planId}`, added.lastUsedAtS);
+    if ('counts' in added) {
+      this.addUniform(slice, added);
+      return;
+    }
     for (const [hour, counts] of added.hours) addUnder(slice.hours, hour, counts);
     for (const [name, counts] of added.endpoints)
       addCapped(slice.endpoints, name, counts, this.caps.endpoints);
     for (const [name, counts] of added.customers)
       addCapped(slice.customers, name, counts, this.caps.customers);
-    slice.lastUsedAtS = Math.max(slice.lastUsedAtS, added.lastUsedAtS);
   }
 
-  /** The slice of a key, a day and a plan, to be added to within the caps. */
-  sliceOf(keyId: string, day: number, planId: string): UsageSlice {
-    const id = `${keyId} ${day} ${planId}`;
-    const known = this.#slices.get(id);
-    if (known !== undefined) return known;
-    const slice = emptySlice(keyId, day, planId);
-    this.#slices.set(id, slice);
+  /** Adds to a slice of the table what has the same hour, endpoint and customer. */
+  addUniform(
+    slice: UsageSlice,
+    { hour, endpoint, customerId, counts }: Pick<UniformUsage, 'hour' | 'endpoint' | 'customerId' | 'counts'>,
+  ): void {
+    addUnder(slice.hours, hour, counts);
+    addCapped(slice.endpoints, endpoint, counts, this.caps.endpoints);
+    addCapped(slice.customers, customerId, counts, this.caps.customers);
+  }
+
+  /** The slice of a key, a day and a plan, with a tab between each two, to be added to within the caps. */
+  sliceOf(id: string, lastUsedAtS: number): UsageSlice {
+    let slice = this.#slices.get(id);
+    if (slice === undefined) {
+      const [keyId = '', day, planId = ''] = id.split('\t');
+      slice = emptySlice(keyId, Number(day), planId);
+      this.#slices.set(id, slice);
+    }
+    slice.lastUsedAtS = Math.max(slice.lastUsedAtS, lastUsedAtS);
     return slice;
   }
 }

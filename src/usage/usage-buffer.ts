@@ -2,7 +2,16 @@ import type { Clock } from '../platform/clock.ts';
 import { shardOf } from './live-usage.ts';
 import type { CompletedRequest, UsageRecorder } from './usage.ts';
 import { customerName, endpointName, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
-import { addCounts, type Counts, emptySlice, HOURS_A_DAY, noCounts, type UsageSlice } from './usage-slice.ts';
+import {
+  addCounts,
+  type Counts,
+  emptySlice,
+  HOURS_A_DAY,
+  noCounts,
+  type RecordedUsage,
+  type UniformUsage,
+  type UsageSlice,
+} from './usage-slice.ts';
 
 const HOUR_MS = 3_600_000;
 /** Names of all keys together, about 400 bytes each. The keys themselves are as many as were created. */
@@ -29,7 +38,7 @@ export class UsageBuffer implements UsageRecorder {
   readonly #maxNames: number;
   /** Edited in place: this is the hot path. */
   readonly #added: Counts = noCounts();
-  #keys = new Map<string, UsageSlice[]>();
+  #keys = new Map<string, UniformUsage | UsageSlice[]>();
   #names = 0;
 
   constructor({ clock, mask, maxNames = MAX_NAMES }: UsageBufferOptions) {
@@ -45,34 +54,64 @@ export class UsageBuffer implements UsageRecorder {
 
   record(request: CompletedRequest): void {
     const nowMs = this.#clock.nowMs();
+    const nowS = Math.floor(nowMs / 1000);
     const hour = Math.floor(nowMs / HOUR_MS);
     const added = this.#count(request);
-    const slice = this.#sliceOf(request.keyId, Math.floor(hour / HOURS_A_DAY), request.planId);
-    slice.lastUsedAtS = Math.floor(nowMs / 1000);
+    const known = this.#keys.get(request.keyId);
+    if (known === undefined) {
+      this.#keys.set(request.keyId, this.#begin(request, hour, nowS));
+      return;
+    }
+    if (!Array.isArray(known) && isSame(known, request, hour)) {
+      addCounts(known.counts, added);
+      known.lastUsedAtS = nowS;
+      return;
+    }
+    const slice = this.#sliceOf(known, Math.floor(hour / HOURS_A_DAY), request);
+    slice.lastUsedAtS = nowS;
     addCounts(slice.hours.get(hour) ?? openHour(slice, hour), added);
     addCounts(slice.endpoints.get(request.endpoint) ?? this.#endpoint(slice, request.endpoint), added);
     addCounts(slice.customers.get(request.customerId) ?? this.#customer(slice, request.customerId), added);
   }
 
   /** Hands over all that was recorded, by shard, but for the shards in `except`, which go on being added to. */
-  take(except: ReadonlyMap<number, unknown>): ReadonlyMap<number, readonly UsageSlice[]> {
+  take(except: ReadonlyMap<number, unknown>): ReadonlyMap<number, readonly RecordedUsage[]> {
     const all = this.#keys;
     this.#keys = new Map();
     this.#names = 0;
-    const taken = new Map<number, UsageSlice[]>();
-    for (const [keyId, slices] of all) {
+    const taken = new Map<number, RecordedUsage[]>();
+    for (const [keyId, ofKey] of all) {
       const shard = shardOf(keyId);
-      const ofShard = taken.get(shard);
-      if (except.has(shard)) this.#keep(keyId, slices);
-      else if (ofShard === undefined) taken.set(shard, slices);
-      else ofShard.push(...slices);
+      if (except.has(shard)) {
+        this.#keys.set(keyId, ofKey);
+        this.#names += namesIn(ofKey);
+        continue;
+      }
+      const ofShard = taken.get(shard) ?? [];
+      if (ofShard.length === 0) taken.set(shard, ofShard);
+      if (Array.isArray(ofKey)) ofShard.push(...ofKey);
+      else ofShard.push(ofKey);
     }
     return taken;
   }
 
-  #keep(keyId: string, slices: UsageSlice[]): void {
-    this.#keys.set(keyId, slices);
-    for (const { endpoints, customers } of slices) this.#names += endpoints.size + customers.size;
+  /** What is recorded of a key by its first request. */
+  #begin(
+    { keyId, planId, endpoint, customerId }: CompletedRequest,
+    hour: number,
+    nowS: number,
+  ): UniformUsage {
+    const hasRoom = this.#names < this.#maxNames;
+    this.#names += 2;
+    return {
+      keyId,
+      hour,
+      planId,
+      endpoint: hasRoom ? this.#endpointName(endpoint) : OTHER,
+      customerId: hasRoom ? this.#customerName(customerId) : OTHER,
+      counts: { ...this.#added },
+      lastUsedAtS: nowS,
+    };
   }
 
   #count(request: CompletedRequest): Readonly<Counts> {
@@ -90,13 +129,9 @@ export class UsageBuffer implements UsageRecorder {
     return added;
   }
 
-  #sliceOf(keyId: string, day: number, planId: string): UsageSlice {
-    const slices = this.#keys.get(keyId);
-    if (slices === undefined) {
-      const slice = emptySlice(keyId, day, planId);
-      this.#keys.set(keyId, [slice]);
-      return slice;
-    }
+  #sliceOf(known: UniformUsage | UsageSlice[], day: number, { keyId, planId }: CompletedRequest): UsageSlice {
+    const slices = Array.isArray(known) ? known : [sliceOfUniform(known)];
+    if (slices !== known) this.#keys.set(keyId, slices);
     for (const slice of slices) if (slice.day === day && slice.planId === planId) return slice;
     const last = slices.at(-1);
     if (last !== undefined && slices.length >= MAX_SLICES) return last;
@@ -107,11 +142,19 @@ export class UsageBuffer implements UsageRecorder {
 
   // A name that is in the list already is clean, so that only new ones are looked at.
   #endpoint(slice: UsageSlice, path: string): Counts {
-    return this.#place(slice.endpoints, endpointName(this.#mask(path)), MAX_ENDPOINTS);
+    return this.#place(slice.endpoints, this.#endpointName(path), MAX_ENDPOINTS);
   }
 
   #customer(slice: UsageSlice, id: string): Counts {
-    return this.#place(slice.customers, customerName(this.#mask(id)), MAX_CUSTOMERS);
+    return this.#place(slice.customers, this.#customerName(id), MAX_CUSTOMERS);
+  }
+
+  #endpointName(path: string): string {
+    return endpointName(this.#mask(path));
+  }
+
+  #customerName(id: string): string {
+    return customerName(this.#mask(id));
   }
 
   #place(list: Map<string, Counts>, name: string, cap: number): Counts {
@@ -126,6 +169,31 @@ export class UsageBuffer implements UsageRecorder {
     this.#names += 1;
     return counts;
   }
+}
+
+/** Whether a request can be added to these counts. A name that is cleaned up is no longer what the client sent. */
+function isSame(uniform: UniformUsage, request: CompletedRequest, hour: number): boolean {
+  const { planId, endpoint, customerId } = uniform;
+  return (
+    uniform.hour === hour &&
+    planId === request.planId &&
+    endpoint === request.endpoint &&
+    customerId === request.customerId
+  );
+}
+
+function sliceOfUniform(uniform: UniformUsage): UsageSlice {
+  const { keyId, hour, planId, endpoint, customerId, counts, lastUsedAtS } = uniform;
+  const slice = { ...emptySlice(keyId, Math.floor(hour / HOURS_A_DAY), planId), lastUsedAtS };
+  slice.hours.set(hour, counts);
+  slice.endpoints.set(endpoint, { ...counts });
+  slice.customers.set(customerId, { ...counts });
+  return slice;
+}
+
+function namesIn(ofKey: UniformUsage | readonly UsageSlice[]): number {
+  if ('counts' in ofKey) return 2;
+  return ofKey.reduce((names, { endpoints, customers }) => names + endpoints.size + customers.size, 0);
 }
 
 /** A slice that takes in what came after its day keeps it under its last hour. */

@@ -67,8 +67,8 @@ export class UsageWriter {
 
   /** Requests that were recorded and whose write is not settled. */
   get requestsUnsettled(): number {
-    const writes = [...this.#unsettled.values()].flatMap(({ write }) => write.slices);
-    return writes.reduce((sum, slice) => sum + totalsOf(slice).requests, 0);
+    const recorded = [...this.#unsettled.values()].flatMap(({ write }) => write.recorded);
+    return recorded.reduce((sum, each) => sum + totalsOf(each).requests, 0);
   }
 
   /**
@@ -98,9 +98,9 @@ export class UsageWriter {
     this.#sequence += 1;
     const taken = buffer.take(this.#unsettled);
     const writes = [...this.#unsettled.values()].map(({ write }) => write);
-    for (const [shard, slices] of taken) {
+    for (const [shard, recorded] of taken) {
       const previous = this.#acknowledged.get(shard) ?? 0;
-      writes.push({ shard, writer: this.#name, sequence: this.#sequence, previous, slices });
+      writes.push({ shard, writer: this.#name, sequence: this.#sequence, previous, recorded });
     }
     if (writes.length === 0) return true;
     const wasSettled = this.#unsettled.size === 0;

@@ -23,7 +23,7 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
   async function write(live: LiveUsage, sequence: number, slice: UsageSlice, previous = sequence - 1) {
     const shard = shardOf(slice.keyId);
     const [outcome] = await live.write([
-      { shard, writer: `test-of-${slice.keyId}`, sequence, previous, slices: [slice] },
+      { shard, writer: `test-of-${slice.keyId}`, sequence, previous, recorded: [slice] },
     ]);
     return outcome;
   }
@@ -85,10 +85,10 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
   it('tells writers apart, whose numbers mean nothing to each other', async () => {
     const keyId = newKeyId();
     const shard = shardOf(keyId);
-    const slices = [sliceOf(keyId, {})];
+    const recorded = [sliceOf(keyId, {})];
     for (const writer of ['one', 'two'].map((name) => `${name}-${keyId}`)) {
-      await store.first.write([{ shard, writer, sequence: 5, previous: 0, slices }]);
-      await store.second.write([{ shard, writer, sequence: 4, previous: 0, slices }]);
+      await store.first.write([{ shard, writer, sequence: 5, previous: 0, recorded }]);
+      await store.second.write([{ shard, writer, sequence: 4, previous: 0, recorded }]);
     }
     expect(requestsOf(await store.first.read([keyId]))).toBe(2);
   });

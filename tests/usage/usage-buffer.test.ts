@@ -4,7 +4,7 @@ import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { OTHER } from '../../src/usage/usage-names.ts';
 import { noCounts, totalsOf, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { ManualClock } from '../support/manual-clock.ts';
-import { completed, requestsIn, requestsOf } from './support/sample-usage.ts';
+import { addedUp, completed, requestsIn, requestsOf } from './support/sample-usage.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,7 +14,7 @@ function bufferAt(hour: number, maxNames?: number) {
   return { clock, buffer: new UsageBuffer({ clock, mask, ...(maxNames !== undefined && { maxNames }) }) };
 }
 
-const taken = (buffer: UsageBuffer) => [...buffer.take(new Map()).values()].flat();
+const taken = (buffer: UsageBuffer) => addedUp([...buffer.take(new Map()).values()].flat());
 
 function only(slices: readonly UsageSlice[]): UsageSlice {
   const [slice] = slices;
@@ -135,6 +135,28 @@ describe('the buffer', () => {
       'anonymous',
       'x'.repeat(128),
     ]);
+  });
+
+  it('counts the same whether requests of a key are all alike or not', () => {
+    const requests = [
+      {},
+      {},
+      { customerId: 'd' },
+      {},
+      { planId: '' },
+      { endpoint: '/b\u0000' },
+      { endpoint: '/b\u0000' },
+    ];
+    for (let count = 1; count <= requests.length; count += 1) {
+      const [{ buffer: one }, { buffer: other }] = [bufferAt(9), bufferAt(9)];
+      const first = requests.slice(0, count).map((fields) => completed({ ...fields, bytesOut: 7 }));
+      for (const request of first) one.record(request);
+      const each = first.map((request) => {
+        other.record(request);
+        return [...other.take(new Map()).values()].flat();
+      });
+      expect(taken(one)).toEqual(addedUp(each.flat()));
+    }
   });
 
   it('does not let a duration that makes no sense into a sum', () => {

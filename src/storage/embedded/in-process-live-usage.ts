@@ -85,12 +85,12 @@ export class InProcessLiveUsage implements LiveUsage {
     return ids.length === 0 ? undefined : Math.min(...ids) / 1000;
   }
 
-  #write({ shard, writer, sequence, slices }: UsageWrite): WriteOutcome {
+  #write({ shard, writer, sequence, recorded }: UsageWrite): WriteOutcome {
     const counts = this.#shards[shard];
     if (counts === undefined || sequence <= (counts.sequences.get(writer) ?? 0)) return 'written';
     counts.sequences.set(writer, sequence);
     counts.live ??= { id: this.#nextId(), table: new SliceTable(STORED_CAPS) };
-    for (const slice of slices) counts.live.table.add(slice);
+    for (const each of recorded) counts.live.table.add(each);
     return 'written';
   }
 

@@ -98,8 +98,8 @@ function counting(store: RedisLiveUsage): LiveUsage {
       if (name !== 'write') return method.bind(target);
       return async (writes: readonly UsageWrite[]) => {
         const outcomes = await target.write(writes);
-        for (const [index, { slices }] of writes.entries()) {
-          if (outcomes[index] === 'written') confirmed += requestsOf(slices);
+        for (const [index, { recorded }] of writes.entries()) {
+          if (outcomes[index] === 'written') confirmed += requestsOf(recorded);
         }
         return outcomes;
       };

@@ -6,6 +6,7 @@ import {
   type Counts,
   emptySlice,
   noCounts,
+  type RecordedUsage,
   totalsOf,
   type UsageSlice,
 } from '../../../src/usage/usage-slice.ts';
@@ -51,10 +52,10 @@ export function manyNames(keyId: string, count: number, prefix = ''): UsageSlice
   return sliceOf(keyId, ...Array.from({ length: count }, (_, index) => named(index)));
 }
 
-/** All sums of several slices, as a store that forgets nothing has them. */
-export function addedUp(all: readonly UsageSlice[]): readonly UsageSlice[] {
+/** All sums of what was recorded, as a store that forgets nothing has them. */
+export function addedUp(all: readonly RecordedUsage[]): readonly UsageSlice[] {
   const table = new SliceTable(NO_CAPS);
-  for (const slice of all) table.add(slice);
+  for (const each of all) table.add(each);
   return table.slices;
 }
 
@@ -65,10 +66,10 @@ export function requestsIn(list: Iterable<Readonly<Pick<Counts, 'requests'>>>): 
   return requests;
 }
 
-/** Requests in slices, or in the slices of batches, in all. */
-export function requestsOf(all: readonly (UsageSlice | UsageBatch)[]): number {
-  const slices = all.flatMap((each) => ('slices' in each ? each.slices : each));
-  return requestsIn(slices.map(totalsOf));
+/** Requests that were recorded, or are in the slices of batches, in all. */
+export function requestsOf(all: readonly (RecordedUsage | UsageBatch)[]): number {
+  const recorded = all.flatMap((each) => ('slices' in each ? each.slices : each));
+  return requestsIn(recorded.map(totalsOf));
 }
 
 /** A request that went well. */

@@ -75,7 +75,7 @@ let writes = 0;
 export async function writeSlices(live: LiveUsage, ...slices: readonly UsageSlice[]): Promise<WriteOutcome> {
   writes += 1;
   const shard = shardOf(slices[0]?.keyId ?? '');
-  const write = { shard, writer: `test-${writes}`, sequence: 1, previous: 0, slices };
+  const write = { shard, writer: `test-${writes}`, sequence: 1, previous: 0, recorded: slices };
   return (await live.write([write]))[0] ?? 'unknown';
 }
 

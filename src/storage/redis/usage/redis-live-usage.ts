@@ -21,7 +21,7 @@ import {
   usageSourcesKey,
   usageWritersKey,
 } from './usage-key-names.ts';
-import { compactTexts, slicesOfTexts, textOfSlices } from './usage-text.ts';
+import { compactTexts, slicesOfTexts, textOf } from './usage-text.ts';
 
 /** How long a flusher may keep a shard before another takes over. */
 const LEASE_MS = 30_000;
@@ -70,7 +70,7 @@ export class RedisLiveUsage implements LiveUsage {
     const sources = await this.#dataSets.namesOf(writes.map(({ shard }) => shard));
     const sent = writes.flatMap((write, index): SentWrite[] => {
       const source = sources[index];
-      return source === undefined ? [] : [{ write, source, text: textOfSlices(write.slices) }];
+      return source === undefined ? [] : [{ write, source, text: textOf(write.recorded) }];
     });
     const replies = new Map<UsageWrite, unknown>();
     await Promise.all(this.#callsOf(sent).map((call) => this.#callRecord(call, replies)));

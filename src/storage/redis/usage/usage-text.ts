@@ -1,28 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type NameCaps, NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
-import { addCapped, addUnder, type Counts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
-
-/** The order of a text's numbers: the rare ones last, because zeros at the end are left out. */
-const ORDER = [
-  'requests',
-  'successful',
-  'forwarded',
-  'forwardedUs',
-  'bytesOut',
-  'bytesIn',
-  'rateLimited',
-  'clientErrors',
-  'serverErrors',
-  'shadowLimited',
-] as const satisfies readonly (keyof Counts)[];
+import {
+  addCapped,
+  addUnder,
+  type Counts,
+  HOURS_A_DAY,
+  type RecordedUsage,
+  type UniformUsage,
+  type UsageSlice,
+} from '../../../usage/usage-slice.ts';
 
 /**
- * Slices as Redis keeps them, line by line: "k" key, day, plan and last use, and below it for each hour "h", each endpoint "e" and
- * each customer "c" the counts and the name. Tabs separate, and neither they nor line breaks are in any name.
+ * What was recorded, as Redis keeps it, line by line. "k" key, day, plan and last use begin a slice; below it are for each hour "h", each
+ * endpoint "e" and each customer "c" the counts and the name. What has one of each is a single line: "k" as above, and then hour, counts,
+ * endpoint and customer. Tabs separate, and neither they nor line breaks are in any name.
  */
-export function textOfSlices(slices: readonly UsageSlice[]): string {
+export function textOf(recorded: readonly RecordedUsage[]): string {
   let text = '';
-  for (const slice of slices) text += textOfSlice(slice);
+  for (const each of recorded) text += 'counts' in each ? textOfUniform(each) : textOfSlice(each);
   return text;
 }
 
@@ -31,24 +26,34 @@ export function textOfSlices(slices: readonly UsageSlice[]): string {
  */
 export async function compactTexts(texts: readonly string[], caps: NameCaps): Promise<string> {
   const table = new SliceTable(caps);
-  let lines = 0;
-  const pauseAfter = async (more: number) => {
-    lines += more;
-    if (lines < LINES_A_TURN) return;
-    lines = 0;
-    await nextTurn();
-  };
-  for (const text of texts) for (const read of addText(table, text)) await pauseAfter(read);
+  for (const _ of addTexts(table, texts)) await nextTurn();
   let compacted = '';
+  let lines = 0;
   for (const slice of table.slices) {
     compacted += textOfSlice(slice);
-    await pauseAfter(slice.endpoints.size + slice.customers.size);
+    lines += slice.endpoints.size + slice.customers.size;
+    if (lines < LINES_A_TURN) continue;
+    lines = 0;
+    await nextTurn();
   }
   return compacted;
 }
 
+/** The sums of what the texts hold, names in the order in which they came. Lines of another version of the program are left out. */
+export function slicesOfTexts(texts: readonly string[]): readonly UsageSlice[] {
+  const table = new SliceTable(NO_CAPS);
+  addTexts(table, texts).forEach(() => {});
+  return table.slices;
+}
+
 /** About a millisecond of work. */
 const LINES_A_TURN = 1000;
+
+function textOfUniform(uniform: UniformUsage): string {
+  const { keyId, hour, planId, endpoint, customerId, counts, lastUsedAtS } = uniform;
+  const day = Math.floor(hour / HOURS_A_DAY);
+  return `\nk${keyId}\t${day}\t${planId}\t${lastUsedAtS}\t${hour}\t${countsText(counts)}\t${endpoint}\t${customerId}`;
+}
 
 function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, customers }: UsageSlice): string {
   let text = `\nk${keyId}\t${day}\t${planId}\t${lastUsedAtS}`;
@@ -58,74 +63,100 @@ function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, custom
   return text;
 }
 
-/** The sums of what the texts hold, names in the order in which they came. Lines of another version of the program are left out. */
-export function slicesOfTexts(texts: readonly string[]): readonly UsageSlice[] {
-  const table = new SliceTable(NO_CAPS);
-  for (const text of texts) addText(table, text).forEach(() => {});
-  return table.slices;
-}
-
-/** Adds the lines of a text as they are read: copies of slices would cost more than the reading. Yields the number of lines of each slice. */
-function* addText(table: SliceTable, text: string): Generator<number> {
-  let slice: UsageSlice | undefined;
+/** Adds the lines as they are read: copies of them would cost more than the reading. Yields after each thousand of them. */
+function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void> {
   let lines = 0;
-  for (let from = 1; from > 0; ) {
-    const newline = text.indexOf('\n', from);
-    const line = text.slice(from, newline === -1 ? undefined : newline);
-    if (line.startsWith('k')) {
-      yield lines;
-      lines = 0;
-      slice = sliceOfHead(table, line);
-    } else if (slice !== undefined) {
-      addLine(table, slice, line);
+  for (const text of texts) {
+    let slice: UsageSlice | undefined;
+    for (let from = 1; from > 0; ) {
+      const newline = text.indexOf('\n', from);
+      const end = newline === -1 ? text.length : newline;
+      if (text.charCodeAt(from) === HEAD) slice = addHead(table, text, from + 1, end);
+      else if (slice !== undefined) addLine(table, slice, text, from, end);
+      from = newline + 1;
       lines += 1;
+      if (lines % LINES_A_TURN === 0) yield;
     }
-    from = newline + 1;
   }
-  yield lines;
 }
 
-function sliceOfHead(table: SliceTable, line: string): UsageSlice {
-  const [keyId = '', day, planId = '', lastUsedAtS] = line.slice(1).split('\t');
-  const slice = table.sliceOf(keyId, Number(day), planId);
-  slice.lastUsedAtS = Math.max(slice.lastUsedAtS, Number(lastUsedAtS));
+/** The slice that a line begins; what else is in the line is added to it. */
+function addHead(table: SliceTable, text: string, from: number, end: number): UsageSlice {
+  const afterId = text.indexOf('\t', text.indexOf('\t', text.indexOf('\t', from) + 1) + 1);
+  const lastUsedAtS = new Numbers(text, afterId + 1).next();
+  const slice = table.sliceOf(text.slice(from, afterId), lastUsedAtS);
+  const afterLastUse = text.indexOf('\t', afterId + 1);
+  if (afterLastUse === -1 || afterLastUse > end) return slice;
+  const afterHour = text.indexOf('\t', afterLastUse + 1);
+  const afterCounts = text.indexOf('\t', afterHour + 1);
+  const afterEndpoint = text.indexOf('\t', afterCounts + 1);
+  table.addUniform(slice, {
+    hour: new Numbers(text, afterLastUse + 1).next(),
+    counts: new Numbers(text, afterHour + 1).counts(),
+    endpoint: text.slice(afterCounts + 1, afterEndpoint),
+    customerId: text.slice(afterEndpoint + 1, end),
+  });
   return slice;
 }
 
-function addLine({ caps }: SliceTable, slice: UsageSlice, line: string): void {
-  const tab = line.indexOf('\t');
-  const counts = parseCounts(line, tab);
-  const name = line.slice(tab + 1);
-  if (line.startsWith('h')) addUnder(slice.hours, Number(name), counts);
-  if (line.startsWith('e')) addCapped(slice.endpoints, name, counts, caps.endpoints);
-  if (line.startsWith('c')) addCapped(slice.customers, name, counts, caps.customers);
+function addLine({ caps }: SliceTable, slice: UsageSlice, text: string, from: number, end: number): void {
+  const counts = new Numbers(text, from + 1).counts();
+  const name = text.slice(text.indexOf('\t', from) + 1, end);
+  const kind = text[from];
+  if (kind === 'h') addUnder(slice.hours, Number(name), counts);
+  if (kind === 'e') addCapped(slice.endpoints, name, counts, caps.endpoints);
+  if (kind === 'c') addCapped(slice.customers, name, counts, caps.customers);
 }
 
+/** The rare ones last, because zeros at the end are left out. */
 function countsText(counts: Counts): string {
-  let last = ORDER.length - 1;
-  while (last > 0 && counts[ORDER[last] ?? 'requests'] === 0) last -= 1;
-  let text = String(counts.requests);
-  for (let index = 1; index <= last; index += 1) text += ` ${counts[ORDER[index] ?? 'requests']}`;
-  return text;
+  const { requests, successful, forwarded, forwardedUs, bytesOut, bytesIn } = counts;
+  const { rateLimited, clientErrors, serverErrors, shadowLimited } = counts;
+  const usual = `${requests} ${successful} ${forwarded} ${forwardedUs} ${bytesOut}`;
+  if (bytesIn + rateLimited + clientErrors + serverErrors + shadowLimited === 0) return usual;
+  return `${usual} ${bytesIn} ${rateLimited} ${clientErrors} ${serverErrors} ${shadowLimited}`;
 }
 
-/** The numbers of a line, from its second character to `end`. */
-function parseCounts(line: string, end: number): Counts {
-  const counts = noCounts();
-  let number = 0;
-  let index = 0;
-  for (let at = 1; at <= end; at += 1) {
-    const digit = line.charCodeAt(at) - DIGIT_0;
-    if (digit >= 0) number = number * 10 + digit;
-    else {
-      const name = ORDER[index];
-      // A later version of the program may write more numbers.
-      if (name !== undefined) counts[name] = number;
-      number = 0;
-      index += 1;
-    }
+/** Reads numbers with a blank between each two, up to what is neither. */
+class Numbers {
+  readonly #text: string;
+  #at: number;
+
+  constructor(text: string, at: number) {
+    this.#text = text;
+    this.#at = at;
   }
-  return counts;
+
+  /** 0 after the last one. */
+  next(): number {
+    let number = 0;
+    for (;;) {
+      const digit = this.#text.charCodeAt(this.#at) - DIGIT_0;
+      if (!(digit >= 0 && digit <= 9)) break;
+      number = number * 10 + digit;
+      this.#at += 1;
+    }
+    if (this.#text.charCodeAt(this.#at) === BLANK) this.#at += 1;
+    return number;
+  }
+
+  /** In the order of `countsText`; a later version of the program may have written more. */
+  counts(): Counts {
+    return {
+      requests: this.next(),
+      successful: this.next(),
+      forwarded: this.next(),
+      forwardedUs: this.next(),
+      bytesOut: this.next(),
+      bytesIn: this.next(),
+      rateLimited: this.next(),
+      clientErrors: this.next(),
+      serverErrors: this.next(),
+      shadowLimited: this.next(),
+    };
+  }
 }
 
-const DIGIT_0 = 48;
+const HEAD = 'k'.charCodeAt(0);
+const DIGIT_0 = '0'.charCodeAt(0);
+const BLANK = ' '.charCodeAt(0);
