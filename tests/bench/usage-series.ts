@@ -103,6 +103,7 @@ function reporter(db: RecordsDatabase): (name: string, asked: Asked) => Promise<
     clock: systemClock,
     retentionDays: 90,
     pending: { read: async () => [], oldestAtMs: async () => undefined },
+    outages: () => [],
   });
   return async (name, asked) => {
     const request = { zone: new TimeZone('UTC'), groupBy: [], filter: {}, top: undefined, ...asked };

@@ -236,6 +236,7 @@ describe.each([
       clock: new ManualClock(NOW_MS),
       retentionDays: RETENTION_DAYS,
       pending: { read: async () => [], oldestAtMs: async () => undefined },
+      outages: () => [],
     });
   });
   afterAll(() => store?.remove());

@@ -2,12 +2,16 @@ import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Admin } from '../support/admin.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
-import { ROOT_TOKEN } from '../support/gateway.ts';
+import { type GatewayProcess, ROOT_TOKEN } from '../support/gateway.ts';
+import { testRedisUrl } from '../support/stores.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
@@ -109,6 +113,64 @@ describe('the series of all keys', () => {
     await until(() => Date.now() > Date.parse(body.completeUntil) + 8000);
     const later = await fleet.admin.call('GET', '/api-keys/usage');
     expect(later.body).toMatchObject({ rows: [], completeUntil: body.completeUntil });
+  });
+});
+
+describe('completeUntil', () => {
+  let relay: TcpRelay;
+  let redisPort: number;
+  let fleet: Fleet;
+  beforeAll(async () => {
+    const redisUrl = testRedisUrl();
+    redisPort = Number(new URL(redisUrl).port);
+    relay = await TcpRelay.start(redisPort);
+    fleet = await startFleet(2, { REDIS_URL: relay.urlOf(redisUrl), USAGE_FLUSH_MS: '500' });
+  });
+  afterAll(async () => {
+    await fleet?.stop();
+    await relay?.stop();
+  });
+
+  it('never passes a request that is not in the rows, also after Redis was away', async () => {
+    const { id, secret } = await fleet.admin.makeKey('of an outage');
+    const admins = fleet.replicas.map(({ url }) => new Admin(url));
+    const endedAt: number[] = [];
+    let isOver = false;
+    const use = async ({ url }: GatewayProcess) => {
+      while (!isOver) {
+        const { status } = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+        expect(status).toBe(200);
+        endedAt.push(Date.now());
+        await wait(20);
+      }
+    };
+    const clients = Promise.all(fleet.replicas.map(use));
+    const series = [`/consumer-api-key/${id}/usage`, '/api-keys/usage'];
+    /** The earliest of both series on both replicas. Undefined while one of them can't be read. */
+    const completeUntil = async (): Promise<number | undefined> => {
+      const untilMs: number[] = [];
+      for (const path of series) {
+        for (const admin of admins) {
+          const { status, body } = await admin.call('GET', `${path}?interval=total`);
+          if (status === 503) return undefined;
+          const completeMs = Date.parse(body.completeUntil);
+          const ended = endedAt.filter((at) => at < completeMs).length;
+          expect(body.rows[0]?.requests ?? 0).toBeGreaterThanOrEqual(ended);
+          untilMs.push(completeMs);
+        }
+      }
+      return Math.min(...untilMs);
+    };
+    const untilComplete = (ms: number) => until(async () => ((await completeUntil()) ?? 0) > ms);
+    await untilComplete(endedAt[0] ?? Date.now());
+    relay.reject();
+    const awayAt = Date.now();
+    await until(() => Date.now() > awayAt + 4000);
+    expect(await completeUntil()).toBeUndefined();
+    relay.pass(redisPort);
+    await untilComplete(Date.now());
+    isOver = true;
+    await clients;
   });
 });
 

@@ -180,6 +180,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       clock,
       retentionDays: 90,
       pending: { read: async () => [], oldestAtMs: async () => undefined },
+      outages: () => [],
     }),
     tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random: systemRandom }),
     audit: records.audit,

@@ -59,7 +59,7 @@ describe('GET /consumer-api-key/{consumerApiKeyId}/usage', () => {
       to: '2026-02-03T05:00:00Z',
       interval: 'hour',
       timeZone: 'UTC',
-      completeUntil: '2026-02-03T04:05:04Z',
+      completeUntil: '2026-02-03T04:05:01Z',
       rows: [
         { start: '2026-02-02T04:00:00Z', ...ROW },
         { start: '2026-02-03T03:00:00Z', ...ROW },

@@ -110,6 +110,7 @@ export function wireManagement(
       clock,
       retentionDays: settings.usageRetentionDays,
       pending: usage.pending,
+      outages: () => counting.shared?.redis.replicas.outages ?? [],
     }),
     tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random }),
     audit: records.audit,

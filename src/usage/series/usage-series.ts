@@ -1,5 +1,6 @@
 import { RangeTooLarge, UnsupportedGrouping } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { Outage } from '../../platform/outage-log.ts';
 import type { LiveUsage } from '../live-usage.ts';
 import { pendingRows } from './pending-rows.ts';
 import {
@@ -51,13 +52,17 @@ export interface UsageSeriesOptions {
   readonly retentionDays: number;
   /** What is not in the history yet. */
   readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
+  /** When replicas could not write to the live usage, oldest first. */
+  readonly outages: () => readonly Outage[];
 }
 
 /** Rows that a series may have. */
 export const MAX_SERIES_ROWS = 10_000;
 const DAY_MS = 86_400_000;
-/** Longer than a record stays in the replica that made it while the stores respond, and clocks differ. */
-const LATE_MS = 2000;
+/** Longer than a record stays in the replica that made it while the stores respond or fail for less than two seconds, and clocks differ. */
+const LATE_MS = 5000;
+/** Within this time after an outage of the live usage each replica writes what it held meanwhile. */
+const CATCH_UP_MS = 5000;
 
 /** Reads usage over time. */
 export class UsageSeries {
@@ -77,7 +82,7 @@ export class UsageSeries {
     const nowMs = this.#options.clock.nowMs();
     // Asked first: what is in the history by then is in the rows that are read after it.
     const oldestAtMs = (await this.#options.pending.oldestAtMs()) ?? nowMs;
-    return this.#readPage(selection, Math.min(oldestAtMs, nowMs) - LATE_MS, limit, after);
+    return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), limit, after);
   }
 
   /** The same of one key, with what is not in the history yet. */
@@ -92,7 +97,14 @@ export class UsageSeries {
     const nowMs = this.#options.clock.nowMs();
     // Before the history: what is moved in between is in the rows, and then left out here.
     const pending = pendingRows(await this.#options.pending.read([keyId]), selection.source);
-    return this.#readPage({ ...selection, pending }, nowMs - LATE_MS, limit, after);
+    return this.#readPage({ ...selection, pending }, this.#settledUntil(nowMs), limit, after);
+  }
+
+  /** Until when all requests are among the counts, where those have all that was written before an instant. */
+  #settledUntil(writtenUntilMs: number): number {
+    // What was recorded during an outage is written after it.
+    const held = this.#options.outages().find(({ toMs }) => writtenUntilMs < toMs + CATCH_UP_MS);
+    return Math.min(writtenUntilMs, held?.fromMs ?? writtenUntilMs) - LATE_MS;
   }
 
   async #readPage(

@@ -1,4 +1,5 @@
 import type { Clock } from '../../../platform/clock.ts';
+import { type Outage, OutageLog } from '../../../platform/outage-log.ts';
 import type { RedisConnection } from '../connection.ts';
 import { REPLICAS_KEY, replicaKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
@@ -6,6 +7,8 @@ import { redisUnavailable } from '../redis-failure.ts';
 
 const BEAT_INTERVAL_MS = 2000;
 const SILENT_FOR_MS = 10_000;
+/** A heartbeat that is late by more than another one may be. */
+const OUTAGE_AFTER_MS = 2 * BEAT_INTERVAL_MS + 500;
 
 /** A replica that sent a heartbeat within ten seconds. */
 export interface LiveReplica {
@@ -22,6 +25,7 @@ export class ReplicaRegistry {
   readonly #replicaId: string;
   readonly #clock: Clock;
   readonly #countReplicas = new LuaScript(new URL('./countReplicas-1.lua', import.meta.url));
+  readonly #outages: OutageLog;
   #counted = 1;
   /** What was counted over the last connection; holds until then, by the monotonic clock. */
   #before = { count: 1, until: 0 };
@@ -33,6 +37,12 @@ export class ReplicaRegistry {
     this.#redis = redis;
     this.#replicaId = replicaId;
     this.#clock = clock;
+    this.#outages = new OutageLog(clock, OUTAGE_AFTER_MS);
+  }
+
+  /** When Redis did not respond to heartbeats, oldest first; shorter times than between two of them may be missing. */
+  get outages(): readonly Outage[] {
+    return this.#outages.outages;
   }
 
   /**
@@ -87,6 +97,7 @@ export class ReplicaRegistry {
 
   /** Gives one sign of life and counts. Resolves with false when Redis did not respond. */
   async beat(): Promise<boolean> {
+    const sentAtMs = this.#clock.nowMs();
     try {
       const count = await this.#countReplicas.run(this.#redis, [
         REPLICAS_KEY,
@@ -98,9 +109,11 @@ export class ReplicaRegistry {
         const text = JSON.stringify(this.#describe());
         await this.#redis.set(replicaKey(this.#replicaId), text, 'PX', SILENT_FOR_MS);
       }
+      this.#outages.noteResponse(sentAtMs);
       return true;
     } catch {
       // The connection logs its own failures; the last known count stays.
+      this.#outages.noteFailure();
       return false;
     }
   }

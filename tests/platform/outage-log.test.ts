@@ -1,0 +1,62 @@
+import { describe, expect, it } from '@jest/globals';
+import { OutageLog } from '../../src/platform/outage-log.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+
+const START_MS = Date.UTC(2026, 0, 1);
+
+function log() {
+  const clock = new ManualClock(START_MS);
+  const outages = new OutageLog(clock, 4500);
+  /** Each as seconds after the start. */
+  const shown = () =>
+    outages.outages.map(({ fromMs, toMs }) => [(fromMs - START_MS) / 1000, (toMs - START_MS) / 1000]);
+  return { clock, outages, shown };
+}
+
+describe('a log of outages', () => {
+  it('has none while there are responses', () => {
+    const { clock, outages, shown } = log();
+    for (let beat = 0; beat < 10; beat += 1) {
+      clock.advance(2000);
+      outages.noteResponse(clock.nowMs());
+    }
+    clock.advance(4500);
+    expect(shown()).toEqual([]);
+  });
+
+  it('has one from the last response until now after a failure, and after a long silence', () => {
+    const { clock, outages, shown } = log();
+    outages.noteResponse(clock.nowMs());
+    clock.advance(2000);
+    outages.noteFailure();
+    expect(shown()).toEqual([[0, 2]]);
+    clock.advance(1000);
+    outages.noteResponse(clock.nowMs());
+    expect(shown()).toEqual([[0, 3]]);
+    clock.advance(4501);
+    expect(shown()).toEqual([
+      [0, 3],
+      [3, 7.501],
+    ]);
+  });
+
+  it('counts a response from when its call was sent: what came later is not known', () => {
+    const { clock, outages, shown } = log();
+    const sentAtMs = clock.nowMs();
+    clock.advance(3000);
+    outages.noteResponse(sentAtMs);
+    outages.noteFailure();
+    expect(shown()).toEqual([[0, 3]]);
+  });
+
+  it('keeps the last hundred', () => {
+    const { clock, outages, shown } = log();
+    for (let count = 0; count < 150; count += 1) {
+      outages.noteFailure();
+      clock.advance(1000);
+      outages.noteResponse(clock.nowMs());
+    }
+    expect(shown().length).toBe(100);
+    expect(shown().at(-1)).toEqual([149, 150]);
+  });
+});
