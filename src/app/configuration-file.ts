@@ -3,7 +3,7 @@ import { LineCounter, parseDocument } from 'yaml';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { InvalidBody } from '../errors.ts';
 import { configurationReader } from '../management/config/read-configuration.ts';
-import { InvalidConfiguration } from './invalid-configuration.ts';
+import { faultsInFile, InvalidConfiguration } from './invalid-configuration.ts';
 
 /** The configuration of a file. Throws as below, also where the file can't be read. */
 export async function readConfigurationFile(path: string): Promise<DesiredState> {
@@ -21,15 +21,8 @@ export function readConfigurationText(text: string): DesiredState {
   try {
     return configurationReader()(value);
   } catch (error) {
-    throw error instanceof InvalidBody ? invalidConfiguration(error) : error;
+    throw error instanceof InvalidBody ? new InvalidConfiguration(faultsInFile(error)) : error;
   }
-}
-
-/** The faults by their paths in the file. */
-export function invalidConfiguration({ faults }: InvalidBody): InvalidConfiguration {
-  return new InvalidConfiguration(
-    faults.map(({ field, message }) => `${field === 'body' ? 'the file' : field}: ${message}`),
-  );
 }
 
 /** JSON is YAML as well. */

@@ -1,3 +1,5 @@
+import type { InvalidBody } from '../errors.ts';
+
 /** A text that is no configuration. `faults` has one line for each thing to mend, with its path or place in the file, and no secret. */
 export class InvalidConfiguration extends Error {
   readonly faults: readonly string[];
@@ -9,4 +11,9 @@ export class InvalidConfiguration extends Error {
     this.name = 'InvalidConfiguration';
     this.faults = faults;
   }
+}
+
+/** The faults of a configuration by their paths in the file. */
+export function faultsInFile({ faults }: InvalidBody): readonly string[] {
+  return faults.map(({ field, message }) => `${field === 'body' ? 'the file' : field}: ${message}`);
 }

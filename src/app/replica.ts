@@ -1,4 +1,5 @@
 import { maskedSettings, type Settings } from '../config/settings.ts';
+import type { DesiredState } from '../desired-state/desired-state.ts';
 import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RequestIds } from '../http/request-id.ts';
 import { KeyCache } from '../keys/cache/key-cache.ts';
@@ -10,7 +11,6 @@ import { Lifecycle } from '../platform/lifecycle.ts';
 import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { limitClients } from './client-limits.ts';
-import { readConfigurationFile } from './configuration-file.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { gatewayReadings, gatewayVersion, redisCallBuckets } from './gateway-metrics.ts';
 import { secretsOf } from './local-secrets.ts';
@@ -64,7 +64,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
   const redactor = new SecretRedactor({ rootTokens, keyPrefix: settings.keyPrefix });
   const vault = new SecretVault(encryptionKeys, random);
-  const desired = settings.configFile === null ? undefined : await readConfigurationFile(settings.configFile);
+  const desired = settings.configFile === null ? undefined : await configurationIn(settings.configFile);
   const stores = await wireStores(context, vault);
   const { records, counting, readiness } = stores;
 
@@ -150,6 +150,12 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
       return lifecycle.stop();
     },
   };
+}
+
+/** Loads the reader where there is a file: its YAML library takes a twentieth of a start. */
+async function configurationIn(file: string): Promise<DesiredState> {
+  const { readConfigurationFile } = await import('./configuration-file.ts');
+  return readConfigurationFile(file);
 }
 
 function scrapes(registry: ReturnType<typeof createMetrics>): Pick<Replica['ops'], 'metrics' | 'snapshot'> {

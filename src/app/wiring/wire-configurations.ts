@@ -5,8 +5,8 @@ import { DesiredStateService } from '../../desired-state/desired-state-service.t
 import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { digestOfSecret, SecretSealer } from '../../keys/secrets/stored-secret.ts';
-import { invalidConfiguration } from '../configuration-file.ts';
 import type { ReplicaContext } from '../context.ts';
+import { faultsInFile } from '../invalid-configuration.ts';
 import type { Stores } from './wire-stores.ts';
 
 /** What seals secrets. */
@@ -87,7 +87,7 @@ function changeOf(owner: string, atMs: number): ChangeContext {
 }
 
 function reasonsOf(error: TollgateError): readonly string[] {
-  if (error instanceof InvalidBody) return invalidConfiguration(error).faults;
+  if (error instanceof InvalidBody) return faultsInFile(error);
   const { conflicts } = error.details;
   if (!Array.isArray(conflicts)) return [error.message];
   return conflicts.map(({ type, id, reason }) => `${type} ${id}: ${String(reason).replaceAll('_', ' ')}`);
