@@ -1,7 +1,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { copyRecordsInto } from '../support/data-directory.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import {
   ENCRYPTION_KEY,
@@ -25,7 +26,7 @@ afterAll(async () => {
 
 /** Started beside the fleet, on its stores. */
 const started: GatewayProcess[] = [];
-afterAll(() => Promise.all(started.map((gateway) => gateway.stop())));
+afterEach(() => Promise.all(started.splice(0).map((gateway) => gateway.stop())));
 
 let files = 0;
 async function fileWith(
@@ -165,10 +166,9 @@ describe('CONFIG_FILE', () => {
   it('is applied to the embedded store, too', async () => {
     const settings = await fileWith(yamlOf('e'));
     const { BACKEND_URL = '' } = fleet.environment;
-    const replica = await startGateway({
-      ...settings,
-      ...{ BACKEND_URL, ROOT_TOKEN, ENCRYPTION_KEY, DATA_DIR: join(directory, 'data') },
-    });
+    const DATA_DIR = join(directory, 'data');
+    await copyRecordsInto(DATA_DIR);
+    const replica = await startGateway({ ...settings, BACKEND_URL, ROOT_TOKEN, ENCRYPTION_KEY, DATA_DIR });
     started.push(replica);
     expect(await get('/tollgate/config', replica)).toMatchObject({
       plans: [{ rateLimitId: 'default' }, { rateLimitId: 'e-gold' }],

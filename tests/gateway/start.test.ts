@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
+import { copyRecordsInto } from '../support/data-directory.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   ENCRYPTION_KEY,
@@ -135,7 +136,8 @@ describe('a start with records on a server', () => {
   });
 
   it('by npm start ends with a signal to npm', async () => {
-    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
+    await copyRecordsInto(directory);
+    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory, ROOT_TOKEN, ENCRYPTION_KEY };
     gateway = await startGateway(settings, { main: process.env.npm_execpath ?? '', args: ['start'] });
     expect(await gateway.stop()).toBe(0);
     expect(gateway.output()).toContain('stopped, usage written');

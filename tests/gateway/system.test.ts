@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { copyRecordsInto } from '../support/data-directory.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
 import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
@@ -217,6 +218,7 @@ describe('GET /tollgate/system', () => {
     const directory = ends(await mkdtemp(join(tmpdir(), 'tollgate-system-')), (path) =>
       rm(path, { recursive: true, force: true }),
     );
+    await copyRecordsInto(directory);
     const backend = fleet.environment.BACKEND_URL ?? '';
     const alone = ends(
       await startGateway({ BACKEND_URL: backend, DATA_DIR: directory, ROOT_TOKEN, ENCRYPTION_KEY }),

@@ -13,6 +13,8 @@ const ROOT = resolve(import.meta.dirname, '../..');
 /** Hands out the stores, so that its own text says nothing. */
 const STORES = resolve(import.meta.dirname, 'stores.ts');
 
+const EMBEDDED = /\bcreateEmbeddedRecords\b|\bcopyRecordsInto\b/;
+
 /**
  * Which stores the test files whose paths match a pattern use, they themselves or files that they import. All files match where there is no
  * pattern.
@@ -26,7 +28,7 @@ export function neededStores(patterns: readonly string[]): NeededStores {
   return {
     redis: texts.some((text) => /\btestRedisUrl\b|\bTEST_REDIS_URL\b/.test(text)),
     postgres: texts.some((text) => /\bcreate(Test|Migrated)Database\b|\bTEST_DATABASE_URL\b/.test(text)),
-    embedded: chosen.some((file) => readFileSync(file, 'utf8').includes('createEmbeddedRecords')),
+    embedded: chosen.some((file) => EMBEDDED.test(readFileSync(file, 'utf8'))),
   };
 }
 
