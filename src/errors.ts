@@ -258,8 +258,17 @@ export class AdminTokenNotFound extends TollgateError {
 
 /** A limit that the plan of a key does not have. */
 export class LimitNotFound extends TollgateError {
-  constructor() {
-    super('limit_not_found', 'The plan of this key has no such limit.');
+  /** `limitIds` are those of the key's plan. Without a `limitId` a limit for each customer was meant, or any at all. */
+  constructor(limitIds: readonly string[], limitId: string | undefined) {
+    const list = limitIds.join(', ');
+    super(
+      'limit_not_found',
+      limitIds.length === 0
+        ? 'No limit applies to this key.'
+        : limitId === undefined
+          ? `The plan of this key has no limit for each customer, which customerId is for. It has ${list}.`
+          : `The plan of this key has no limit with this limitId. It has ${list}.`,
+    );
   }
 }
 

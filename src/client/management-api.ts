@@ -2187,7 +2187,7 @@ export interface components {
             until?: string | null;
         };
         WrittenRequestCost: {
-            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
+            /** @description must be a list of 1 to 16 different methods in upper case, like ["GET", "POST"]; leave it out for all */
             methods?: string[];
             /**
              * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"
@@ -2200,7 +2200,7 @@ export interface components {
             reserve?: number;
         };
         WrittenRequestPattern: {
-            /** @description must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all */
+            /** @description must be a list of 1 to 16 different methods in upper case, like ["GET", "POST"]; leave it out for all */
             methods?: string[];
             /**
              * @description must be a path of literal segments, "*" or "{name}" for any one segment, and "**" at its end for the rest, like "/v1/search/**"

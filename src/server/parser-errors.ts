@@ -14,6 +14,12 @@ export function parserError(error: Error): TollgateError | undefined {
       return new TollgateError('body_too_large', 'The chunk extensions of the body are too large.', error);
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new TollgateError('request_timeout', 'The head of the request did not arrive in time.', error);
+    case 'HPE_INVALID_METHOD':
+      return new TollgateError(
+        'bad_request',
+        'The request does not begin with a known method in capitals.',
+        error,
+      );
     case 'HPE_INVALID_VERSION':
     case 'HPE_PAUSED_H2_UPGRADE':
       return new TollgateError(

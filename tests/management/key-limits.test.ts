@@ -159,8 +159,14 @@ describe('the live counters of a key', () => {
     expect(
       (await management.send('post', `${path}/grant`, { limitId, requests: 1 }).expect(404)).body.code,
     ).toBe('limit_not_found');
-    expect((await management.send('post', `${path}/reset`, { limitId }).expect(404)).body.code).toBe(
-      'limit_not_found',
+    expect((await management.send('post', `${path}/reset`, { limitId }).expect(404)).body).toEqual({
+      error: 'The plan of this key has no limit with this limitId. It has main, burst, tenant.',
+      code: 'limit_not_found',
+    });
+    const { id } = await management.createKey();
+    const plain = `/consumer-api-key/${id}/limits/reset`;
+    expect((await management.send('post', plain, { customerId: 'acme' }).expect(404)).body.error).toBe(
+      'The plan of this key has no limit for each customer, which customerId is for. It has main.',
     );
     const customer = await management.send('get', `${path}?customerId=%C3%A9`).expect(400);
     expect(customer.body.code).toBe('invalid_parameter');

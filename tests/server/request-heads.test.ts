@@ -211,6 +211,12 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
     ])('%s', async (_what, line, status) => {
       await expectRejected(head(line), status);
     });
+
+    it('the rejection of an unknown method says that it is the method', async () => {
+      expect((await rejection(head('FOO /'))).all).toContain(
+        'does not begin with a known method in capitals',
+      );
+    });
   });
 
   it.each(['TRACE /', 'TRACE http://a.example/', 'CONNECT a.example:443', 'CONNECT /'])(

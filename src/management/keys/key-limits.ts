@@ -157,7 +157,12 @@ function chosenLimits(
   const chosen = all.filter(({ id, per }) =>
     limitId === undefined ? customerId === undefined || per === 'customer' : id === limitId,
   );
-  if (chosen.length === 0) throw new LimitNotFound();
+  if (chosen.length === 0) {
+    throw new LimitNotFound(
+      all.map(({ id }) => id),
+      limitId,
+    );
+  }
   return chosen;
 }
 

@@ -32,7 +32,8 @@ export const LIMIT_ID: FieldSchema = {
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$',
 };
 const METHODS: FieldSchema = {
-  description: 'must be a list of 1 to 16 methods in upper case, like ["GET", "POST"]; leave it out for all',
+  description:
+    'must be a list of 1 to 16 different methods in upper case, like ["GET", "POST"]; leave it out for all',
   type: 'array',
   minItems: 1,
   maxItems: 16,
