@@ -9,7 +9,7 @@ import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ConnectionLimit } from '../server/connection-limit.ts';
 import type { Usage } from '../usage/create-usage.ts';
 import type { ClientLimits } from './client-limits.ts';
-import type { Counting } from './stores/open-stores.ts';
+import type { Counting } from './stores/counting.ts';
 
 /** The parts whose numbers are shown. */
 export interface MeasuredParts {

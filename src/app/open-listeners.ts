@@ -1,9 +1,15 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { UPLOAD_RATE } from '../http/minimum-rate.ts';
+import { type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
-import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
+import {
+  createPublicServer,
+  PUBLIC_TIMEOUTS,
+  type PublicServer,
+  type PublicServerOptions,
+  type PublicServerTimeouts,
+} from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { listenAt } from './listen.ts';
@@ -15,9 +21,11 @@ export interface ListenerParts {
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
   /** Null: there is none. */
   readonly selfService: SelfServiceApp | null;
-  readonly observers: RequestObservers;
+  readonly observers: Pick<RequestObservers, 'rejected' | 'selfServed'>;
   readonly requestIds: RequestIds;
   readonly connectionLimits: ClientLimits;
+  readonly timeouts?: PublicServerTimeouts | undefined;
+  readonly uploadRate?: MinimumRate | undefined;
 }
 
 /** The open ports. */
@@ -32,13 +40,14 @@ export interface Listeners {
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
 export async function openListeners(
   { settings, lifecycle }: ReplicaContext,
-  { proxy, management, selfService, observers, requestIds, connectionLimits }: ListenerParts,
+  { proxy, management, selfService, observers, requestIds, connectionLimits, ...parts }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
+  const { timeouts = PUBLIC_TIMEOUTS } = parts;
+  const { uploadRate = { ...UPLOAD_RATE, bytesPerSecond: settings.requestBodyMinBytesPerSecond } } = parts;
   const common = {
-    requestIds,
+    ...{ requestIds, timeouts, uploadRate },
     sharesPort: settings.workers > 1,
-    uploadRate: { ...UPLOAD_RATE, bytesPerSecond: settings.requestBodyMinBytesPerSecond },
     onSlowUpload: () => proxy.counters.onTooSlow('upload'),
   };
   // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
@@ -83,7 +92,7 @@ export async function openListeners(
 function selfServiceOn(
   proxy: ProxiedSide,
   app: SelfServiceApp,
-  observers: RequestObservers,
+  observers: Pick<RequestObservers, 'selfServed'>,
 ): NonNullable<PublicServerOptions['selfService']> {
   const serve = proxy.selfService({
     faultOf: ({ method = '' }, { path }) => app.faultOf(method, path),

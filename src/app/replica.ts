@@ -21,7 +21,7 @@ import { GatewayStatus } from './status/gateway-status.ts';
 import { secretHints } from './wiring/secret-hints.ts';
 import { wireAudit } from './wiring/wire-audit.ts';
 import { configurationOfFile, wireConfigurations } from './wiring/wire-configurations.ts';
-import { wireManagement } from './wiring/wire-management.ts';
+import { CONSOLE_DIRECTORY, wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
 import { wireStores } from './wiring/wire-stores.ts';
 import { wireUsage } from './wiring/wire-usage.ts';
@@ -94,7 +94,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   };
   const connectionLimits = limitClients(context);
   const { proxy, revalidator, costSettler } = await wireProxy(context, {
-    ...{ ...shared, stores, keys, redactor },
+    ...{ ...shared, ...stores, keys, redactor },
     maxUpgrades: connectionLimits.upgrades,
   });
   const system = new GatewayStatus({
@@ -104,11 +104,12 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   system.announce();
   const { management, selfService } = wireManagement(context, {
     ...shared,
-    stores,
+    ...stores,
     configurations,
     vault,
     rootTokens,
     system,
+    consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,
   });
 
   const { backendConnections } = settings;

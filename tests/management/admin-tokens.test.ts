@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { gatewayVersion } from '../../src/app/gateway-metrics.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const ABSENT = '/tollgate/admin-token/adm_00000000000000000000000000';
@@ -275,7 +276,7 @@ describe('whoami', () => {
     expect(body).toMatchObject({ type: 'root', adminTokenId: null, name: 'root', onlyTags: [] });
     expect(body.scopes).toContain('tokens:write');
     expect(body).toMatchObject({
-      version: '1.2.3',
+      version: gatewayVersion(),
       settings: { keyPrefix: 'tg', auditRetentionDays: 365, publicPort: null },
     });
   });

@@ -1,13 +1,10 @@
 import { mkdir, mkdtemp, rm, utimes, writeFile } from 'node:fs/promises';
 import { type IncomingHttpHeaders, request } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { brotliCompressSync, brotliDecompressSync, gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
-import { testRequestIds } from '../support/request-ids.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const PAGE = '<!doctype html><title>Tollgate</title>'.repeat(8);
@@ -16,8 +13,7 @@ const ICON = '<svg xmlns="http://www.w3.org/2000/svg"/>';
 
 let directory: string;
 let management: TestManagement;
-let server: PublicServer;
-let address: AddressInfo;
+let port: number;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-console-'));
@@ -36,11 +32,9 @@ beforeAll(async () => {
   await writeFile(join(built, 'icon.svg'), ICON);
   await mkdir(join(built, 'assets', 'folder.js'));
   management = await startManagement({ consoleDirectory: built });
-  server = createPublicServer({ management: management.app, requestIds: testRequestIds() });
-  address = await server.listen(0, '127.0.0.1');
+  port = await management.listen();
 });
 afterAll(async () => {
-  await server?.close(0);
   await management?.stop();
   await rm(directory, { recursive: true, force: true });
 });
@@ -56,7 +50,6 @@ async function get(
   path: string,
   { method = 'GET', ...headers }: Readonly<Record<string, string>> = {},
 ): Promise<Received> {
-  const { port } = address;
   const asked = request({ host: '127.0.0.1', port, path: `/tollgate/console${path}`, method, headers });
   const response = await new Promise<Parameters<typeof buffer>[0] & Omit<Received, 'body'>>(
     (resolve, reject) => {

@@ -1,53 +1,20 @@
-import { randomBytes } from 'node:crypto';
-import type { RequestListener } from 'node:http';
-import { BlockList } from 'node:net';
 import { expect } from '@jest/globals';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
-import { AdminTokenService } from '../../src/admins/admin-token-service.ts';
-import { TokenAuthenticator } from '../../src/admins/token-authenticator.ts';
-import { DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
-import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
-import { RequestIds } from '../../src/http/request-id.ts';
-import { withRequestId } from '../../src/http/with-request-id.ts';
-import { IdempotentRequests } from '../../src/idempotency/idempotent-requests.ts';
-import { KeyImports } from '../../src/keys/key-imports.ts';
-import { KeyRotations } from '../../src/keys/key-rotation.ts';
-import { KeyService } from '../../src/keys/key-service.ts';
-import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
-import { digestOfSecret, SecretSealer } from '../../src/keys/secrets/stored-secret.ts';
-import { InProcessRateLimiter } from '../../src/limiter/in-process/in-process-rate-limiter.ts';
-import { InProcessRecordVersions } from '../../src/limiter/in-process/in-process-record-versions.ts';
-import { InProcessWindowCounters } from '../../src/limiter/in-process/in-process-window-counters.ts';
-import { WindowTable } from '../../src/limiter/in-process/window-table.ts';
+import type { ListenerParts } from '../../src/app/open-listeners.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import { VersionsAfterCommit } from '../../src/limiter/versions-after-commit.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
-import type { GatewayFacts } from '../../src/management/endpoint.ts';
-import { createManagementApp } from '../../src/management/management-app.ts';
 import type { SystemReport } from '../../src/management/system/system-report.ts';
-import { PlanService } from '../../src/plans/plan-service.ts';
-import { systemRandom } from '../../src/platform/random.ts';
+import type { PublicServer } from '../../src/server/public-server.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
-import { PostgresSeriesStore } from '../../src/storage/postgres/usage/postgres-series-store.ts';
-import { UsageSeries } from '../../src/usage/series/usage-series.ts';
 import type { KeyUsage, UsageReader } from '../../src/usage/usage.ts';
+import { InProcessGateway } from '../support/in-process-gateway.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { createPostgresRecords } from '../support/records.ts';
+import { testRequestIds } from '../support/request-ids.ts';
 
 export const ROOT_TOKEN = 'the-root-token-of-the-management-tests';
 export const OTHER_ROOT_TOKEN = 'a-second-root-token-that-is-valid-too';
-const GATEWAY: GatewayFacts = {
-  version: '1.2.3',
-  keyPrefix: 'tg',
-  secretReveal: 'always',
-  defaultPlanId: 'default',
-  customerIdHeader: 'x-customer-id',
-  usageRetentionDays: 90,
-  usageDailyRetentionDays: 400,
-  auditRetentionDays: 365,
-  publicPort: null,
-};
 /** All that a report may lack is missing from it. */
 const SYSTEM: SystemReport = {
   atMs: Date.UTC(2026, 1, 3),
@@ -89,13 +56,15 @@ type Method = 'get' | 'post' | 'patch' | 'delete' | 'put' | 'head' | 'options';
 
 /** The management interface over real services: Postgres, and limits in the process. */
 export interface TestManagement {
-  readonly app: RequestListener;
+  readonly app: ListenerParts['management'];
   /** A request with the root token; `body` is sent as JSON. */
   send(method: Method, path: string, body?: object): Test;
   /** A request with nothing added. */
   bare(method: Method, path: string): Test;
   /** A request with the secret of an admin token. */
   sendAs(secret: string, method: Method, path: string, body?: object): Test;
+  /** Opens the port of management alone, once, and resolves with it. */
+  listen(): Promise<number>;
   createToken(fields?: object): Promise<{ readonly adminTokenId: string; readonly secret: string }>;
   createKey(name?: string): Promise<{ readonly id: string; readonly secret: string }>;
   createPlan(fields?: object): Promise<{ readonly rateLimitId: string }>;
@@ -123,89 +92,27 @@ export interface Replacements {
 
 /** Starts the management interface on a new database. */
 export async function startManagement(replacements: Replacements = {}): Promise<TestManagement> {
-  const { defaultPlanId = 'default', reveal = 'always' } = replacements;
+  const { defaultPlanId = 'default', reveal = 'always', guesses = 100_000, counters } = replacements;
   const store = await createPostgresRecords(defaultPlanId);
-  const records = replacements.records ?? store.records;
   const clock = new ManualClock(START_MS);
-  const table = new WindowTable();
-  const limiter = new InProcessRateLimiter(table, clock);
-  const versions = new VersionsAfterCommit(new InProcessRecordVersions(table, clock), records.unitOfWork);
-  const vault = new SecretVault([randomBytes(32)], systemRandom);
   const usages = new Map<string, KeyUsage>();
   const secrets = [ROOT_TOKEN, OTHER_ROOT_TOKEN];
   const lines: string[] = [];
-
-  const log = pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) });
-  const trustedProxies = new BlockList();
-  const sealer = new SecretSealer({ vault, reveal, reservedDigests: [digestOfSecret(ROOT_TOKEN)] });
-  const management = createManagementApp({
-    imports: new KeyImports({ secrets: records.secrets, sealer, clock, random: systemRandom }),
-    rotations: new KeyRotations({
-      secrets: records.secrets,
-      versions,
-      sealer,
-      random: systemRandom,
-      keyPrefix: 'tg',
-    }),
-    keys: new KeyService({
-      repository: records.keys,
-      keyList: records.keyList,
-      versions,
-      vault,
-      clock,
-      random: systemRandom,
-      keyPrefix: 'tg',
-      reveal,
-    }),
-    configurations: new DesiredStateService({
-      store: records.desiredState,
-      plans: records.plans,
-      keys: records.keys,
-      unitOfWork: records.unitOfWork,
-      versions: new InProcessRecordVersions(table, clock),
-      sealer,
-      clock,
-      random: systemRandom,
-      keyPrefix: 'tg',
-      defaultPlanId,
-    }),
-    plans: new PlanService({ repository: records.plans, versions, defaultPlanId }),
-    counters: replacements.counters ?? new InProcessWindowCounters(table, clock),
-    usage: replacements.usage ?? {
-      read: async (keyId) => usages.get(keyId) ?? UNUSED,
-      totals: async (keyIds) => new Map(keyIds.map((keyId) => [keyId, usages.get(keyId) ?? UNUSED])),
-    },
-    series: new UsageSeries({
-      store: new PostgresSeriesStore(records.db),
-      clock,
-      retentionDays: 90,
-      pending: { read: async () => [], oldestAtMs: async () => undefined },
-      outages: () => [],
-    }),
-    tokens: new AdminTokenService({ repository: records.adminTokens, vault, clock, random: systemRandom }),
-    audit: records.audit,
-    system: { read: async () => SYSTEM },
-    gateway: GATEWAY,
-    credentials: {
-      rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN],
-      adminTokens: new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log }),
-      failedCredentials: new FailedCredentials({
-        clock,
-        trustedProxies,
-        burst: replacements.guesses ?? 100_000,
-      }),
-    },
-    trustedProxies,
-    consoleDirectory: replacements.consoleDirectory,
-    idempotency: new IdempotentRequests({ store: records.responses, vault, clock }),
+  const gateway = new InProcessGateway({
+    settings: { rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN], secretReveal: reveal, defaultPlanId },
     clock,
-    log,
+    guesses,
+    ...(counters !== undefined && { counters }),
+    log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
   });
-
-  const app = withRequestId(management, {
-    requestIds: new RequestIds(systemRandom, () => false),
-    clock,
-    onServed: () => {},
+  const app = await gateway.management({
+    records: replacements.records ?? store.records,
+    usage: {
+      reader: replacements.usage ?? usageThat(async (keyId) => usages.get(keyId) ?? UNUSED),
+      pending: { read: async () => [], oldestAtMs: async () => undefined },
+    },
+    system: { read: async () => SYSTEM },
+    consoleDirectory: replacements.consoleDirectory,
   });
 
   const bare = (method: Method, path: string) => supertest(app)[method](path);
@@ -215,11 +122,17 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   };
   const send = (method: Method, path: string, body?: object) => sendAs(ROOT_TOKEN, method, path, body);
   let plansMade = 0;
+  let server: PublicServer | undefined;
   return {
     app,
     bare,
     send,
     sendAs,
+    async listen() {
+      const { createPublicServer } = await import('../../src/server/public-server.ts');
+      server = createPublicServer({ management: app, requestIds: testRequestIds() });
+      return (await server.listen(0, '127.0.0.1')).port;
+    },
     async createToken(fields = {}) {
       const token = { name: 'a token', scopes: ['keys:read'], ...fields };
       const { body } = await send('post', '/tollgate/admin-token/create', token).expect(201);
@@ -237,11 +150,13 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       return (await send('post', '/rate-limit/create', { ...plan, ...fields }).expect(201)).body;
     },
     clock,
-    limiter,
+    limiter: gateway.counting.limiter,
     records: store.records,
     usages,
     lines,
     async stop() {
+      await server?.close(0);
+      await gateway.stop();
       await store.remove();
       const logged = lines.join('');
       for (const secret of secrets) expect(logged).not.toContain(secret);

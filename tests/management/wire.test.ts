@@ -1,24 +1,17 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
-import { testRequestIds } from '../support/request-ids.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 const BODY = '{"name": "n"}';
 
 let management: TestManagement;
-let server: PublicServer;
 let port: number;
 beforeAll(async () => {
   management = await startManagement();
-  server = createPublicServer({ management: management.app, requestIds: testRequestIds() });
-  port = (await server.listen(0, '127.0.0.1')).port;
+  port = await management.listen();
 });
-afterAll(async () => {
-  await server.close(1000);
-  await management.stop();
-});
+afterAll(() => management?.stop());
 
 /** Sends a create request up to the end of its head; `more` is sent once something was answered. Resolves with all that was answered. */
 async function exchange(fields: readonly string[], more = ''): Promise<string> {

@@ -91,7 +91,7 @@ describe('a key with allowed addresses', () => {
   it('follows a change also for requests that are being decided', async () => {
     stage.gateway.isFeedSilent = true;
     await responseTo();
-    stage.gateway.storeDelayMs = 50;
+    stage.gateway.keyStore.delayMs = 50;
     const all = Promise.all(Array.from({ length: 20 }, () => responseTo()));
     const changed = stage.gateway.change(onlyFrom('192.0.2.1'));
     await Promise.all([all, changed]);
@@ -105,7 +105,7 @@ describe('a key with allowed addresses', () => {
     await stage.gateway.change(onlyFrom('192.0.2.1'));
     expect(await responseTo()).toMatch(/^HTTP\/1\.1 403 /);
     await stage.gateway.change({ restrictions: null });
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     expect(await responseTo()).toMatch(/^HTTP\/1\.1 503 /);
   });
 

@@ -155,7 +155,7 @@ describe.each([
     stage.backend.respond(OK);
     await page.fetch(url(), { headers: key() });
     await stage.gateway.change({ plan: plan(7) });
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     expect((await page.fetch(url(), { headers: key() })).status).toBe(503);
     const other = { ...key(), authorization: `Bearer ${stage.gateway.otherSecret}` };
     expect((await page.fetch(url(), { headers: other })).status).toBe(503);
@@ -231,14 +231,14 @@ describe('a preflight', () => {
   it('of a known page is allowed without the record store; of another it is 503', async () => {
     await stage.gateway.allowOrigins([PAGE]);
     await preflight(stage, PAGE);
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     expect(await preflight(stage, PAGE)).toEqual([204, PAGE]);
     expect(await preflight(stage, OTHER)).toEqual([503, undefined]);
   });
 
   it('whose page has gone, or with headers that can not be allowed, disturbs no other', async () => {
     await stage.gateway.allowOrigins([PAGE]);
-    stage.gateway.storeDelayMs = 50;
+    stage.gateway.keyStore.delayMs = 50;
     const head = (...lines: readonly string[]) =>
       ['OPTIONS /a HTTP/1.1', 'Host: a', `Origin: ${PAGE}`, ...lines, 'Connection: close', '', ''].join(
         '\r\n',

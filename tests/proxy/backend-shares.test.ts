@@ -73,7 +73,7 @@ describe('rule 20: a key that holds its share of the backend', () => {
       await client.until((text) => text.endsWith(i < 2 ? 'ok' : '}'));
       expect(gateway.proxy.backendPlaces).toBe(0);
     }
-    gateway.storeDelayMs = 50;
+    gateway.keyStore.delayMs = 50;
     const gone = await gateway.send(gateway.headOf(gateway.otherSecret, 'GET /'));
     gone.destroy();
     await until(() => gateway.observed.length === 9);
@@ -122,10 +122,10 @@ describe('a look-up that takes as long as the backend may', () => {
   it('is 503, because nothing was sent to the backend, and costs no quota', async () => {
     const { gateway, backend } = stage;
     backend.respond(OK);
-    gateway.storeDelayMs = 300;
+    gateway.keyStore.delayMs = 300;
     const late = await gateway.send(gateway.head('GET /late'));
     expect(await late.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 503 .*"store_unavailable"/s);
-    gateway.storeDelayMs = 0;
+    gateway.keyStore.delayMs = 0;
     const next = await gateway.send(gateway.head('GET /next'));
     expect(await next.until((text) => text.endsWith('ok'))).toContain(
       '\r\nX-RateLimit-Remaining: 999999\r\n',

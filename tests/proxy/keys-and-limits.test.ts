@@ -101,7 +101,7 @@ describe('the key of a request', () => {
   );
 
   it('that can not be looked up is 503, never 401', async () => {
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     const response = await responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(response).toMatch(/^HTTP\/1\.1 503 /);
     expect(bodyOf(response)).toMatchObject({ code: 'store_unavailable' });
@@ -114,21 +114,21 @@ describe('the key of a request', () => {
     await stage.gateway.change({ enabled: false, plan: plan(1) });
     const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     for (let i = 0; i < 3; i++) expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
-    stage.gateway.isStoreDown = false;
+    stage.gateway.keyStore.isDown = false;
     await stage.gateway.change({ enabled: true });
     expect(field(await use(), 'X-RateLimit-Remaining')).toBe('0');
     expect(stage.gateway.recorded).toHaveLength(1);
   });
 
   it('disabled before any replica knew of it is read once as well', async () => {
-    const known = stage.gateway.snapshots.get(stage.gateway.secret);
+    const known = stage.gateway.keyStore.snapshots.get(stage.gateway.secret);
     if (known === undefined) throw new Error('no key');
-    stage.gateway.snapshots.set(stage.gateway.secret, { ...known, enabled: false });
+    stage.gateway.keyStore.snapshots.set(stage.gateway.secret, { ...known, enabled: false });
     const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     expect(bodyOf(await use())).toMatchObject({ code: 'key_disabled' });
   });
 
@@ -138,7 +138,7 @@ describe('the key of a request', () => {
     const use = (): Promise<string> => responseTo(`Authorization: Bearer ${stage.gateway.secret}`);
     expect(await use()).toMatch(/^HTTP\/1\.1 401 /);
     await stage.gateway.change({ enabled: true });
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     expect(bodyOf(await use())).toMatchObject({ code: 'store_unavailable' });
     expect(stage.gateway.recorded).toEqual([]);
   });
@@ -146,7 +146,7 @@ describe('the key of a request', () => {
   it('known to this replica works without the record store', async () => {
     const line = `Authorization: Bearer ${stage.gateway.secret}`;
     await responseTo(line);
-    stage.gateway.isStoreDown = true;
+    stage.gateway.keyStore.isDown = true;
     expect(await responseTo(line)).toMatch(/^HTTP\/1\.1 200 /);
   });
 });

@@ -24,7 +24,7 @@ async function openOn(stage: Stage): Promise<{ readonly client: RawPeer; readonl
 }
 
 describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
-  const stage = withGateway(settings);
+  const stage = withGateway({ ...settings, shutdownDrainMs: 300 });
 
   const open = () => openOn(stage);
 
@@ -292,7 +292,7 @@ describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
       await stage.gateway.change({ expiresAtMs: Date.now() + 2500 });
       await other.client.ended();
       expect(Date.now()).toBeGreaterThanOrEqual(
-        stage.gateway.snapshots.get(stage.gateway.secret)?.expiresAtMs ?? 0,
+        stage.gateway.keyStore.snapshots.get(stage.gateway.secret)?.expiresAtMs ?? 0,
       );
     } finally {
       clearInterval(keepAlive);
@@ -303,7 +303,7 @@ describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
     const { client, backend } = await open();
     const keepAlive = setInterval(() => backend.send('.'), 50);
     try {
-      const closed = stage.gateway.close(300);
+      const closed = stage.gateway.close();
       const arrived = client.length;
       await client.until(() => client.length > arrived + 1);
       await client.ended();

@@ -129,7 +129,7 @@ describe('the port of the management interface alone', () => {
 });
 
 describe('closing', () => {
-  const stage = withGateway();
+  const stage = withGateway({ shutdownDrainMs: 5000 });
 
   it('lets requests in progress finish and closes unused connections at once', async () => {
     const unused = await stage.gateway.send(stage.gateway.head('GET /'));
@@ -141,7 +141,7 @@ describe('closing', () => {
     first.send(OK);
     await unused.until((text) => text.endsWith('ok'));
 
-    const closed = stage.gateway.close(5000);
+    const closed = stage.gateway.close();
     await unused.ended();
     expect(busy.ending).toBe('open');
     second.send(OK);
@@ -149,11 +149,15 @@ describe('closing', () => {
     await closed;
     await expect(stage.gateway.connect()).rejects.toThrow(/ECONNREFUSED/);
   });
+});
+
+describe('closing within little time', () => {
+  const stage = withGateway({ shutdownDrainMs: 200 });
 
   it('cuts what is not done in time', async () => {
     const client = await stage.gateway.send(stage.gateway.head('GET /'));
     await (await stage.backend.connection()).head();
-    await stage.gateway.close(200);
+    await stage.gateway.close();
     await client.ended();
     await (await stage.backend.connection()).ended();
   });

@@ -1,19 +1,9 @@
 import { join } from 'node:path';
 import type { RecordSettings, Settings } from '../../config/settings.ts';
-import type { CallTimes } from '../../limiter/call-times.ts';
 import type { CircuitState } from '../../limiter/guards/circuit-breaker.ts';
-import { type GuardedRateLimiter, guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
-import { InProcessRateLimiter } from '../../limiter/in-process/in-process-rate-limiter.ts';
-import { InProcessRecordVersions } from '../../limiter/in-process/in-process-record-versions.ts';
-import { InProcessWindowCounters } from '../../limiter/in-process/in-process-window-counters.ts';
-import { WindowTable } from '../../limiter/in-process/window-table.ts';
-import type { RateLimiter } from '../../limiter/rate-limiter.ts';
-import type { ChangeFeed, RecordVersions } from '../../limiter/record-versions.ts';
-import type { WindowCounters } from '../../limiter/window-counters.ts';
-import type { Component } from '../../observability/readiness.ts';
+import { guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { ReadinessFault } from '../../observability/readiness.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { InProcessLiveUsage } from '../../storage/embedded/in-process-live-usage.ts';
 import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-records.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import { openRecords, type Records } from '../../storage/postgres/open-records.ts';
@@ -21,29 +11,7 @@ import { POSTGRES_CONNECTIONS } from '../../storage/postgres/postgres-connection
 import type { RedisAddress } from '../../storage/redis/connection.ts';
 import { type OpenRedis, openRedis } from '../../storage/redis/open-redis.ts';
 import { RedisLiveUsage } from '../../storage/redis/usage/redis-live-usage.ts';
-import type { LiveUsage } from '../../usage/live-usage.ts';
-
-/** Where requests are counted, shared over Redis or alone in the process. */
-export interface Counting {
-  /** The guarded limiter. */
-  readonly limiter: RateLimiter;
-  /** What it has counted. */
-  readonly counters: WindowCounters;
-  readonly versions: RecordVersions;
-  readonly changes: ChangeFeed;
-  readonly liveUsage: LiveUsage;
-  /** What only a shared limiter has, for its numbers; undefined in the process. */
-  readonly shared:
-    | (GuardedRateLimiter & {
-        readonly redisCalls: CallTimes;
-        readonly liveReplicas: () => number;
-        readonly redis: Pick<OpenRedis, 'ping' | 'describeServers' | 'replicas' | 'lastFailure'>;
-      })
-    | undefined;
-  /** For readiness; undefined for the counts in this process, which can't fail. */
-  readonly component: Component | undefined;
-  close(): Promise<void>;
-}
+import { type Counting, countInProcess } from './counting.ts';
 
 /** Where the embedded Postgres keeps its files. */
 export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): string {
@@ -72,21 +40,6 @@ export async function openRecordStore(settings: RecordSettings, { log }: Platfor
 export function openCounting(settings: Settings, platform: Platform): Counting {
   const { redisUrl } = settings;
   return redisUrl === null ? countInProcess(platform) : countInRedis(redisUrl, settings, platform);
-}
-
-function countInProcess({ clock, random }: Platform): Counting {
-  const table = new WindowTable();
-  const versions = new InProcessRecordVersions(table, clock);
-  return {
-    limiter: new InProcessRateLimiter(table, clock),
-    counters: new InProcessWindowCounters(table, clock),
-    versions,
-    changes: versions,
-    liveUsage: new InProcessLiveUsage(clock, random),
-    shared: undefined,
-    component: undefined,
-    close: () => Promise.resolve(),
-  };
 }
 
 function countInRedis(address: RedisAddress, settings: Settings, platform: Platform): Counting {

@@ -18,30 +18,34 @@ import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
+import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { UsageSeries } from '../../usage/series/usage-series.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
 import { gatewayVersion } from '../gateway-metrics.ts';
 import type { RequestObservers } from '../request-observers.ts';
+import type { Counting } from '../stores/counting.ts';
 import { responsePruning } from './response-pruning.ts';
 import { createSealer } from './wire-configurations.ts';
-import type { Stores } from './wire-stores.ts';
 
 /** The same place from the source of a clone, in the image and in an installed package, where this file is `dist/app/wire-management.js`. */
-const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
+export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
 
 /** What the management interface works with. */
 export interface ManagementParts {
-  readonly stores: Stores;
+  readonly records: Records;
+  readonly counting: Pick<Counting, 'counters' | 'versions' | 'shared'>;
   readonly configurations: DesiredStateService;
-  readonly usage: Usage;
+  readonly usage: Pick<Usage, 'reader' | 'pending'>;
   readonly vault: SecretVault;
   readonly rootTokens: readonly string[];
   readonly requestIds: RequestIds;
   readonly failedCredentials: FailedCredentials;
-  readonly observers: RequestObservers;
+  readonly observers: Pick<RequestObservers, 'managed'>;
   readonly system: SystemStatus;
+  /** Where the console's files are, if they are served. */
+  readonly consoleDirectory: string | undefined;
 }
 
 /** What administrators, and what consumers may do. */
@@ -55,7 +59,8 @@ export interface ManagementApps {
 export function wireManagement(
   { settings, platform, lifecycle }: ReplicaContext,
   {
-    stores,
+    records,
+    counting,
     configurations,
     usage,
     vault,
@@ -64,10 +69,10 @@ export function wireManagement(
     failedCredentials,
     observers,
     system,
+    consoleDirectory,
   }: ManagementParts,
 ): ManagementApps {
   const { clock, random, log } = platform;
-  const { records, counting } = stores;
   const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
   const idempotency = new IdempotentRequests({ store: records.responses, vault, clock });
   const pruning = responsePruning(idempotency, platform);
@@ -122,7 +127,6 @@ export function wireManagement(
   const { trustedProxies, selfServicePath } = settings;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
   const credentials = { rootTokens, adminTokens, failedCredentials };
-  const consoleDirectory = settings.console === 'on' ? CONSOLE_DIRECTORY : undefined;
   const app = createManagementApp({
     ...services,
     credentials,

@@ -3,8 +3,10 @@ import type { RequestIds } from '../../http/request-id.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import { KeyOrigins } from '../../keys/cache/key-origins.ts';
 import { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
+import type { KeyRepository } from '../../keys/key-repository.ts';
 import { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
+import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import { CostSettler } from '../../limiter/cost-settler.ts';
 import type { RequestTracing } from '../../observability/tracing.ts';
 import { createProxy, type Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
@@ -12,26 +14,41 @@ import type { Usage } from '../../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
 import { gatewayVersion } from '../gateway-metrics.ts';
 import type { RequestObservers } from '../request-observers.ts';
-import type { Stores } from './wire-stores.ts';
+import type { Counting } from '../stores/counting.ts';
 
 /** What the proxied side of a replica works with. */
 export interface ProxyParts {
-  readonly stores: Stores;
+  readonly records: ProxyRecords;
+  readonly counting: Pick<Counting, 'limiter' | 'counters' | 'versions' | 'changes'>;
   readonly keys: KeyCache;
-  readonly usage: Usage;
+  readonly usage: Pick<Usage, 'recorder'>;
   readonly redactor: SecretRedactor;
   readonly requestIds: RequestIds;
   readonly failedCredentials: FailedCredentials;
-  readonly observers: RequestObservers;
+  readonly observers: Pick<RequestObservers, 'proxied'>;
   /** Most connections to the backend for upgrades. */
   readonly maxUpgrades: number;
+}
+
+/** What it reads and writes of the records, besides the keys of requests. */
+export interface ProxyRecords {
+  readonly keys: Pick<KeyRepository, 'findOriginEntries' | 'findOutdated'>;
+  readonly secrets: Pick<SecretRepository, 'noteUses'>;
+}
+
+/** The proxied side, and what else has numbers to show. */
+export interface WiredProxy {
+  readonly proxy: ProxiedSide;
+  readonly revalidator: KeyRevalidator;
+  readonly costSettler: CostSettler;
 }
 
 /** Builds the proxied side, and has it follow changes to keys. */
 export async function wireProxy(
   context: ReplicaContext,
   {
-    stores: { counting, records },
+    records,
+    counting,
     keys,
     usage,
     redactor,
@@ -40,11 +57,7 @@ export async function wireProxy(
     observers,
     maxUpgrades,
   }: ProxyParts,
-): Promise<{
-  readonly proxy: ProxiedSide;
-  readonly revalidator: KeyRevalidator;
-  readonly costSettler: CostSettler;
-}> {
+): Promise<WiredProxy> {
   const { settings, platform, lifecycle } = context;
   const costSettler = new CostSettler(counting.counters);
   lifecycle.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());

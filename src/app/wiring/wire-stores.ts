@@ -3,7 +3,8 @@ import { Readiness } from '../../observability/readiness.ts';
 import { ReadinessWatch } from '../../observability/readiness-watch.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
-import { type Counting, openCounting, openRecordStore } from '../stores/open-stores.ts';
+import type { Counting } from '../stores/counting.ts';
+import { openCounting, openRecordStore } from '../stores/open-stores.ts';
 import { RecordsPreparation } from '../stores/records-preparation.ts';
 
 /** The stores of a replica, and what watches over them. */

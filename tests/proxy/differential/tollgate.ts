@@ -20,8 +20,8 @@ async function startLane(patienceMs: number): Promise<{ readonly lane: Lane; sto
   const gateway = await TestGateway.start(`http://127.0.0.1:${backend.port}`, {
     timeouts: { headMs: patienceMs, idleMs: patienceMs, keepAliveMs: patienceMs },
   });
-  const snapshot = gateway.snapshots.get(gateway.secret);
-  if (snapshot !== undefined) gateway.snapshots.set(KEY, snapshot);
+  const snapshot = gateway.keyStore.snapshots.get(gateway.secret);
+  if (snapshot !== undefined) gateway.keyStore.snapshots.set(KEY, snapshot);
   return {
     lane: { address: gateway.port, backend, settled: () => gateway.settled() },
     stop: async () => {

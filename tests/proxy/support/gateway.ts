@@ -1,38 +1,35 @@
-import { BlockList } from 'node:net';
-import { KeyCache } from '../../../src/keys/cache/key-cache.ts';
-import { KeyOrigins } from '../../../src/keys/cache/key-origins.ts';
+import { pino } from 'pino';
+import type { ListenerParts } from '../../../src/app/open-listeners.ts';
+import type { RequestIds } from '../../../src/http/request-id.ts';
 import type { KeySnapshot, PlanSnapshot } from '../../../src/keys/consumer-key.ts';
-import { OriginList } from '../../../src/keys/origin-list.ts';
 import { createSecret } from '../../../src/keys/secrets/secret-format.ts';
-import { CostSettler } from '../../../src/limiter/cost-settler.ts';
-import { InProcessRateLimiter } from '../../../src/limiter/in-process/in-process-rate-limiter.ts';
-import { InProcessRecordVersions } from '../../../src/limiter/in-process/in-process-record-versions.ts';
-import { InProcessWindowCounters } from '../../../src/limiter/in-process/in-process-window-counters.ts';
-import { WindowTable } from '../../../src/limiter/in-process/window-table.ts';
+import type { CostSettler } from '../../../src/limiter/cost-settler.ts';
+import type { RateLimiter } from '../../../src/limiter/rate-limiter.ts';
 import { limitsOfPlan } from '../../../src/plans/limits-of-plan.ts';
 import type { PlanTerms } from '../../../src/plans/plan.ts';
-import { systemClock } from '../../../src/platform/clock.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import type { ExchangeSummary } from '../../../src/proxy/exchange-summary.ts';
-import { createProxy, type Proxy as ProxiedSide } from '../../../src/proxy/pipeline.ts';
-import type { ProxyOptions } from '../../../src/proxy/proxy-options.ts';
-import {
-  createPublicServer,
-  PUBLIC_TIMEOUTS,
-  type PublicServerOptions,
-} from '../../../src/server/public-server.ts';
-import type { CompletedRequest } from '../../../src/usage/usage.ts';
-import { testRequestIds } from '../../support/request-ids.ts';
+import type { Proxy as ProxiedSide } from '../../../src/proxy/pipeline.ts';
+import { PUBLIC_TIMEOUTS } from '../../../src/server/public-server.ts';
+import type { CompletedRequest, UsageRecorder } from '../../../src/usage/usage.ts';
+import { InProcessGateway, type TestSettings } from '../../support/in-process-gateway.ts';
 import { until } from '../../support/until.ts';
+import { InMemoryKeys } from './in-memory-keys.ts';
 import { RawPeer } from './raw-peer.ts';
 
 /** What a test may change of a gateway. */
-export interface GatewaySettings extends Partial<ProxyOptions> {
+export interface GatewaySettings extends TestSettings {
   readonly timeouts?: Partial<typeof PUBLIC_TIMEOUTS>;
-  readonly management?: NonNullable<PublicServerOptions['management']>;
-  readonly requestIds?: PublicServerOptions['requestIds'];
-  readonly uploadRate?: NonNullable<PublicServerOptions['uploadRate']>;
+  /** On the port of proxied requests; undefined: management is on a separate one. */
+  readonly management?: ListenerParts['management'];
+  readonly requestIds?: RequestIds;
+  readonly uploadRate?: ListenerParts['uploadRate'];
+  readonly limiter?: RateLimiter;
+  readonly usage?: UsageRecorder;
 }
+
+/** What is with the backend, or waits for it, at most: one key may have it all, unless a test is about shares. */
+const BACKEND = { backendTimeoutMs: 10_000, backendConnections: 16 };
 
 /** A plan of these terms. */
 export function planOf(terms: Partial<PlanTerms>): PlanSnapshot {
@@ -45,162 +42,107 @@ export function plan(limit: number, periodText = 'hour'): PlanSnapshot {
   return planOf({ limit, period: periodText });
 }
 
-/** The proxied side of a gateway, whole, with its records and counts in this process. Two keys exist: `secret` and `otherSecret`. */
+/** The proxied side of a gateway, whole, with its keys and counts in this process. Two keys exist: `secret` and `otherSecret`. */
 export class TestGateway {
   readonly secret = createSecret('tg', systemRandom);
   readonly otherSecret = createSecret('tg', systemRandom);
   /** What was recorded for the keys' statistics, in order. */
   readonly recorded: CompletedRequest[] = [];
-  /** Ids of keys whose previous secret was used. */
-  readonly previousUses: string[] = [];
   /** What was observed of all requests, in order. */
   readonly observed: ExchangeSummary[] = [];
-  /** Heads that were rejected before anything looked at them. */
-  readonly rejected: string[] = [];
-  /** Keys by secret, as the record store has them. */
-  readonly snapshots = new Map<string, KeySnapshot>();
-  /** What keys have in their `allowedOrigins`, by secret. */
-  readonly #allowedOrigins = new Map<string, readonly string[]>();
   readonly clients: RawPeer[] = [];
-  /** What was thrown where no request could be failed. */
-  readonly faults: unknown[] = [];
-  /** Makes the record store fail. */
-  isStoreDown = false;
-  /** How long the record store takes. Milliseconds. */
-  storeDelayMs = 0;
+  /** What it logged as an error. */
+  readonly faults: string[] = [];
   /** Keeps this replica from hearing of changes. */
   isFeedSilent = false;
-  readonly versions: InProcessRecordVersions;
-  readonly costSettler: CostSettler;
-  readonly keyCache: KeyCache;
-  readonly keyOrigins: KeyOrigins;
-  readonly proxy: ProxiedSide;
-  readonly #server: ReturnType<typeof createPublicServer>;
-  #port = 0;
+  readonly keyStore: InMemoryKeys;
+  readonly #gateway: InProcessGateway;
+  readonly #settings: GatewaySettings;
+  #wired:
+    | { readonly proxy: ProxiedSide; readonly costSettler: CostSettler; readonly port: number }
+    | undefined;
 
-  private constructor(
-    backendUrl: string,
-    { timeouts, management, uploadRate, ...settings }: GatewaySettings,
-  ) {
-    const table = new WindowTable();
-    const requestIds = settings.requestIds ?? testRequestIds();
-    this.versions = new InProcessRecordVersions(table, systemClock);
-    this.costSettler = new CostSettler(new InProcessWindowCounters(table, systemClock));
-    const read = async <Found>(find: () => Found): Promise<Found> => {
-      if (this.isStoreDown) throw new Error('the record store is down');
-      if (this.storeDelayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.storeDelayMs));
-      return find();
-    };
-    this.keyCache = new KeyCache({
-      repository: {
-        findSnapshotsByLookup: (lookups) =>
-          read(() =>
-            lookups.flatMap((lookup) => {
-              const snapshot = this.snapshots.get(lookup.toString());
-              return snapshot === undefined
-                ? []
-                : [{ lookup, snapshot, secretVersion: snapshot.secretVersion }];
-            }),
-          ),
-        findSnapshotById: (keyId) =>
-          read(() => [...this.snapshots.values()].find((snapshot) => snapshot.keyId === keyId)),
+  private constructor(backendUrl: string, settings: GatewaySettings) {
+    const { management, requestIds, limiter, ...changed } = settings;
+    const { backendConnections = BACKEND.backendConnections } = changed;
+    this.#settings = settings;
+    this.#gateway = new InProcessGateway({
+      settings: {
+        ...BACKEND,
+        backendConnectionsPerKey: backendConnections,
+        ...changed,
+        backendUrl: new URL(backendUrl),
+        adminPort: management === undefined ? 0 : null,
       },
-      secrets: { importedSecrets: () => read(() => ({ version: 0, given: false, hashed: false })) },
-      vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
-      clock: systemClock,
-      // Room is made for all of them at the start, which takes longer than most tests.
-      maxEntries: 1000,
-      maxUnknown: 1000,
+      ...(requestIds !== undefined && { requestIds }),
+      ...(limiter !== undefined && { limiter }),
+      isFeedSilent: () => this.isFeedSilent,
+      log: pino({ level: 'error' }, { write: (line: string) => void this.faults.push(faultOf(line)) }),
     });
-    this.keyOrigins = new KeyOrigins({
-      repository: {
-        findOriginEntries: (entries) =>
-          read(() => entries.filter((entry) => [...this.#allowedOrigins.values()].flat().includes(entry))),
-      },
-      clock: systemClock,
-    });
-    this.proxy = createProxy({
-      backendUrl: new URL(backendUrl),
-      backendTimeoutMs: 10_000,
-      backendConnections: 16,
-      // One key may have them all, unless a test is about shares.
-      backendConnectionsPerKey: settings.backendConnections ?? 16,
-      onFault: (error) => this.faults.push(error),
-      keys: this.keyCache,
-      keyOrigins: this.keyOrigins,
-      limiter: new InProcessRateLimiter(table, systemClock),
-      costSettler: this.costSettler,
-      usage: { record: (request) => this.recorded.push(request) },
-      previousSecretUses: { note: (keyId) => this.previousUses.push(keyId) },
-      clock: systemClock,
-      requestIds,
-      customerIdHeader: 'x-customer-id',
-      endpointPatterns: [],
-      forwardAuthorization: true,
-      trustedProxies: new BlockList(),
-      corsAllowedOrigins: [],
-      observe: (summary) => this.observed.push(summary),
-      ...settings,
-    });
-    this.versions.onChange((keyId) => {
-      if (this.isFeedSilent) return;
-      this.keyCache.drop(keyId);
-      this.keyOrigins.expire();
-      this.proxy.recheckUpgradesOf(keyId);
-    });
-    this.#server = createPublicServer({
-      proxied: this.proxy,
-      timeouts: { ...PUBLIC_TIMEOUTS, ...timeouts },
-      requestIds,
-      onRejected: (error) => this.rejected.push(error.code),
-      ...(management === undefined ? {} : { management }),
-      ...(uploadRate === undefined ? {} : { uploadRate }),
-      onSlowUpload: () => this.proxy.counters.onTooSlow('upload'),
-    });
-    this.snapshots.set(this.secret, snapshot('key_one'));
-    this.snapshots.set(this.otherSecret, snapshot('key_two'));
+    this.keyStore = new InMemoryKeys(this.#gateway.counting.versions);
+    this.keyStore.snapshots.set(this.secret, snapshot('key_one'));
+    this.keyStore.snapshots.set(this.otherSecret, snapshot('key_two'));
   }
 
   static async start(backendUrl: string, settings: GatewaySettings = {}): Promise<TestGateway> {
     const gateway = new TestGateway(backendUrl, settings);
-    gateway.#port = (await gateway.#server.listen(0, '127.0.0.1')).port;
+    gateway.#wired = await gateway.#wire();
     return gateway;
   }
 
+  async #wire() {
+    const { management = (_req, res) => void res.end(), timeouts, uploadRate, usage } = this.#settings;
+    const { proxy, costSettler } = await this.#gateway.proxied({
+      records: this.keyStore.records,
+      keys: this.keyStore.cache(),
+      usage: { recorder: usage ?? { record: (request) => this.recorded.push(request) } },
+      observers: { proxied: (summary) => this.observed.push(summary) },
+    });
+    const { port } = await this.#gateway.listen({
+      proxy,
+      management,
+      observers: { rejected: () => {}, selfServed: () => {} },
+      timeouts: { ...PUBLIC_TIMEOUTS, ...timeouts },
+      uploadRate,
+    });
+    return { proxy, costSettler, port };
+  }
+
   get port(): number {
-    return this.#port;
+    return this.#opened.port;
+  }
+
+  get proxy(): ProxiedSide {
+    return this.#opened.proxy;
+  }
+
+  get costSettler(): CostSettler {
+    return this.#opened.costSettler;
+  }
+
+  get #opened() {
+    if (this.#wired === undefined) throw new Error('the gateway has not started yet');
+    return this.#wired;
   }
 
   /** Changes the key that `secret` names, as the management interface would: at once, and with a new version. */
-  async change(changes: Partial<KeySnapshot>, secret = this.secret): Promise<void> {
-    const before = this.snapshots.get(secret);
-    if (before === undefined) throw new Error('no such key');
-    const after = { ...before, ...changes, version: `${Number.parseInt(before.version, 10) + 1}.0` };
-    await this.versions.markStale([before.keyId]);
-    this.snapshots.set(secret, after);
-    await this.versions.publishVersion([{ keyId: after.keyId, version: after.version }]);
+  change(changes: Partial<KeySnapshot>, secret = this.secret): Promise<void> {
+    return this.keyStore.change(secret, changes);
   }
 
   /** Lets only pages of these origins use the key that `secret` names; null = any. */
-  async allowOrigins(entries: readonly string[] | null, secret = this.secret): Promise<void> {
-    this.#allowedOrigins.set(secret, entries ?? []);
-    const restrictions = entries && { addresses: null, origins: new OriginList(entries) };
-    await this.change({ restrictions }, secret);
+  allowOrigins(entries: readonly string[] | null, secret = this.secret): Promise<void> {
+    return this.keyStore.allowOrigins(secret, entries);
   }
 
   /** Deletes the key that `secret` names. */
-  async delete(secret = this.secret): Promise<void> {
-    const before = this.snapshots.get(secret);
-    if (before === undefined) throw new Error('no such key');
-    await this.versions.markStale([before.keyId]);
-    this.snapshots.delete(secret);
-    this.#allowedOrigins.delete(secret);
-    await this.versions.retire(before.keyId);
+  delete(secret = this.secret): Promise<void> {
+    return this.keyStore.delete(secret);
   }
 
   /** A connection to the public port. */
   async connect(): Promise<RawPeer> {
-    const client = await RawPeer.connect(this.#port);
+    const client = await RawPeer.connect(this.port);
     this.clients.push(client);
     return client;
   }
@@ -240,16 +182,24 @@ export class TestGateway {
     await until(() => this.proxy.backendLoad.busy === 0 && this.proxy.backendPlaces === 0);
   }
 
-  /** Closes as a stopping process does. */
-  close(drainMs = 0): Promise<void> {
-    return this.#server.close(drainMs);
+  /** Stops as a process does: what is not done after `shutdownDrainMs` is cut. */
+  close(): Promise<void> {
+    return this.#gateway.stop();
   }
 
   async stop(): Promise<void> {
     for (const client of this.clients) client.destroy();
     await this.close();
-    this.proxy.destroy();
   }
+}
+
+/** What a line of the log says of an error. */
+function faultOf(line: string): string {
+  const { msg, err } = JSON.parse(line) as {
+    readonly msg: string;
+    readonly err?: { readonly message: string };
+  };
+  return err === undefined ? msg : `${msg}: ${err.message}`;
 }
 
 function snapshot(keyId: string): KeySnapshot {

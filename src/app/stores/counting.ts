@@ -1,0 +1,52 @@
+import type { CallTimes } from '../../limiter/call-times.ts';
+import type { GuardedRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
+import { InProcessRateLimiter } from '../../limiter/in-process/in-process-rate-limiter.ts';
+import { InProcessRecordVersions } from '../../limiter/in-process/in-process-record-versions.ts';
+import { InProcessWindowCounters } from '../../limiter/in-process/in-process-window-counters.ts';
+import { WindowTable } from '../../limiter/in-process/window-table.ts';
+import type { RateLimiter } from '../../limiter/rate-limiter.ts';
+import type { ChangeFeed, RecordVersions } from '../../limiter/record-versions.ts';
+import type { WindowCounters } from '../../limiter/window-counters.ts';
+import type { Component } from '../../observability/readiness.ts';
+import type { Platform } from '../../platform/platform.ts';
+import { InProcessLiveUsage } from '../../storage/embedded/in-process-live-usage.ts';
+import type { OpenRedis } from '../../storage/redis/open-redis.ts';
+import type { LiveUsage } from '../../usage/live-usage.ts';
+
+/** Where requests are counted, shared over Redis or alone in the process. */
+export interface Counting {
+  /** The guarded limiter. */
+  readonly limiter: RateLimiter;
+  /** What it has counted. */
+  readonly counters: WindowCounters;
+  readonly versions: RecordVersions;
+  readonly changes: ChangeFeed;
+  readonly liveUsage: LiveUsage;
+  /** What only a shared limiter has, for its numbers; undefined in the process. */
+  readonly shared:
+    | (GuardedRateLimiter & {
+        readonly redisCalls: CallTimes;
+        readonly liveReplicas: () => number;
+        readonly redis: Pick<OpenRedis, 'ping' | 'describeServers' | 'replicas' | 'lastFailure'>;
+      })
+    | undefined;
+  /** For readiness; undefined for the counts in this process, which can't fail. */
+  readonly component: Component | undefined;
+  close(): Promise<void>;
+}
+
+/** Counts in this process alone. */
+export function countInProcess({ clock, random }: Platform): Counting {
+  const table = new WindowTable();
+  const versions = new InProcessRecordVersions(table, clock);
+  return {
+    limiter: new InProcessRateLimiter(table, clock),
+    counters: new InProcessWindowCounters(table, clock),
+    versions,
+    changes: versions,
+    liveUsage: new InProcessLiveUsage(clock, random),
+    shared: undefined,
+    component: undefined,
+    close: () => Promise.resolve(),
+  };
+}

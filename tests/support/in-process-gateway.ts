@@ -1,0 +1,150 @@
+import { type ClientLimits, limitClients } from '../../src/app/client-limits.ts';
+import type { ReplicaContext } from '../../src/app/context.ts';
+import type { ListenerParts, Listeners } from '../../src/app/open-listeners.ts';
+import { type Counting, countInProcess } from '../../src/app/stores/counting.ts';
+import type { ManagementParts } from '../../src/app/wiring/wire-management.ts';
+import type { ProxyParts, WiredProxy } from '../../src/app/wiring/wire-proxy.ts';
+import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
+import type { RequestIds } from '../../src/http/request-id.ts';
+import { SecretRedactor } from '../../src/keys/secrets/secret-redactor.ts';
+import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
+import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
+import type { WindowCounters } from '../../src/limiter/window-counters.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
+import { Lifecycle } from '../../src/platform/lifecycle.ts';
+import type { Logger } from '../../src/platform/logger.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import type { ProxyOptions } from '../../src/proxy/proxy-options.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN } from './gateway.ts';
+import { testRequestIds } from './request-ids.ts';
+
+/** Of the proxied side, what no setting decides. */
+type ProxyTuning = Pick<
+  ProxyOptions,
+  'backendCa' | 'backendWaiting' | 'bodyIdleMs' | 'upgradeIdleMs' | 'maxUpgrades' | 'rateWindowMs'
+>;
+
+/** What a test may set; the rest is as in any gateway without stores outside. */
+export interface TestSettings extends Partial<Settings>, Partial<ProxyTuning> {}
+
+/** What a gateway is built from, besides its stores. */
+export interface InProcessOptions {
+  readonly settings?: TestSettings;
+  readonly clock?: Clock;
+  readonly log: Logger;
+  readonly requestIds?: RequestIds;
+  /** Wrong credentials that an address may send at once. */
+  readonly guesses?: number;
+  /** In place of the limiter and the counters in the process. */
+  readonly limiter?: RateLimiter;
+  readonly counters?: WindowCounters;
+  /** Whether it hears nothing of changes at the time; by default it does hear of them. */
+  readonly isFeedSilent?: () => boolean;
+}
+
+const SETTINGS = readSettings({
+  BACKEND_URL: 'http://127.0.0.1:1',
+  ...{ ROOT_TOKEN, ENCRYPTION_KEY },
+  ...{ HOST: '127.0.0.1', PORT: '0' },
+  SELF_SERVICE_PATH: '',
+  SHUTDOWN_DRAIN_MS: '0',
+});
+
+/**
+ * A gateway in this process. The composition root builds each half where a test asks for it, over the stores that the test gives: a test of the proxied
+ * side pays for no management, nor loads it. Limits are counted in the process.
+ */
+export class InProcessGateway {
+  readonly counting: Counting;
+  readonly #context: ReplicaContext;
+  readonly #rootTokens: readonly string[];
+  readonly #vault: SecretVault;
+  #connectionLimits: ClientLimits | undefined;
+  readonly #maxUpgrades: number | undefined;
+  readonly #shared: Pick<ManagementParts, 'requestIds' | 'failedCredentials'>;
+
+  constructor(options: InProcessOptions) {
+    const { clock = systemClock, log, requestIds = testRequestIds() } = options;
+    const settings = { ...SETTINGS, ...options.settings };
+    const platform = { clock, random: systemRandom, log };
+    const counting = countInProcess(platform);
+    this.#context = { settings, platform, lifecycle: new Lifecycle(log) };
+    this.#rootTokens = settings.rootTokens;
+    this.#maxUpgrades = settings.maxUpgrades;
+    this.#vault = new SecretVault(settings.encryptionKeys, systemRandom);
+    this.counting = {
+      ...counting,
+      limiter: options.limiter ?? counting.limiter,
+      counters: options.counters ?? counting.counters,
+      changes: {
+        onChange: (changed) =>
+          counting.changes.onChange((keyId) => {
+            if (!options.isFeedSilent?.()) changed(keyId);
+          }),
+        onReset: (reset) => counting.changes.onReset(reset),
+      },
+    };
+    this.#shared = {
+      requestIds,
+      failedCredentials: new FailedCredentials({
+        clock,
+        trustedProxies: settings.trustedProxies,
+        ...(options.guesses !== undefined && { burst: options.guesses }),
+      }),
+    };
+  }
+
+  /** Builds the proxied side. */
+  async proxied(parts: Pick<ProxyParts, 'records' | 'keys' | 'usage' | 'observers'>): Promise<WiredProxy> {
+    const { wireProxy } = await import('../../src/app/wiring/wire-proxy.ts');
+    const { keyPrefix } = this.#context.settings;
+    const redactor = new SecretRedactor({ rootTokens: this.#rootTokens, keyPrefix });
+    return wireProxy(this.#context, {
+      ...{ ...this.#shared, ...parts, redactor },
+      counting: this.counting,
+      maxUpgrades: this.#maxUpgrades ?? this.#limits.upgrades,
+    });
+  }
+
+  /** Builds the management interface. */
+  async management(
+    parts: Pick<ManagementParts, 'records' | 'usage' | 'system' | 'consoleDirectory'>,
+  ): Promise<ListenerParts['management']> {
+    const { wireConfigurations } = await import('../../src/app/wiring/wire-configurations.ts');
+    const { wireManagement } = await import('../../src/app/wiring/wire-management.ts');
+    const stores = { records: parts.records, counting: this.counting };
+    const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
+    const { management } = wireManagement(this.#context, {
+      ...this.#shared,
+      ...parts,
+      ...stores,
+      ...secrets,
+      configurations: wireConfigurations(this.#context, stores, secrets),
+      observers: { managed: () => {} },
+    });
+    return management;
+  }
+
+  /** Opens the ports. */
+  async listen(
+    parts: Pick<ListenerParts, 'proxy' | 'management' | 'observers' | 'timeouts' | 'uploadRate'>,
+  ): Promise<Listeners> {
+    const { openListeners } = await import('../../src/app/open-listeners.ts');
+    return openListeners(this.#context, {
+      ...{ ...this.#shared, ...parts, selfService: null },
+      connectionLimits: this.#limits,
+    });
+  }
+
+  get #limits(): ClientLimits {
+    this.#connectionLimits ??= limitClients(this.#context);
+    return this.#connectionLimits;
+  }
+
+  /** Stops what was built, as a process does that stops. Rejects when something did not stop as it should. */
+  async stop(): Promise<void> {
+    if (!(await this.#context.lifecycle.stop()))
+      throw new Error('the gateway did not stop cleanly: see its log');
+  }
+}
