@@ -227,6 +227,10 @@ describe('tollgate usage', () => {
     expect(series).toMatchObject({ interval: 'total', rows: [{ requests: 3, successful: 3 }] });
     const csv = await tollgate.text('usage', '--interval', 'total', '--group-by', 'key', '-o', 'csv');
     expect(csv.split('\n')[0]).toMatch(/^start,(consumerApiKeyId,consumerApiKeyName,)?requests,/);
+    const table = await tollgate.text('keys', 'usage', 'counted', '--interval', 'total', '-o', 'table');
+    expect(table.split('\n')[0]).toMatch(
+      /^START +REQUESTS +SUCCESSFUL +FAILED +LIMITED +4XX +5XX +SHADOW +MEAN MS$/,
+    );
     const bad = await tollgate.run(['usage', '--interval', 'fortnight']);
     expect(bad.code).toBe(64);
     expect(id).toMatch(/^key_/);

@@ -3,7 +3,7 @@ import type { paths } from '../../client/management-api.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { instant, wholeNumber } from '../option-values.ts';
-import type { Cell, Listing } from '../output/columns.ts';
+import type { Column, Listing } from '../output/columns.ts';
 import type { Output } from '../output/output.ts';
 
 export interface UsageOptions extends PageOptions {
@@ -67,25 +67,33 @@ export async function writeUsage(
   await output.report(rowListing(rows), rows, { ...about, rows });
 }
 
+const GROUPS = [
+  { name: 'consumerApiKeyId', heading: 'key' },
+  { name: 'consumerApiKeyName', heading: 'name' },
+  { name: 'rateLimitId', heading: 'plan' },
+  { name: 'endpoint', heading: 'endpoint' },
+  { name: 'customerId', heading: 'customer' },
+] as const;
+
+const COUNTS = [
+  { name: 'requests', heading: 'requests' },
+  { name: 'successful', heading: 'successful' },
+  { name: 'failed', heading: 'failed' },
+  { name: 'rateLimited', heading: 'limited' },
+  { name: 'clientErrors', heading: '4xx' },
+  { name: 'serverErrors', heading: '5xx' },
+  { name: 'shadowLimited', heading: 'shadow' },
+  { name: 'averageResponseTimeMs', heading: 'mean ms' },
+] as const;
+
+function columnOf(field: (typeof GROUPS | typeof COUNTS)[number]): Column<Row> {
+  return { ...field, toCell: (row) => row[field.name] };
+}
+
 /** A column for each group that the rows have. */
 function rowListing(rows: readonly Row[]): Listing<Row> {
-  const groups = (
-    ['consumerApiKeyId', 'consumerApiKeyName', 'rateLimitId', 'endpoint', 'customerId'] as const
-  )
-    .filter((group) => rows.some((row) => row[group] !== undefined))
-    .map((name) => ({ name, toCell: (row: Row): Cell => row[name] }));
-  const counts = (
-    [
-      'requests',
-      'successful',
-      'failed',
-      'rateLimited',
-      'clientErrors',
-      'serverErrors',
-      'shadowLimited',
-      'averageResponseTimeMs',
-    ] as const
-  ).map((name) => ({ name, toCell: (row: Row): Cell => row[name] }));
+  const groups = GROUPS.filter(({ name }) => rows.some((row) => row[name] !== undefined)).map(columnOf);
+  const counts = COUNTS.map(columnOf);
   return {
     columns: [{ name: 'start', toCell: ({ start }) => start }, ...groups, ...counts],
     idOf: (row) => groups.map(({ toCell }) => toCell(row)).join(' ') || row.start,

@@ -4,7 +4,18 @@ export type Cell = string | number | boolean | null | undefined;
 /** How lists and single objects of one kind are shown. */
 export interface Listing<T> {
   /** In the order of a table, the one that people look for first. `toCell` is the value without decoration, as CSV has it. */
-  readonly columns: readonly { readonly name: string; readonly toCell: (item: T) => Cell }[];
+  readonly columns: readonly Column<T>[];
   /** What `-o id` prints. */
   readonly idOf: (item: T) => string;
+}
+
+export interface Column<T> {
+  readonly name: string;
+  /** What a table calls it, where the name is too long for people. */
+  readonly heading?: string;
+  readonly toCell: (item: T) => Cell;
+}
+
+export function headingOf({ name, heading }: Pick<Column<never>, 'name' | 'heading'>): string {
+  return heading ?? name;
 }

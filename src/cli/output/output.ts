@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
-import type { Cell, Listing } from './columns.ts';
+import { type Cell, headingOf, type Listing } from './columns.ts';
 import { csvRecord } from './csv.ts';
 import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
 
@@ -61,12 +61,7 @@ export class Output {
   async item<T>(listing: Listing<T>, item: T): Promise<void> {
     if (this.format !== 'table') return this.report(listing, [item], item);
     const cells = listing.columns.map(({ toCell }) => toCell(item));
-    for (const line of propertyLines(
-      listing.columns.map(({ name }) => name),
-      cells,
-      this.#table,
-    ))
-      this.#line(line);
+    for (const line of propertyLines(listing.columns.map(headingOf), cells, this.#table)) this.#line(line);
   }
 
   /** A list that is a part of `whole`, which JSON and YAML show as it is. */
@@ -80,12 +75,7 @@ export class Output {
     }
     if (this.format === 'table') {
       const rows = items.map((item) => listing.columns.map(({ toCell }): Cell => toCell(item)));
-      for (const line of tableLines(
-        listing.columns.map(({ name }) => name),
-        rows,
-        this.#table,
-      ))
-        this.#line(line);
+      for (const line of tableLines(listing.columns.map(headingOf), rows, this.#table)) this.#line(line);
       return;
     }
     this.#csvHeader(listing);

@@ -106,7 +106,7 @@ export const declareConfig: Declare = (config, terminal) => {
     const body = await bodyFor(file, options);
     const difference = await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
     await output.report(CHANGES, difference.changes, difference);
-    if (difference.changes.length > 0) throw new CommandFault('differences', `${summaryOf(difference)}.`);
+    if (difference.changes.length > 0) throw new CommandFault('differences', summaryOf(difference));
     output.note('There is nothing to change.');
   });
 
@@ -154,7 +154,7 @@ async function applyFile(session: Session, file: string, options: ApplyOptions):
   if (options.dryRun) await output.report(CHANGES, difference.changes, difference);
   if (difference.changes.length > 0 || options.dryRun) {
     if (!options.yes && !options.dryRun) for (const line of linesOf(difference)) output.note(line);
-    if (!(await isConfirmed(`${summaryOf(difference)}.`, options, session))) return;
+    if (!(await isConfirmed(summaryOf(difference), options, session))) return;
   }
   const expectDigest = options.expectDigest ?? difference.digest;
   const perform = () =>
@@ -176,7 +176,7 @@ async function showApplied({ output }: Session, applied: Applied): Promise<void>
   // JSON and YAML have shown them with the rest.
   const isShown = output.format === 'json' || output.format === 'yaml';
   if (applied.secrets.length > 0 && !isShown) await output.report(SECRETS, applied.secrets, applied.secrets);
-  output.note(applied.changes.length === 0 ? 'There was nothing to change.' : `Done: ${summaryOf(applied)}.`);
+  output.note(doneOf(applied));
 }
 
 async function bodyFor(file: string, { owner, prune }: OwnerOptions): Promise<DiffBody> {
@@ -224,7 +224,13 @@ async function inFile<Result>(call: Promise<Result>): Promise<Result> {
 
 function summaryOf({ summary }: Difference): string {
   const { create, update, delete: gone, unchanged } = summary;
-  return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} as they should be`;
+  return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.`;
+}
+
+function doneOf({ summary, changes }: Applied): string {
+  if (changes.length === 0) return 'There was nothing to change.';
+  const { create, update, delete: gone, unchanged } = summary;
+  return `${create} created, ${update} changed, ${gone} deleted, ${unchanged} unchanged.`;
 }
 
 function linesOf({ changes }: Difference): readonly string[] {
