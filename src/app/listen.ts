@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { StartFault } from '../platform/start-fault.ts';
 
 /** A port, and the settings that choose it. */
@@ -10,10 +9,10 @@ interface Place {
 }
 
 /** Resolves with what `listen` does; rejects with a `StartFault` where the system does not give the port. */
-export async function listenAt(
+export async function listenAt<Result>(
   { port, host, portSetting, hostSetting }: Place,
-  listen: (port: number, host: string) => Promise<AddressInfo>,
-): Promise<AddressInfo> {
+  listen: (port: number, host: string) => Promise<Result>,
+): Promise<Result> {
   try {
     return await listen(port, host);
   } catch (error) {

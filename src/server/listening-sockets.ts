@@ -65,8 +65,8 @@ export class ListeningSockets {
   }
 }
 
-/** A port that several sockets share can be had although another process of the same user shares it as well. */
-async function rejectUsedPort(port: number, host: string): Promise<void> {
+/** Rejects when another process listens on a port. Several sockets that share it could have it all the same, if their user is the same. */
+export async function rejectUsedPort(port: number, host: string): Promise<void> {
   const probe = createServer();
   await listen(probe, { port, host });
   await close(probe);

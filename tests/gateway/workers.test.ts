@@ -67,6 +67,25 @@ describe('two workers', () => {
     await until(async () => (await admin.detail(id)).usage.totalRequests === 100);
   });
 
+  it.each(['PORT', 'ADMIN_PORT'])(
+    'keep their port from the workers of another gateway, as its %s',
+    async (setting) => {
+      const { port } = new URL(gateway.url);
+      const others = { PORT: String(await freePort()), ADMIN_PORT: String(await freePort()) };
+      const { code, output } = await runGateway({
+        ...fleet.environment,
+        WORKERS: '2',
+        ...others,
+        [setting]: port,
+      });
+      expect(code).toBe(1);
+      expect(output).toContain(
+        `\nPort ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.\n`,
+      );
+      expect(output).not.toContain('a worker starts');
+    },
+  );
+
   it('are two again after one died', async () => {
     const [first = Number.NaN, second] = gateway.workerPids();
     await untilLogged('a worker took the place of one that died', () => process.kill(first, 'SIGKILL'));
@@ -147,7 +166,7 @@ describe('two workers that can not start', () => {
     }
   });
 
-  it('end because of an address that is not there, and the primary process with code 1', async () => {
+  it('are not tried on an address that is not there: code 1', async () => {
     const { code, output } = await runGateway({
       ...fleet.environment,
       WORKERS: '2',
@@ -155,8 +174,20 @@ describe('two workers that can not start', () => {
       HOST: '203.0.113.1',
     });
     expect(code).toBe(1);
-    expect(output).toContain('This machine has no address 203.0.113.1: set HOST');
-    expect(output).toMatch(/^A worker ended with code 1 before it listened/m);
+    expect(output).toContain('\nThis machine has no address 203.0.113.1: set HOST');
+    expect(output).not.toContain('a worker starts');
+  });
+
+  it('end the primary process with code 1', async () => {
+    const endsWorkers = "import cluster from 'node:cluster'; if (cluster.isWorker) process.exit(3);";
+    const { code, output } = await runGateway({
+      ...fleet.environment,
+      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(endsWorkers)}`,
+      WORKERS: '2',
+      PORT: String(await freePort()),
+    });
+    expect(code).toBe(1);
+    expect(output).toMatch(/^A worker ended with code 3 before it listened/m);
   });
 });
 

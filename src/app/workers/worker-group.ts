@@ -5,6 +5,8 @@ import { Watchdog } from '../../observability/watchdog.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/start-fault.ts';
+import { rejectUsedPort } from '../../server/listening-sockets.ts';
+import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
 import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
@@ -72,6 +74,7 @@ class WorkerGroup {
   }
 
   async start(): Promise<Listening> {
+    await this.#rejectUsedPorts();
     // The system spreads connections more evenly than a primary process that hands them over, and without a hop.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     const first = await Promise.all(Array.from({ length: this.#settings.workers }, () => this.#fork())).catch(
@@ -123,6 +126,15 @@ class WorkerGroup {
       }),
     );
     return areClean.every(Boolean);
+  }
+
+  /** Workers share their ports with whatever else shares them, and can't tell. */
+  async #rejectUsedPorts(): Promise<void> {
+    const { port, adminPort, host } = this.#settings;
+    const hostSetting = 'HOST';
+    await listenAt({ port, host, portSetting: 'PORT', hostSetting }, rejectUsedPort);
+    if (adminPort === null) return;
+    await listenAt({ port: adminPort, host, portSetting: 'ADMIN_PORT', hostSetting }, rejectUsedPort);
   }
 
   /** Starts a worker. Resolves once it listens; rejects when it ends before. */
