@@ -15,6 +15,8 @@ import { startWorld, type World } from './setup/world.ts';
 
 const say = (text: string): void => void process.stderr.write(`${text}\n`);
 
+// One for each process that it starts, which is to end with it.
+process.setMaxListeners(50);
 const options = readOptions(process.argv.slice(2));
 if (options.envoy === undefined) say('no --envoy and --ratelimit: no row of Envoy');
 const world = await startWorld(await findPrograms(), options);

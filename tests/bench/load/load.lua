@@ -1,7 +1,7 @@
 --[[
   The load, for wrk. Arguments: file of keys ("<secret> <id> <limit>" on each line), method, path, kind of body (none, length,
   chunked), percent of requests with "Connection: close", mean pause before a request in milliseconds (0 = none).
-  It prints "BEGINS" before the first request, and at the end one line of JSON after "BENCH ".
+  wrk's own lines come as soon as they are written, and at the end there is one line of JSON after "BENCH ".
 ]]
 local requests, closing, close_percent, pause_ms = {}, {}, 0, 0
 local BODY = string.rep('0123456789', 1024)
@@ -53,8 +53,8 @@ function init(args)
   if pause_ms > 0 then
     delay = function() return math.floor(-math.log(1 - math.random()) * pause_ms + 0.5) end
   end
-  io.write('BEGINS\n')
-  io.flush()
+  -- The same stdout that wrk writes to.
+  io.stdout:setvbuf('line')
 end
 
 function request()

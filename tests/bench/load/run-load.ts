@@ -11,8 +11,8 @@ const SCRIPT = resolve(import.meta.dirname, 'load.lua');
 
 /** Keep-alive connections of a load that leaves the gateway no pause. */
 export const CONNECTIONS = 64;
-/** A load ends by itself after this time, whatever becomes of the bench. */
-const LONGEST = '900s';
+/** A load ends by itself so long after its time, whatever becomes of the bench. Seconds. */
+const LONGEST_OVERRUN = 60;
 
 /** A load against one port. */
 export interface Load {
@@ -47,7 +47,18 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
   const child = spawn(
     world.programs.wrk,
     [
-      ...['-t', '1', '-c', String(connections), '-d', LONGEST, '--timeout', '10s', '-s', SCRIPT],
+      ...[
+        '-t',
+        '1',
+        '-c',
+        String(connections),
+        '-d',
+        `${Math.ceil(load.seconds) + LONGEST_OVERRUN}s`,
+        '--timeout',
+        '10s',
+        '-s',
+        SCRIPT,
+      ],
       ...[`http://127.0.0.1:${load.port}`, '--', file, benchCase.method, benchCase.path],
       ...[benchCase.body, String(benchCase.closePercent), String(pauseMs)],
     ],
@@ -60,8 +71,10 @@ export async function runLoad(world: World, load: Load): Promise<LoadResult> {
   let end: NodeJS.Timeout | undefined;
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     output += text;
-    // wrk knows only whole seconds; a signal ends it early, within a tenth of one, and it measures how long it ran.
-    if (output.includes('BEGINS')) end ??= setTimeout(() => child.kill('SIGINT'), load.seconds * 1000);
+    // wrk knows only whole seconds; a signal ends it early, within a tenth of one, and it measures how long it ran. It writes this line just before it goes to
+    // sleep for that time: a signal that comes earlier ends its threads, but not its sleep.
+    if (output.includes(' connections\n'))
+      end ??= setTimeout(() => child.kill('SIGINT'), load.seconds * 1000);
   });
   const [code, signal] = await once(child, 'close');
   clearTimeout(end);

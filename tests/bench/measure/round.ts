@@ -56,6 +56,7 @@ export async function runRound(
   const after = await snapshot(world, probe, candidate, benchCase);
   const { requests } = result;
   const fault = faultOf(result, {
+    seconds: options.seconds,
     isLimited: benchCase.isLimited,
     allowed: after.allowed - before.allowed,
     backendRequests: after.backendRequests - before.backendRequests,
@@ -96,6 +97,7 @@ async function snapshot(world: World, probe: RedisProbe, candidate: Candidate, {
 }
 
 interface Counted {
+  readonly seconds: number;
   readonly isLimited: boolean;
   readonly allowed: number;
   readonly backendRequests: number;
@@ -106,10 +108,11 @@ interface Counted {
  * any more, others are forwarded and counted by the backend.
  */
 function faultOf(
-  { requests, limited, broken }: LoadResult,
-  { isLimited, allowed, backendRequests }: Counted,
+  { requests, durationUs, limited, broken }: LoadResult,
+  { seconds, isLimited, allowed, backendRequests }: Counted,
 ): string | undefined {
   if (requests === 0) return 'nothing was answered';
+  if (durationUs > (seconds + 1) * 1e6) return `the load took ${durationUs / 1e6} s`;
   if (broken > 0) return `${broken} connections or responds failed`;
   if (isLimited) {
     if (limited !== requests) return `${requests - limited} requests over the limit were not limited`;
