@@ -77,7 +77,7 @@ describe('a path', () => {
     'that is not percent-encoded properly is a 400: %s',
     async (path) => {
       const { body } = await management.send('get', path).expect(400);
-      expect(body).toEqual({ error: 'The request can not be understood.', code: 'bad_request' });
+      expect(body).toEqual({ error: 'The path is not percent-encoded UTF-8.', code: 'bad_request' });
     },
   );
 

@@ -31,6 +31,9 @@ function report(error: unknown, log: Logger): void {
 /** Translates the errors that Express and its body reader throw for a client's mistakes, without their detail. */
 function translated(error: unknown): unknown {
   if (error instanceof TollgateError || !isClientError(error)) return error;
+  if (error instanceof URIError) {
+    return new TollgateError('bad_request', 'The path is not percent-encoded UTF-8.');
+  }
   switch (error.type) {
     case 'entity.too.large':
       return bodyTooLarge(Number(error.limit));
