@@ -144,7 +144,7 @@ export class ResponseParser {
     if (end > at) this.#parts.onBody(at === 0 && end === piece.length ? piece : piece.subarray(at, end));
     if (!isLast) return end;
     if (this.#state === 'chunk') this.#state = 'chunk-end';
-    else if (this.#state === 'fixed') this.#finish(piece.subarray(end));
+    else if (this.#state === 'fixed') this.#finish(end === piece.length ? NOTHING : piece.subarray(end));
     return end;
   }
 
