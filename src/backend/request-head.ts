@@ -10,8 +10,8 @@ export interface RequestHeadParts {
   readonly target: string;
   /** Of the backend. */
   readonly host: string;
-  /** Names and values in turn, without those that belong to this hop and without those of the framing. */
-  readonly headers: readonly string[];
+  /** Each with its line end; none that belongs to this hop, and none of the framing. */
+  readonly headerLines: string;
   readonly body: BodyFraming;
   readonly isUpgrade: boolean;
 }
@@ -20,9 +20,15 @@ export interface RequestHeadParts {
 const WITH_LENGTH: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
 /** The head as it goes over the wire, in latin1: the same bytes as the client's where they are the client's. */
-export function requestHead({ method, target, host, headers, body, isUpgrade }: RequestHeadParts): string {
-  let head = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: ${connectionOf(method, body !== 'none', isUpgrade)}\r\n`;
-  for (let i = 0; i < headers.length; i += 2) head += `${headers[i]}: ${headers[i + 1]}\r\n`;
+export function requestHead({
+  method,
+  target,
+  host,
+  headerLines,
+  body,
+  isUpgrade,
+}: RequestHeadParts): string {
+  const head = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: ${connectionOf(method, body !== 'none', isUpgrade)}\r\n${headerLines}`;
   if (body === 'chunked') return `${head}Transfer-Encoding: chunked\r\n\r\n`;
   if (body !== 'none') return `${head}Content-Length: ${body}\r\n\r\n`;
   return WITH_LENGTH.has(method) ? `${head}content-length: 0\r\n\r\n` : `${head}\r\n`;

@@ -53,7 +53,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   before: BackendCall | undefined = undefined;
   after: BackendCall | undefined = undefined;
   readonly #exchange: Exchange;
-  readonly #headers: readonly string[];
+  readonly #headerLines: string;
   readonly #options: BackendCallOptions;
   readonly #switched: Switched | undefined;
   #hasDeadline = false;
@@ -67,15 +67,10 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   #isRetry = false;
   #isOver = false;
 
-  /** With `switched` the request asks for an upgrade to WebSocket. */
-  constructor(
-    exchange: Exchange,
-    headers: readonly string[],
-    options: BackendCallOptions,
-    switched?: Switched,
-  ) {
+  /** `headerLines` are the headers that the backend gets. With `switched` the request asks for an upgrade to WebSocket. */
+  constructor(exchange: Exchange, headerLines: string, options: BackendCallOptions, switched?: Switched) {
     this.#exchange = exchange;
-    this.#headers = headers;
+    this.#headerLines = headerLines;
     this.#options = options;
     this.#switched = switched;
   }
@@ -221,11 +216,11 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     this.#connection = connection;
     this.#isReused = connection.isReused;
     const target = basePath + head.target;
-    const headers = this.#headers;
+    const headerLines = this.#headerLines;
     connection.send(
       {
         method,
-        head: requestHead({ method, target, host, headers, body: head.body, isUpgrade }),
+        head: requestHead({ method, target, host, headerLines, body: head.body, isUpgrade }),
         body: this.#body,
         isUpgrade,
       },

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Peer } from '../../http/client-address.ts';
+import { headerLine } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';
 
 /** Headers that name the client and its protocol to the backend, always written by the gateway. Lower case. */
@@ -15,18 +16,39 @@ export function isProxyClaim(name: string): boolean {
   return name.startsWith('x-forwarded-') || name === 'x-real-ip';
 }
 
+/** Of the last request of a peer: most requests on a connection have the same host. */
+interface LastLines {
+  readonly host: string;
+  readonly lines: string;
+}
+
+const lastLines = new WeakMap<Peer, LastLines>();
+/** Longest host whose lines are kept. */
+const LONGEST_KEPT = 255;
+
 /**
- * Adds `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop to a flat list of headers. Behind a trusted proxy its
+ * The lines of `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop. Behind a trusted proxy its
  * chain is continued and its host and protocol are kept; otherwise the values are the gateway's own alone.
  */
-export function pushForwardedHeaders(fields: string[], { req, head }: Exchange, peer: Peer): void {
-  const before = peer.isTrusted ? req.headers : NOTHING;
-  const host = one(before['x-forwarded-host']) ?? head.host;
+export function forwardedLines({ req, head }: Exchange, peer: Peer): string {
+  const { host } = head;
+  if (peer.isTrusted) return linesFor(peer.address, host, req.headers);
+  const last = lastLines.get(peer);
+  if (last !== undefined && last.host === host) return last.lines;
+  const lines = linesFor(peer.address, host, NOTHING);
+  if (host !== undefined && host.length <= LONGEST_KEPT) lastLines.set(peer, { host, lines });
+  return lines;
+}
+
+function linesFor(address: string, ownHost: string | undefined, before: IncomingHttpHeaders): string {
+  const host = one(before['x-forwarded-host']) ?? ownHost;
   const proto = one(before['x-forwarded-proto']) ?? 'http';
-  fields.push('X-Forwarded-For', continued(before['x-forwarded-for'], peer.address));
-  if (host !== undefined) fields.push('X-Forwarded-Host', host);
-  fields.push('X-Forwarded-Proto', proto);
-  fields.push('Forwarded', continued(before.forwarded, forwardedElement(peer.address, head.host)));
+  return (
+    headerLine('X-Forwarded-For', continued(before['x-forwarded-for'], address)) +
+    (host === undefined ? '' : headerLine('X-Forwarded-Host', host)) +
+    headerLine('X-Forwarded-Proto', proto) +
+    headerLine('Forwarded', continued(before.forwarded, forwardedElement(address, ownHost)))
+  );
 }
 
 const NOTHING: IncomingHttpHeaders = Object.freeze({});

@@ -1,8 +1,10 @@
 import type { BlockList } from 'node:net';
 import { peerOf } from '../../http/client-address.ts';
 import { VIA_NAME } from '../../http/parsed-request.ts';
+import { headerLine } from '../../http/raw-head-response.ts';
+import type { RequestTrace } from '../../observability/tracing.ts';
 import type { Exchange } from '../exchange.ts';
-import { FORWARDED_HEADERS, isProxyClaim, pushForwardedHeaders } from './forwarded-headers.ts';
+import { FORWARDED_HEADERS, forwardedLines, isProxyClaim } from './forwarded-headers.ts';
 import { HOP_BY_HOP_HEADERS, headersNamedBy } from './hop-by-hop.ts';
 
 /** What decides which headers the backend gets. */
@@ -26,17 +28,19 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
 /** The gateway's own while the request is traced, else the client's. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
+const VIA = headerLine('Via', `1.1 ${VIA_NAME}`);
+
 /**
- * The headers of the request to the backend, a flat list of names and values, in one pass over the client's: names and values byte for
+ * The headers of the request to the backend, as lines, in one pass over the client's: names and values byte for
  * byte, order and repetition kept. Names with `_` are dropped, because many backends take `X_API_KEY` for `x-api-key`. `Host` and
  * the length of the body are left to the transport.
  */
-export function requestHeaders(exchange: Exchange, options: RequestHeadersOptions): string[] {
+export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOptions): string {
   const { rawHeaders, headers, socket } = exchange.req;
   const { trace } = exchange;
   const peer = peerOf(socket, options.trustedProxies);
   const named = headersNamedBy(headers.connection);
-  const result: string[] = [];
+  let lines = '';
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     if (name.includes('_')) continue;
@@ -44,11 +48,17 @@ export function requestHeaders(exchange: Exchange, options: RequestHeadersOption
     if (REPLACED.has(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
-    result.push(name, rawHeaders[i + 1] ?? '');
+    lines += headerLine(name, rawHeaders[i + 1] ?? '');
   }
-  result.push('Via', `1.1 ${VIA_NAME}`);
-  pushForwardedHeaders(result, exchange, peer);
-  result.push('X-Request-Id', exchange.requestId, 'x-api-key', exchange.secret);
-  trace?.forward(result);
-  return result;
+  lines += VIA + forwardedLines(exchange, peer);
+  lines += headerLine('X-Request-Id', exchange.requestId) + headerLine('x-api-key', exchange.secret);
+  return trace === undefined ? lines : lines + traceLines(trace);
+}
+
+function traceLines(trace: RequestTrace): string {
+  const fields: string[] = [];
+  trace.forward(fields);
+  let lines = '';
+  for (let i = 0; i < fields.length; i += 2) lines += headerLine(fields[i] ?? '', fields[i + 1] ?? '');
+  return lines;
 }

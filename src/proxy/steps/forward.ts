@@ -1,7 +1,7 @@
 import type { Step } from '../exchange.ts';
 import { BackendCall, type BackendCallOptions } from '../forwarding/backend-call.ts';
 import { proxyMiddleware, setCall } from '../forwarding/backend-transport.ts';
-import { type RequestHeadersOptions, requestHeaders } from '../headers/request-headers.ts';
+import { type RequestHeadersOptions, requestHeaderLines } from '../headers/request-headers.ts';
 
 /** Where and how requests are forwarded. */
 export interface ForwardOptions extends BackendCallOptions, RequestHeadersOptions {
@@ -17,7 +17,7 @@ export function forward(options: ForwardOptions): Step {
   return (exchange) => {
     if (exchange.isClosed) return;
     const { req, res } = exchange;
-    setCall(req, new BackendCall(exchange, requestHeaders(exchange, options), options));
+    setCall(req, new BackendCall(exchange, requestHeaderLines(exchange, options), options));
     // The target is in the exchange, byte for byte; the middleware would parse what it finds here, and reject some of it.
     req.url = '';
     // It calls back a few microtasks later.

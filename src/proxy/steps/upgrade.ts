@@ -6,7 +6,7 @@ import { lingeringClose } from '../../http/connections/lingering-close.ts';
 import { headerLine, RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { BackendCall, type BackendCallOptions } from '../forwarding/backend-call.ts';
-import { type RequestHeadersOptions, requestHeaders } from '../headers/request-headers.ts';
+import { type RequestHeadersOptions, requestHeaderLines } from '../headers/request-headers.ts';
 import { type ResponseHeaders, responseHeaders } from '../headers/response-headers.ts';
 import type { Tunnels } from '../tunnels/tunnels.ts';
 import { sourceOf } from './current-key.ts';
@@ -53,8 +53,8 @@ export function responseOn(socket: Socket, req: IncomingMessage): RawHeadRespons
 export function forwardUpgrade(options: UpgradeOptions): Step {
   return (exchange) => {
     if (exchange.isClosed) return;
-    const headers = requestHeaders(exchange, options);
-    new BackendCall(exchange, headers, options, (backend, head) =>
+    const headerLines = requestHeaderLines(exchange, options);
+    new BackendCall(exchange, headerLines, options, (backend, head) =>
       switched(exchange, backend, head, options),
     ).start();
   };
