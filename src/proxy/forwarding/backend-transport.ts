@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createProxyMiddleware, type Plugin, type RequestHandler } from 'http-proxy-middleware';
 import type { BackendCall } from './backend-call.ts';
 
@@ -20,16 +20,24 @@ export function setCall(req: ProxiedRequest, call: BackendCall): void {
  */
 function backendTransport(): Plugin {
   return (proxyServer) => {
-    // The passes of httpxy have no names, and `before` finds the last one of a name: the pass that would send the request.
-    proxyServer.before('web', '', (req) => {
+    // In place of all passes of httpxy: before them it would copy the options, make a promise and listen to the response.
+    proxyServer.web = (req, res) => {
+      res.on('error', destroyOnError);
       (req as ProxiedRequest)[CALL]?.start();
-      return true;
-    });
-    // Without a listener an error event would end the process. Nothing of ours throws in there.
+      return STARTED;
+    };
+    // The same for those of the middleware. Nothing of ours throws in there.
     proxyServer.on('error', (_error, _req, res) => {
       res?.destroy();
     });
   };
+}
+
+const STARTED = Promise.resolve();
+
+/** Without a listener an error event would end the process. One function for all responses, which calls it with the response as `this`. */
+function destroyOnError(this: ServerResponse): void {
+  this.destroy();
 }
 
 /**
