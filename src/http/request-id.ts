@@ -3,16 +3,19 @@ import type { Random } from '../platform/random.ts';
 
 /** What may be in a client's `X-Request-Id`: it is repeated in a response, to the backend and in the log. */
 const ACCEPTED = /^[A-Za-z0-9._~+/=-]{1,128}$/;
-/** 96 bits, 16 characters of base64url. */
+/** 96 bits: a multiple of three bytes, so that ids that are encoded together are as they would be alone. */
 const ID_BYTES = 12;
-/** Ids that one draw of random bytes is good for: a system call for each would cost more than the rest of this. */
+/** In base64url. */
+const ID_LENGTH = 16;
+/** Ids that are drawn and encoded at once: a system call for each would cost more than the rest of this. */
 const IDS_PER_DRAW = 256;
 
 /** Names requests, so that what a response, the backend and the log say can be put together. */
 export class RequestIds {
   readonly #random: Random;
   readonly #holdsSecret: (text: string) => boolean;
-  #drawn: Buffer = Buffer.alloc(0);
+  /** Ids, one after the other. */
+  #drawn = '';
   #used = 0;
 
   /** `holdsSecret` says whether a text contains a credential: a client that sends one as its request id gets another id. */
@@ -33,11 +36,11 @@ export class RequestIds {
   /** A new id, for what could not be read as a request. */
   make(): string {
     if (this.#used === this.#drawn.length) {
-      this.#drawn = this.#random.bytes(IDS_PER_DRAW * ID_BYTES);
+      this.#drawn = this.#random.bytes(IDS_PER_DRAW * ID_BYTES).toString('base64url');
       this.#used = 0;
     }
     const from = this.#used;
-    this.#used = from + ID_BYTES;
-    return this.#drawn.toString('base64url', from, this.#used);
+    this.#used = from + ID_LENGTH;
+    return this.#drawn.slice(from, this.#used);
   }
 }

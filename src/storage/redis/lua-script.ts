@@ -90,9 +90,12 @@ class EncodedCall extends Command {
 
   constructor(head: string, keys: number, keysAndArguments: readonly string[]) {
     super('evalsha', [], { replyEncoding: 'utf8' });
-    let text = `*${keysAndArguments.length + 3}\r\n${head}${bulkString(String(keys))}`;
-    for (const argument of keysAndArguments) text += bulkString(argument);
-    this.#text = text;
+    const start = `*${keysAndArguments.length + 3}\r\n${head}${bulkString(String(keys))}`;
+    let text = start;
+    for (const argument of keysAndArguments) text += `$${argument.length}\r\n${argument}\r\n`;
+    // Lengths are in bytes. Nearly all calls are plain ASCII, and to look once is cheaper than once for each argument.
+    const isAscii = Buffer.byteLength(text) === text.length;
+    this.#text = isAscii ? text : start + keysAndArguments.map(bulkString).join('');
   }
 
   override toWritable(): string {
