@@ -143,6 +143,24 @@ describe('rule 3: the client address', () => {
       expect(received).toContain('\r\nX-Forwarded-Proto: http\r\n');
       expect(received).toContain('\r\nForwarded: for=127.0.0.1;host=api.example.com;proto=http\r\n');
     });
+    it('the host is that of each request, whatever the one before on the connection named', async () => {
+      stage.backend.respond(OK);
+      const client = await stage.gateway.send(stage.gateway.head('GET /1'));
+      await client.until((text) => text.split('\r\n\r\nok').length === 2);
+      client.send(stage.gateway.head('GET http://other.example/2'));
+      await client.until((text) => text.split('\r\n\r\nok').length === 3);
+      client.send(stage.gateway.head('GET /3'));
+      await client.until((text) => text.split('\r\n\r\nok').length === 4);
+      const { received } = stage.backend;
+      expect(received.match(/X-Forwarded-Host: .*|host=[^;]*/g)).toEqual([
+        'X-Forwarded-Host: api.example.com',
+        'host=api.example.com',
+        'X-Forwarded-Host: other.example',
+        'host=other.example',
+        'X-Forwarded-Host: api.example.com',
+        'host=api.example.com',
+      ]);
+    });
   });
 
   describe('from a trusted proxy', () => {
