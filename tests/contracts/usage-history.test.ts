@@ -55,10 +55,15 @@ describe.each([
   /** The requests of all keys that their days and their hours do not agree about. */
   async function disagreeing(): Promise<readonly object[]> {
     const { rows } = await sql<object>`
-      SELECT day, key_id, plan_id, sum(requests) FROM (
-        SELECT day, key_id, plan_id, requests FROM usage_key_days
-        UNION ALL SELECT (hour AT TIME ZONE 'UTC')::date, key_id, plan_id, -requests FROM usage_hours
-      ) AS both_of_them GROUP BY 1, 2, 3 HAVING sum(requests) <> 0`.execute(store.records.db);
+      SELECT day, key_id, plan_id, until, sum(requests) FROM (
+        SELECT day, key_id, plan_id, until, part AS requests FROM usage_key_days,
+          LATERAL (VALUES (6, requests_before_6), (12, requests_before_12), (18, requests_before_18), (24, requests))
+            AS parts (until, part)
+        UNION ALL
+        SELECT (hour AT TIME ZONE 'UTC')::date, key_id, plan_id, until, -requests
+        FROM usage_hours JOIN (VALUES (6), (12), (18), (24)) AS parts (until)
+          ON extract(hour FROM hour AT TIME ZONE 'UTC') < until
+      ) AS both_of_them GROUP BY 1, 2, 3, 4 HAVING sum(requests) <> 0`.execute(store.records.db);
     return rows;
   }
 

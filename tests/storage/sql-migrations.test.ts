@@ -9,6 +9,7 @@ import { createTestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 const KEY_DAYS = '0018_usage_key_days.sql';
+const KEY_DAY_QUARTERS = '0019_usage_key_day_quarters.sql';
 
 async function withRecords(directory: string, replicas: number, run: (all: Records[]) => Promise<void>) {
   const database = await createTestDatabase();
@@ -129,7 +130,7 @@ describe('migrations', () => {
     await rm(directory, { recursive: true });
   });
 
-  it('sum the hours by key and day, and those that the version before adds', async () => {
+  it('sum the hours by key, day and quarter, and those that the version before adds', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'tollgate-sql-'));
     const before = (await readdir(MIGRATIONS)).filter((name) => name < '0018');
     await Promise.all(before.map((name) => copyFile(join(MIGRATIONS, name), join(directory, name))));
@@ -162,6 +163,19 @@ describe('migrations', () => {
       await add('2026-11-22T05:00:00Z', 4).execute(records.db);
       await add('2026-11-23T00:00:00Z', 1).execute(records.db);
       expect(await days()).toEqual([row('2026-11-21', 3), row('2026-11-22', 20), row('2026-11-23', 1)]);
+      await add('2026-11-22T06:00:00Z', 5).execute(records.db);
+      await copyFile(join(MIGRATIONS, KEY_DAY_QUARTERS), join(directory, KEY_DAY_QUARTERS));
+      await records.migrate();
+      for (const hour of ['2026-11-22T13:00:00Z', '2026-11-22T23:00:00Z', '2026-11-22T05:00:00Z'])
+        await add(hour, 2).execute(records.db);
+      const quarters = await sql`
+        SELECT requests_before_6 AS a, requests_before_12 AS b, requests_before_18 AS c, requests AS d
+        FROM usage_key_days ORDER BY day`.execute(records.db);
+      expect(quarters.rows).toEqual([
+        { a: 0, b: 0, c: 0, d: 3 },
+        { a: 22, b: 27, c: 29, d: 31 },
+        { a: 1, b: 1, c: 1, d: 1 },
+      ]);
     });
     await rm(directory, { recursive: true });
   });

@@ -1,4 +1,4 @@
-import type { DaysAndHours, Interval, TimeSpan } from './time-buckets.ts';
+import type { Interval, QuartersAndHours, TimeSpan } from './time-buckets.ts';
 
 /** What the requests of a series may be grouped by. */
 export const GROUPINGS = ['key', 'rateLimit', 'endpoint', 'customer'] as const;
@@ -35,8 +35,8 @@ export interface SeriesSelection {
    * because buckets are hours or belong to another time zone, and where they need not.
    */
   readonly hoursSinceMs: number | undefined;
-  /** The span in days and hours, where both are kept of each key; undefined where they may be gone. */
-  readonly daysAndHours: DaysAndHours | undefined;
+  /** The span in quarters of days and hours, where both are kept of each key; undefined where they may be gone. */
+  readonly quartersAndHours: QuartersAndHours | undefined;
   readonly interval: Interval;
   /** First instants of the buckets, in order. The first is not after the span's start. */
   readonly bucketStarts: readonly number[];

@@ -12,6 +12,7 @@ export interface TimeSpan {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
+const QUARTER_MS = DAY_MS / 4;
 
 /**
  * The span rounded outwards to whole hours. An hour of UTC belongs to the local day in which it begins, which matters where clocks differ
@@ -27,19 +28,19 @@ export function wholeDays({ fromMs, toMs }: TimeSpan): TimeSpan {
   return { fromMs: Math.floor(fromMs / DAY_MS) * DAY_MS, toMs: Math.ceil(toMs / DAY_MS) * DAY_MS };
 }
 
-/** A span as days of UTC, the hours to add to them, and the hours to subtract from them. */
-export interface DaysAndHours {
-  readonly days: TimeSpan | undefined;
+/** A span as quarters of days of UTC, the hours to add to them, and the hours to subtract from them. */
+export interface QuartersAndHours {
+  readonly quarters: TimeSpan | undefined;
   readonly added: readonly TimeSpan[];
   readonly subtracted: readonly TimeSpan[];
 }
 
 /**
- * A span of whole hours as days, with the fewest hours besides. A day that has only begun may be taken whole: hours after `nowMs` have
- * next to no rows.
+ * A span of whole hours as quarters of days, with the fewest hours besides. A quarter that has only begun may be taken whole: hours after
+ * `nowMs` have next to no rows.
  */
-export function daysAndHours(span: TimeSpan, nowMs: number): DaysAndHours {
-  const [first, end] = [cheapestMidnight(span.fromMs, nowMs), cheapestMidnight(span.toMs, nowMs)];
+export function quartersAndHours(span: TimeSpan, nowMs: number): QuartersAndHours {
+  const [first, end] = [cheapestBorder(span.fromMs, nowMs), cheapestBorder(span.toMs, nowMs)];
   const spans = (...ends: (readonly [number, number])[]) =>
     ends.filter(([fromMs, toMs]) => fromMs < toMs).map(([fromMs, toMs]) => ({ fromMs, toMs }));
   const added = spans([span.fromMs, first], [end, span.toMs]);
@@ -47,14 +48,48 @@ export function daysAndHours(span: TimeSpan, nowMs: number): DaysAndHours {
   const hoursMs = (spans: readonly TimeSpan[]) =>
     spans.reduce((sum, { fromMs, toMs }) => sum + Math.max(0, Math.min(toMs, nowMs) - fromMs), 0);
   if (first >= end || hoursMs([span]) <= hoursMs([...added, ...subtracted]))
-    return { days: undefined, added: [span], subtracted: [] };
-  return { days: { fromMs: first, toMs: end }, added, subtracted };
+    return { quarters: undefined, added: [span], subtracted: [] };
+  return { quarters: { fromMs: first, toMs: end }, added, subtracted };
 }
 
-/** The midnight before or after an instant, from which there are fewer hours to it. */
-function cheapestMidnight(instantMs: number, nowMs: number): number {
-  const { fromMs, toMs } = wholeDays({ fromMs: instantMs, toMs: instantMs });
-  return Math.min(toMs, nowMs) - instantMs <= instantMs - fromMs ? toMs : fromMs;
+/** The end of a quarter before or after an instant, from which there are fewer hours to it. */
+function cheapestBorder(instantMs: number, nowMs: number): number {
+  const before = Math.floor(instantMs / QUARTER_MS) * QUARTER_MS;
+  const after = Math.ceil(instantMs / QUARTER_MS) * QUARTER_MS;
+  return Math.min(after, nowMs) - instantMs <= instantMs - before ? after : before;
+}
+
+/** Some hours of each of some days of UTC. */
+export interface HoursOfDays {
+  readonly days: TimeSpan;
+  readonly fromHour: number;
+  /** Excluded; 24 for the day's end. */
+  readonly toHour: number;
+}
+
+/** Quarters of days, by the days that they are in: what is left of the first one, whole days, and what there is of the last one. */
+export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] {
+  const [firstMidnight, lastMidnight] = [
+    Math.ceil(fromMs / DAY_MS) * DAY_MS,
+    Math.floor(toMs / DAY_MS) * DAY_MS,
+  ];
+  const hourOf = (instantMs: number, midnight: number) => (instantMs - midnight) / HOUR_MS;
+  const dayFrom = (midnight: number) => ({ fromMs: midnight, toMs: midnight + DAY_MS });
+  if (firstMidnight > lastMidnight) {
+    return [
+      {
+        days: dayFrom(lastMidnight),
+        fromHour: hourOf(fromMs, lastMidnight),
+        toHour: hourOf(toMs, lastMidnight),
+      },
+    ];
+  }
+  const before = firstMidnight - DAY_MS;
+  return [
+    { days: dayFrom(before), fromHour: hourOf(fromMs, before), toHour: 24 },
+    { days: { fromMs: firstMidnight, toMs: lastMidnight }, fromHour: 0, toHour: 24 },
+    { days: dayFrom(lastMidnight), fromHour: 0, toHour: hourOf(toMs, lastMidnight) },
+  ].filter(({ days, fromHour, toHour }) => fromHour < toHour && days.fromMs < days.toMs);
 }
 
 /**

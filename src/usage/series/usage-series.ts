@@ -14,8 +14,8 @@ import {
 } from './series-store.ts';
 import {
   bucketStarts,
-  daysAndHours,
   type Interval,
+  quartersAndHours,
   type TimeSpan,
   wholeDays,
   wholeHours,
@@ -134,8 +134,9 @@ export class UsageSeries {
     const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS + 1);
     const firstBeyond = starts[MAX_SERIES_ROWS];
     if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
-    const ranked = keptSinceMs <= span.fromMs ? daysAndHours(span, this.#options.clock.nowMs()) : undefined;
-    const rows = { span, source, hoursSinceMs, daysAndHours: ranked, pending: [] };
+    const ranked =
+      keptSinceMs <= span.fromMs ? quartersAndHours(span, this.#options.clock.nowMs()) : undefined;
+    const rows = { span, source, hoursSinceMs, quartersAndHours: ranked, pending: [] };
     return { ...rows, interval, bucketStarts: starts, groupBy, filter, top };
   }
 

@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import {
   bucketStarts,
-  daysAndHours,
+  hoursOfDays,
+  quartersAndHours,
   type TimeSpan,
   wholeDays,
   wholeHours,
@@ -134,49 +135,55 @@ function localDate(instantMs: number, timeZone: string): string {
   return format.format(instantMs);
 }
 
-describe('a span in days and hours', () => {
+describe('a span in quarters of days and hours', () => {
   const now = Date.parse('2026-11-22T16:30Z');
   const text = ({ fromMs, toMs }: TimeSpan) =>
     [fromMs, toMs].map((ms) => new Date(ms).toISOString().slice(5, 13)).join(' to ');
   const parts = (from: string, to: string) => {
-    const { days, added, subtracted } = daysAndHours(span(from, to), now);
-    return [days && text(days), added.map(text), subtracted.map(text)];
+    const { quarters, added, subtracted } = quartersAndHours(span(from, to), now);
+    return [quarters && text(quarters), added.map(text), subtracted.map(text)];
   };
 
-  it('is whole days where it begins and ends at midnight', () => {
+  it('is quarters alone where it begins and ends with one', () => {
     expect(parts('2026-11-20T00:00Z', '2026-11-22T00:00Z')).toEqual(['11-20T00 to 11-22T00', [], []]);
+    expect(parts('2026-11-20T12:00Z', '2026-11-21T12:00Z')).toEqual(['11-20T12 to 11-21T12', [], []]);
   });
 
   it('adds or takes away hours, whichever are fewer', () => {
-    expect(parts('2026-11-18T20:00Z', '2026-11-20T03:00Z')).toEqual([
+    expect(parts('2026-11-18T22:00Z', '2026-11-20T01:00Z')).toEqual([
       '11-19T00 to 11-20T00',
-      ['11-18T20 to 11-19T00', '11-20T00 to 11-20T03'],
+      ['11-18T22 to 11-19T00', '11-20T00 to 11-20T01'],
       [],
     ]);
-    expect(parts('2026-11-18T04:00Z', '2026-11-20T21:00Z')).toEqual([
-      '11-18T00 to 11-21T00',
+    expect(parts('2026-11-18T02:00Z', '2026-11-20T17:00Z')).toEqual([
+      '11-18T00 to 11-20T18',
       [],
-      ['11-18T00 to 11-18T04', '11-20T21 to 11-21T00'],
+      ['11-18T00 to 11-18T02', '11-20T17 to 11-20T18'],
     ]);
   });
 
-  it('takes the present day whole, whose later hours have no rows yet', () => {
-    expect(parts('2026-11-21T17:00Z', '2026-11-22T17:00Z')).toEqual([
-      '11-22T00 to 11-23T00',
-      ['11-21T17 to 11-22T00'],
-      ['11-22T17 to 11-23T00'],
+  it('takes the present quarter whole, whose later hours have no rows yet', () => {
+    expect(parts('2026-11-21T17:00Z', '2026-11-22T14:00Z')).toEqual([
+      '11-21T18 to 11-22T12',
+      ['11-21T17 to 11-21T18', '11-22T12 to 11-22T14'],
+      [],
+    ]);
+    expect(parts('2026-11-21T18:00Z', '2026-11-22T15:00Z')).toEqual([
+      '11-21T18 to 11-22T18',
+      [],
+      ['11-22T15 to 11-22T18'],
     ]);
   });
 
-  it('is hours alone where a day would cost more', () => {
+  it('is hours alone where a quarter would cost more', () => {
     expect(parts('2026-11-20T09:00Z', '2026-11-20T15:00Z')).toEqual([
       undefined,
       ['11-20T09 to 11-20T15'],
       [],
     ]);
-    expect(parts('2026-11-20T20:00Z', '2026-11-21T04:00Z')).toEqual([
+    expect(parts('2026-11-20T22:00Z', '2026-11-21T02:00Z')).toEqual([
       undefined,
-      ['11-20T20 to 11-21T04'],
+      ['11-20T22 to 11-21T02'],
       [],
     ]);
   });
@@ -187,13 +194,18 @@ describe('a span in days and hours', () => {
     fc.assert(
       fc.property(hour, hour, (one, other) => {
         const asked = { fromMs: Math.min(one, other) * HOUR_MS, toMs: (Math.max(one, other) + 1) * HOUR_MS };
-        const { days, added, subtracted } = daysAndHours(asked, now);
+        const { quarters, added, subtracted } = quartersAndHours(asked, now);
+        const ofDays = quarters === undefined ? [] : hoursOfDays(quarters);
         for (let at = asked.fromMs - 48 * HOUR_MS; at < asked.toMs + 48 * HOUR_MS; at += HOUR_MS) {
           const within = (all: readonly TimeSpan[]) =>
             all.filter(({ fromMs, toMs }) => fromMs <= at && at < toMs).length;
-          const times = within(days === undefined ? [] : [days]) + within(added) - within(subtracted);
-          expect(times).toBe(within([asked]));
+          const hourOfDay = (at / HOUR_MS) % 24;
+          const met = ofDays.filter(({ fromHour, toHour }) => fromHour <= hourOfDay && hourOfDay < toHour);
+          expect(within(met.map(({ days }) => days)) + within(added) - within(subtracted)).toBe(
+            within([asked]),
+          );
         }
+        for (const { fromHour, toHour } of ofDays) expect([fromHour % 6, toHour % 6]).toEqual([0, 0]);
       }),
     );
   });

@@ -5,7 +5,7 @@ import {
   type SeriesFilter,
   type SeriesSelection,
 } from '../../../usage/series/series-store.ts';
-import type { DaysAndHours, TimeSpan } from '../../../usage/series/time-buckets.ts';
+import { hoursOfDays, type QuartersAndHours, type TimeSpan } from '../../../usage/series/time-buckets.ts';
 import { pendingTable } from './series-pending.ts';
 
 /** What the rows are read from, and its column of time. */
@@ -16,7 +16,7 @@ interface Source {
 }
 
 const HOURS = hours('usage_hours');
-/** The requests of each key, and nothing else. */
+/** The requests of each key, and how many of them came before some hours. */
 const KEY_DAYS = days('usage_key_days');
 /** The hours of all keys together. */
 const TOTAL_HOURS = hours('usage_total_hours');
@@ -84,18 +84,18 @@ export interface RankedSums {
 }
 
 /**
- * How to read the largest of many keys without summing all counts of each: the keys are ranked by their requests alone, by day where days
- * are whole, and what the others have is the difference to the hours of all keys. Undefined for other series.
+ * How to read the largest of many keys without summing all counts of each: the keys are ranked by their requests alone, by quarters of
+ * days where these are whole, and what the others have is the difference to the hours of all keys. Undefined for other series.
  */
 export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
-  const { source, span, daysAndHours, groupBy, filter, top } = selection;
+  const { source, span, quartersAndHours, groupBy, filter, top } = selection;
   const isOfAllKeys = source === 'hours' && !isOfSomeKeys(filter);
-  if (top === undefined || !isOfAllKeys || daysAndHours === undefined) return undefined;
+  if (top === undefined || !isOfAllKeys || quartersAndHours === undefined) return undefined;
   const columns = sql.join(groupBy.map((grouping) => sql.ref(GROUP_COLUMNS[grouping])));
   const groups = sql.join(groupBy.map((_, index) => sql.ref(`group${index + 1}`)));
   return {
     largest: sql`
-      SELECT group1, group2 FROM (${requestsOfGroups(daysAndHours, selection)}) AS parts
+      SELECT group1, group2 FROM (${requestsOfGroups(quartersAndHours, selection)}) AS parts
       GROUP BY 1, 2 ORDER BY sum(requests) DESC, 1, 2 LIMIT ${top}`,
     named: sumsOf(HOURS, selection, {
       ...span,
@@ -110,19 +110,26 @@ export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
  * itself, because Postgres can't estimate the groups of rows from several tables, and would sort them all.
  */
 function requestsOfGroups(
-  { days, added, subtracted }: DaysAndHours,
+  { quarters, added, subtracted }: QuartersAndHours,
   { groupBy, filter }: SeriesSelection,
 ): RawBuilder<unknown> {
-  const sumsIn = (source: Source, sum: RawBuilder<unknown>) => (span: TimeSpan) =>
-    sql`
-    SELECT ${groupColumns(groupBy)}, ${sum} AS requests FROM ${source.from}
+  const sumsIn = (source: Source, span: TimeSpan, requests: RawBuilder<unknown>) => sql`
+    SELECT ${groupColumns(groupBy)}, sum((${requests})::float8) AS requests FROM ${source.from}
     WHERE ${during(source, span)} ${meeting(filter)} GROUP BY 1, 2`;
   const parts = [
-    ...(days === undefined ? [] : [days]).map(sumsIn(KEY_DAYS, sql`sum(requests::float8)`)),
-    ...added.map(sumsIn(HOURS, sql`sum(requests::float8)`)),
-    ...subtracted.map(sumsIn(HOURS, sql`-sum(requests::float8)`)),
+    ...(quarters === undefined ? [] : hoursOfDays(quarters)).map(({ days, fromHour, toHour }) =>
+      sumsIn(KEY_DAYS, days, sql`${requestsBefore(toHour)} - ${requestsBefore(fromHour)}`),
+    ),
+    ...added.map((span) => sumsIn(HOURS, span, sql`requests`)),
+    ...subtracted.map((span) => sumsIn(HOURS, span, sql`-requests`)),
   ];
   return sql.join(parts, sql` UNION ALL `);
+}
+
+/** The requests of a day before one of the hours 0, 6, 12, 18 and 24. */
+function requestsBefore(hour: number): RawBuilder<unknown> {
+  if (hour === 0) return sql`0`;
+  return sql.ref(hour === 24 ? 'requests' : `requests_before_${hour}`);
 }
 
 function groupColumns(groupBy: readonly Grouping[]): RawBuilder<unknown> {
