@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { DesiredKey, DesiredState } from '../../src/desired-state/desired-state.ts';
 import { type ApplyOptions, DesiredStateService } from '../../src/desired-state/desired-state-service.ts';
-import { StoreUnavailable } from '../../src/errors.ts';
+import { DigestMismatch, StoreUnavailable } from '../../src/errors.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../src/keys/secrets/stored-secret.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -118,6 +118,20 @@ describe.each([
     };
     await expect(apply({ keys: [key('a', { enabled: false })] })).rejects.toThrow(StoreUnavailable);
     expect(await find('a')).toMatchObject({ enabled: true });
+  });
+
+  it('is applied only as it was looked at, where its digest is expected', async () => {
+    const { owner, key, apply, find } = newOwner();
+    await apply({ keys: [key('a')] });
+    const wanted = { plans: [], keys: [key('a', { enabled: false })] };
+    const { digest } = await service.diff(wanted, { owner, prune: false }, sampleChange());
+    await apply({ keys: [key('a'), key('b')] });
+    const other = { keys: [key('a', { enabled: false }), key('b', { enabled: false })] };
+    await expect(apply(other, { expectDigest: digest })).rejects.toThrow(DigestMismatch);
+    expect(await find('a')).toMatchObject({ enabled: true });
+    expect(await find('b')).toMatchObject({ enabled: true });
+    await apply(wanted, { expectDigest: digest });
+    expect(await find('a')).toMatchObject({ enabled: false });
   });
 
   it('is not applied again unless it has changed, where that is wanted', async () => {
