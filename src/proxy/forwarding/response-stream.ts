@@ -79,9 +79,11 @@ export class ResponseStream implements Transfer {
     if (this.#isHeadWritten || this.#isLost()) return;
     this.#writeHead();
     const held = this.#held;
+    const buffer = this.#heldBuffer;
     this.#held = undefined;
+    this.#heldBuffer = undefined;
     if (held === undefined) this.#exchange.res.flushHeaders();
-    else this.#write(held, this.#heldBuffer);
+    else this.#write(held, buffer);
   }
 
   /** The response is complete. */
@@ -96,12 +98,14 @@ export class ResponseStream implements Transfer {
     }
     if (!this.#isHeadWritten) this.#writeHead();
     const held = this.#held;
+    const buffer = this.#heldBuffer;
     this.#held = undefined;
+    this.#heldBuffer = undefined;
     if (held === undefined) res.end();
     // As a string it goes out with the head in one plain write, which costs less than a vectored one.
     else if (held.length <= SMALL_BYTES) res.end(held.toString('latin1'), 'latin1');
     else {
-      const { bytes, onWritten } = lasting(held, this.#heldBuffer);
+      const { bytes, onWritten } = lasting(held, buffer);
       res.end(bytes, onWritten);
     }
   }
