@@ -2864,13 +2864,13 @@ export interface operations {
                 tag?: string;
                 /** @description must be a string of 1 to 128 characters: only keys of this owner */
                 externalId?: string;
-                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were created then or later */
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC: only keys that were created then or later */
                 createdAfter?: string;
-                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were created before */
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC: only keys that were created before */
                 createdBefore?: string;
-                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that expire before, or have expired */
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC: only keys that expire before, or have expired */
                 expiresBefore?: string;
-                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only keys that were never used, or last before */
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC: only keys that were never used, or last before */
                 unusedSince?: string;
                 /** @description must be one of createdAt, name, lastUsedAt, expiresAt */
                 sort?: "createdAt" | "name" | "lastUsedAt" | "expiresAt";
@@ -5072,9 +5072,9 @@ export interface operations {
     listAuditLog: {
         parameters: {
             query?: {
-                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only entries from then on */
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC: only entries from then on */
                 from?: string;
-                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC): only entries before */
+                /** @description must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC: only entries before */
                 to?: string;
                 /** @description must be one of key.create, key.update, key.delete, key.import, key.find, key.rotate, key.end-rotation, key.show-secret, limits.reset, limits.grant, plan.create, plan.update, plan.delete, token.create, token.update, token.delete, token.rotate, request.deny */
                 action?: "key.create" | "key.update" | "key.delete" | "key.import" | "key.find" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";

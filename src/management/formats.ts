@@ -1,5 +1,5 @@
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
-import { isoUtcFault } from '../http/timestamps.ts';
+import { isoUtcFault, parseIsoUtc } from '../http/timestamps.ts';
 import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
@@ -47,7 +47,26 @@ function isKeyName(text: string): boolean {
 }
 
 /** The rule of an instant in a query. */
-export const INSTANT_RULE = 'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC)';
+export const INSTANT_RULE =
+  'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC';
+
+const DATE = /^\d{4}-\d{2}-\d{2}$/;
+
+/**
+ * Reads an instant of a query: milliseconds since 1970, undefined for another text. `startOf` turns the midnight of a date, in UTC, into the
+ * first instant of that day where it is counted.
+ */
+export function queryInstant(
+  text: string,
+  startOf = (midnightMs: number): number | undefined => midnightMs,
+): number | undefined {
+  if (DATE.test(text)) {
+    const midnightMs = parseIsoUtc(`${text}T00:00:00Z`);
+    return midnightMs === undefined ? undefined : startOf(midnightMs);
+  }
+  // A query that was not encoded has a blank where its author wrote "+".
+  return parseIsoUtc(text.replace(/ (?=\d\d:\d\d$)/, '+'));
+}
 
 const LATEST_MS = Date.UTC(9999, 0, 1);
 

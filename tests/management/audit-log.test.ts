@@ -95,6 +95,14 @@ describe('the audit log', () => {
     }
   });
 
+  it('is narrowed to a span of instants, or of days in UTC', async () => {
+    const all = (await read('?limit=1000')).entries;
+    expect((await read('?limit=1000&from=2026-02-03&to=2026-02-04')).entries).toEqual(all);
+    expect((await read('?to=2026-02-03')).entries).toEqual([]);
+    expect((await read('?limit=1000&to=2026-02-03T04:05:07Z')).entries).toEqual(all);
+    expect((await read('?to=2026-02-03T04:05:06Z')).entries).toEqual([]);
+  });
+
   it('comes as CSV with all entries, which no spreadsheet runs as formulas', async () => {
     await management.createKey('=1+1');
     const { entries } = await read();
@@ -117,6 +125,7 @@ describe('the audit log', () => {
   it.each([
     'from=yesterday',
     'to=2026-02-30T00:00:00Z',
+    'to=2026-02-30',
     'action=key.destroy',
     'action=key.create&action=key.update',
     'actorId=%00',

@@ -100,6 +100,7 @@ describe('GET /consumer-api-key', () => {
       later,
       soon,
     ]);
+    expect(await idsOf('externalId=of+the+states&expiresBefore=2026-06-01')).toEqual([soon]);
   });
 
   it('chooses keys by when they were made; spans that meet have each key once', async () => {
@@ -116,6 +117,8 @@ describe('GET /consumer-api-key', () => {
     expect(await between(at(0), at(3))).toEqual(made);
     expect([...(await between(at(2), at(3))), ...(await between(at(0), at(2)))]).toEqual(made);
     expect(await idsOf(`externalId=${externalId}&createdAfter=2026-02-03T04:05:07+00:00`)).toHaveLength(2);
+    expect(await between('2026-02-03', '2026-02-04')).toEqual(made);
+    expect(await between('2026-02-04', '2026-02-05')).toEqual([]);
   });
 
   it('sorts by the last use, and finds what is unused', async () => {
@@ -301,7 +304,7 @@ describe('GET /consumer-api-key', () => {
       `externalId=${'x'.repeat(129)}`,
       `tag=${[...'abcdefghijklmnopqrstu'].join('&tag=')}`,
     ],
-    ...['createdAfter=yesterday', 'createdBefore=2026-01-01', 'expiresBefore=2026-01-01T00:00:00%2B02:00'],
+    ...['createdAfter=yesterday', 'createdBefore=2026-02-30', 'expiresBefore=2026-01-01T00:00:00%2B02:00'],
     ...['unusedSince=', 'unusedSince=2026-02-30T00:00:00Z', 'sort=id', 'sort=', 'sort=name,createdAt'],
     ...[
       'order=up',

@@ -3,8 +3,7 @@ import { AUDIT_ACTIONS } from '../../audit/audit-entry.ts';
 import type { AuditFilter, AuditPage } from '../../audit/audit-log.ts';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { parseIsoUtc } from '../../http/timestamps.ts';
-import { INSTANT_RULE, isRecordedInstant } from '../formats.ts';
+import { INSTANT_RULE, isRecordedInstant, queryInstant } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -14,8 +13,12 @@ const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** The query parameters of the audit log. */
 export const AUDIT_QUERY = {
-  from: { description: `${INSTANT_RULE}: only entries from then on`, type: 'string', format: 'utc-instant' },
-  to: { description: `${INSTANT_RULE}: only entries before`, type: 'string', format: 'utc-instant' },
+  from: {
+    description: `${INSTANT_RULE}: only entries from then on`,
+    type: 'string',
+    format: 'query-instant',
+  },
+  to: { description: `${INSTANT_RULE}: only entries before`, type: 'string', format: 'query-instant' },
   action: {
     description: `must be one of ${AUDIT_ACTIONS.join(', ')}`,
     type: 'string',
@@ -83,7 +86,7 @@ function sequenceOf(cursor: string, filter: AuditFilter): number {
 function readInstant(query: ParsedUrlQuery, name: 'from' | 'to'): number | undefined {
   const text = readText(query, name);
   if (text === undefined) return undefined;
-  const ms = parseIsoUtc(text);
+  const ms = queryInstant(text);
   if (ms !== undefined && isRecordedInstant(ms)) return ms;
   throw invalid(name);
 }

@@ -1,7 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { parseIsoUtc } from '../../http/timestamps.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import {
   KEY_SORTS,
@@ -16,7 +15,14 @@ import {
 } from '../../keys/key-list.ts';
 import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
-import { INSTANT_RULE, isExternalId, isSearchText, MAX_EXTERNAL_ID, SEARCH_RULE } from '../formats.ts';
+import {
+  INSTANT_RULE,
+  isExternalId,
+  isSearchText,
+  MAX_EXTERNAL_ID,
+  queryInstant,
+  SEARCH_RULE,
+} from '../formats.ts';
 import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -69,22 +75,22 @@ export const KEY_LIST_QUERY = {
   createdAfter: {
     description: `${INSTANT_RULE}: only keys that were created then or later`,
     type: 'string',
-    format: 'date-time',
+    format: 'query-instant',
   },
   createdBefore: {
     description: `${INSTANT_RULE}: only keys that were created before`,
     type: 'string',
-    format: 'date-time',
+    format: 'query-instant',
   },
   expiresBefore: {
     description: `${INSTANT_RULE}: only keys that expire before, or have expired`,
     type: 'string',
-    format: 'date-time',
+    format: 'query-instant',
   },
   unusedSince: {
     description: `${INSTANT_RULE}: only keys that were never used, or last before`,
     type: 'string',
-    format: 'date-time',
+    format: 'query-instant',
   },
   sort: {
     description: `must be one of ${KEY_SORTS.join(', ')}`,
@@ -187,10 +193,9 @@ function readPosition([value, id, ...rest]: readonly unknown[], sort: KeyOrder['
 }
 
 function readInstant(query: ParsedUrlQuery, name: ParameterName): number | undefined {
-  // A query that was not encoded has a blank where its author wrote "+".
-  const text = readText(query, name)?.replace(/ (?=\d\d:\d\d$)/, '+');
+  const text = readText(query, name);
   if (text === undefined) return undefined;
-  const ms = parseIsoUtc(text);
+  const ms = queryInstant(text);
   if (ms === undefined) throw invalid(name);
   return ms;
 }

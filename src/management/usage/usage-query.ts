@@ -1,6 +1,5 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { parseIsoUtc } from '../../http/timestamps.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import { isTag } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
@@ -8,7 +7,7 @@ import { GROUPINGS, type Grouping, type SeriesFilter } from '../../usage/series/
 import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
 import type { SeriesRequest } from '../../usage/series/usage-series.ts';
-import { isExternalId, isRecordedInstant } from '../formats.ts';
+import { isExternalId, isRecordedInstant, queryInstant } from '../formats.ts';
 import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -19,8 +18,16 @@ const INSTANT_RULE =
 
 /** The query parameters of both series. */
 export const KEY_USAGE_QUERY = {
-  from: { description: `${INSTANT_RULE}. Included; 24 hours before "to" when missing`, type: 'string' },
-  to: { description: `${INSTANT_RULE}. Excluded, later than "from"; now when missing`, type: 'string' },
+  from: {
+    description: `${INSTANT_RULE}. Included; 24 hours before "to" when missing`,
+    type: 'string',
+    format: 'query-instant',
+  },
+  to: {
+    description: `${INSTANT_RULE}. Excluded, later than "from"; now when missing`,
+    type: 'string',
+    format: 'query-instant',
+  },
   interval: {
     description: `must be one of ${INTERVALS.join(', ')}`,
     type: 'string',
@@ -86,7 +93,6 @@ export interface UsageQuery extends SeriesRequest {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
  * Reads the parameters of a series, those of `KEY_USAGE_QUERY` alone where the key is given. Throws `invalid_parameter` for a bad or repeated
@@ -126,8 +132,7 @@ function readSpan(query: ParsedUrlQuery, zone: TimeZone, nowMs: number): TimeSpa
 function readInstant(query: ParsedUrlQuery, name: 'from' | 'to', zone: TimeZone): number | undefined {
   const text = readText(query, name);
   if (text === undefined) return undefined;
-  const midnight = DATE.test(text) ? parseIsoUtc(`${text}T00:00:00Z`) : undefined;
-  const instant = midnight === undefined ? parseIsoUtc(text) : zone.startOf(midnight);
+  const instant = queryInstant(text, (midnightMs) => zone.startOf(midnightMs));
   if (instant !== undefined && isRecordedInstant(instant)) return instant;
   throw invalid(name, INSTANT_RULE);
 }
