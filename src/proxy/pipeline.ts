@@ -17,11 +17,10 @@ import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { cors } from './steps/cors.ts';
 import { type ForwardOptions, forward } from './steps/forward.ts';
-import { limit } from './steps/limit.ts';
+import { limit, settle } from './steps/limit.ts';
 import { record } from './steps/record.ts';
 import { reject } from './steps/reject.ts';
 import { reserve } from './steps/reserve.ts';
-import { settle } from './steps/settle.ts';
 import { forwardUpgrade, responseOn } from './steps/upgrade.ts';
 import { Tunnels } from './tunnels/tunnels.ts';
 

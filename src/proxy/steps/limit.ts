@@ -1,4 +1,5 @@
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
+import type { CostSettler } from '../../limiter/cost-settler.ts';
 import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
 import { customerOf } from '../customer-id.ts';
 import type { Exchange, Step } from '../exchange.ts';
@@ -66,4 +67,24 @@ function subjectOf(
   };
   exchange.reserved = cost.isReported ? subject : undefined;
   return subject;
+}
+
+/**
+ * Sees to it that a cost which only the backend knows is settled once, when the response is over, however it ended. Comes after the step
+ * that records, whose call at the end it adds to.
+ */
+export function settle(settler: CostSettler): Step {
+  return (exchange) => {
+    const { reserved, decision, onClosed } = exchange;
+    if (reserved !== undefined && decision?.kind === 'allowed' && !decision.degraded) {
+      if (exchange.isClosed) settler.settle(reserved, decision, undefined);
+      else {
+        exchange.onClosed = (closed) => {
+          onClosed?.(closed);
+          settler.settle(reserved, decision, closed.reportedCost);
+        };
+      }
+    }
+    exchange.next();
+  };
 }
