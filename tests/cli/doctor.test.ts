@@ -325,6 +325,28 @@ describe('tollgate doctor', () => {
       );
   });
 
+  it('says that stores are far away', async () => {
+    let lookedAtMs = 0;
+    const far = {
+      nowMs: systemClock.nowMs,
+      monotonicMs: () => {
+        lookedAtMs += 90;
+        return lookedAtMs;
+      },
+    };
+    const platform = { clock: far, random: systemRandom, log: createLogger('silent') };
+    const findings = await diagnose(fleet.environment, platform);
+    for (const check of ['postgres', 'redis'])
+      expect(findings).toContainEqual(
+        expect.objectContaining({
+          check,
+          status: 'warning',
+          finding: expect.stringMatching(SLOW_STORE),
+          remedy: expect.stringContaining('Run it near the gateway'),
+        }),
+      );
+  });
+
   it('looks at an installation with embedded stores without opening or making them', async () => {
     const environment = { BACKEND_URL: fleet.environment.BACKEND_URL ?? '', DATA_DIR: '/nonexistent/data' };
     const { code, stdout } = await runTollgate(['doctor', '-o', 'csv'], { environment });
