@@ -33,7 +33,8 @@ export function createMigratedDatabase(): Promise<TestDatabase> {
 /** The same on a server of the caller's choice. */
 export async function createDatabaseOn(serverUrl: string, template = 'template1'): Promise<TestDatabase> {
   const name = `tollgate_${randomBytes(8).toString('hex')}`;
-  await administer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template}`);
+  // Half the CPU time of the default, which writes every page of the template to the log as well.
+  await administer(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${template} STRATEGY FILE_COPY`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return { url: url.href, drop: () => administer(serverUrl, `DROP DATABASE IF EXISTS ${name} WITH (FORCE)`) };
