@@ -62,8 +62,8 @@ interface ConsoleTab {
   untilSeen(locator: Locator, isSeen?: boolean): Promise<void>;
   /** Waits until the page has all that it asked for. */
   untilLoaded(): Promise<void>;
-  /** Rules of WCAG 2.2 A and AA that the page breaks now, each with the elements that do. */
-  accessibilityFaults(): Promise<readonly string[]>;
+  /** Rules of WCAG 2.2 A and AA that the page breaks now, each with the elements that do; of colours only, where nothing else has changed. */
+  accessibilityFaults(rules?: 'all' | 'colours'): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
@@ -160,7 +160,7 @@ async function openTab(
       await page.locator('main h1').waitFor();
       await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
     },
-    accessibilityFaults: () => brokenRules(page),
+    accessibilityFaults: (rules = 'all') => brokenRules(page, rules),
     close: async () => {
       await checkStorage(context, watch);
       await context.close();
@@ -204,16 +204,21 @@ async function checkStorage(context: BrowserContext, { faults, secrets }: Watch)
 }
 
 /** Evaluated by the debugger, which the page's security policy does not stop; once in each document. */
-async function brokenRules(page: Page): Promise<readonly string[]> {
+async function brokenRules(page: Page, rules: 'all' | 'colours'): Promise<readonly string[]> {
   if (await page.evaluate<boolean>('globalThis.axe === undefined'))
     await page.evaluate(await readFile(AXE, 'utf8'));
-  return page.evaluate(async () => {
-    const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+  return page.evaluate(async (runOnly) => {
     const { axe } = globalThis as unknown as { readonly axe: AxeCore };
-    const { violations } = await axe.run({ runOnly: tags });
+    const { violations } = await axe.run({ runOnly: [...runOnly] });
     return violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' | ')}`);
-  });
+  }, AXE_RULES[rules]);
 }
+
+/** Tags, and the two rules of these tags that look at colours. */
+const AXE_RULES = {
+  all: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'],
+  colours: ['color-contrast', 'link-in-text-block'],
+} as const;
 
 /** What is used of axe-core in the page. */
 interface AxeCore {
