@@ -18,6 +18,9 @@ export interface PostgresOptions {
 /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
 const TIMEOUT_MS = 5000;
 
+/** The driver reads instants in this style only, and a server, a database or a role may have another one. PgBouncer keeps it for the session. */
+const SESSION = 'SET datestyle TO ISO';
+
 /** Connects on first use, and again after an outage of Postgres. Destroy it to close its connections. */
 export function connectPostgres(options: PostgresOptions): RecordsDatabase {
   // The server ends a statement first, so that it does not run on after we gave up; ours is for a server that is not there.
@@ -50,7 +53,9 @@ function connect(
   // fails its query as well, which rejects.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
-  return new Kysely<RecordsTables>({ dialect: new RecordsDialect({ pool: withUnavailability(pool) }) });
+  return new Kysely<RecordsTables>({
+    dialect: new RecordsDialect({ pool: withUnavailability(pool, SESSION) }),
+  });
 }
 
 /** Without Kysely's lock of migrations, which belongs to the session: `applyMigrations` has one that ends with the transaction. */

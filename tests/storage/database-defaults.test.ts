@@ -1,0 +1,38 @@
+import { describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { openRecords } from '../../src/storage/postgres/open-records.ts';
+import { MIGRATIONS } from '../support/records.ts';
+import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { createTestDatabase } from '../support/stores.ts';
+
+describe('the record store in a database with defaults of its own', () => {
+  it.each([
+    ["datestyle TO 'German'"],
+    ["datestyle TO 'SQL, DMY'"],
+    ["timezone TO 'Pacific/Auckland'"],
+    ["intervalstyle TO 'sql_standard'"],
+  ])('reads what it wrote: %s', async (setting) => {
+    const database = await createTestDatabase();
+    const open = () =>
+      openRecords({
+        url: database.url,
+        maxConnections: 1,
+        migrationsDirectory: MIGRATIONS,
+        defaultPlanId: 'default',
+        onIdleError: () => {},
+      });
+    const before = open();
+    const name = new URL(database.url).pathname.slice(1);
+    await sql`ALTER DATABASE ${sql.id(name)} SET ${sql.raw(setting)}`.execute(before.db);
+    await before.close();
+
+    const records = open();
+    await records.migrate();
+    const key = sampleKey();
+    await records.keys.insert(key, sampleChange());
+    expect(await records.keys.find(key.id)).toMatchObject({ key: { createdAtMs: key.createdAtMs } });
+    expect(await records.plans.find('default')).toMatchObject({ createdAtMs: expect.any(Number) });
+    await records.close();
+    await database.drop();
+  });
+});
