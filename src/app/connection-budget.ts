@@ -35,7 +35,7 @@ export function connectionBudget(
     databaseUrl,
   }: Pick<Settings, 'backendConnections' | 'adminPort' | 'databaseUrl'>,
 ): ConnectionBudget {
-  const ports = adminPort === null ? 1 : 2;
+  const ports = adminPort === null ? 2 : 3;
   const reserved =
     OPS_LIMITS.connections +
     ports * SOCKETS_OF_A_PORT +

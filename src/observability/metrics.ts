@@ -63,12 +63,18 @@ export function createMetrics(sources: MetricSources): Registry {
   return registry;
 }
 
-/** The text of all metrics, as `registry.metrics()` has it, with a turn of the event loop after each so that traffic goes on meanwhile. */
+/**
+ * Metrics between two turns of the event loop, in which traffic goes on. Not fewer: with a hundred turns a scrape of a busy process takes
+ * longer than Prometheus, or the primary process of workers, waits for it.
+ */
+const AT_ONCE = 16;
+
+/** The text of all metrics, as `registry.metrics()` has it. */
 export async function scrapeText(registry: Registry): Promise<string> {
   const parts: string[] = [];
-  for (const { name } of registry.getMetricsAsArray()) {
+  for (const [i, { name }] of registry.getMetricsAsArray().entries()) {
     parts.push(await registry.getSingleMetricAsString(name));
-    await nextTurn();
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTurn();
   }
   return `${parts.join('\n\n')}\n`;
 }
@@ -78,10 +84,10 @@ export async function scrapeObjects(
   registry: Registry,
 ): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
   const metrics: MetricObjectWithValues<MetricValue<string>>[] = [];
-  for (const { name } of registry.getMetricsAsArray()) {
+  for (const [i, { name }] of registry.getMetricsAsArray().entries()) {
     const metric = registry.getSingleMetric(name);
     if (metric !== undefined) metrics.push(await metric.get());
-    await nextTurn();
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTurn();
   }
   return metrics;
 }

@@ -7,7 +7,7 @@ const settings = { backendConnections: 256, adminPort: null, databaseUrl: 'postg
 describe('the connections of a process', () => {
   it('are many where the limit of open files is the usual one', () => {
     expect(connectionBudget(524_288, settings)).toEqual({
-      clients: 519_488,
+      clients: 519_424,
       adminClients: 0,
       upgrades: 4096,
       neededOpenFiles: undefined,
@@ -16,7 +16,7 @@ describe('the connections of a process', () => {
 
   it('leave administrators places of their own on ADMIN_PORT', () => {
     const { adminClients, clients } = connectionBudget(4096, { ...settings, adminPort: 8081 });
-    expect([adminClients, clients]).toEqual([416, 2080]);
+    expect([adminClients, clients]).toEqual([408, 2040]);
   });
 
   it('stay with the backend, the ops port and the stores below any limit that is not called too low', () => {

@@ -1,5 +1,5 @@
-import type { AddressInfo } from 'node:net';
 import type { Settings } from '../../config/settings.ts';
+import { ListeningSockets } from '../../server/listening-sockets.ts';
 import { listenAt } from '../listen.ts';
 import { createOpsServer, type OpsSources } from './ops-server.ts';
 
@@ -16,21 +16,17 @@ export async function openOpsPort(
 ): Promise<OpsPort> {
   const server = createOpsServer(sources);
   const place = { port: opsPort, host: opsHost, portSetting: 'OPS_PORT', hostSetting: 'OPS_HOST' } as const;
-  const { port } = await listenAt(place, async (at, host) => {
-    const listening = Promise.withResolvers<void>();
-    server.once('error', listening.reject);
-    server.listen(at, host, listening.resolve);
-    await listening.promise;
-    server.off('error', listening.reject);
-    return server.address() as AddressInfo;
-  });
+  // A probe must not wait for a turn of the event loop for each connection that came before it.
+  const listening = new ListeningSockets(server);
+  const { port } = await listenAt(place, (at, host) =>
+    listening.listen({ port: at, host, sharesPort: false }),
+  );
   return {
     port,
     close: async () => {
-      const closed = Promise.withResolvers<void>();
-      server.close(() => closed.resolve());
+      const closed = listening.close();
       server.closeAllConnections();
-      await closed.promise;
+      await closed;
     },
   };
 }

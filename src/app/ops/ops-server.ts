@@ -1,4 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import { ConnectionLimit } from '../../server/connection-limit.ts';
 
 /** What the ops port shows. */
 export interface OpsSources {
@@ -53,7 +55,11 @@ export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIM
     (req, res) => serve(routes, req, res),
   );
   server.timeout = limits.idleMs;
-  server.maxConnections = limits.connections;
+  const connections = new ConnectionLimit(limits.connections);
+  server.on('connection', (socket: Socket) => {
+    if (connections.mayOpen()) socket.once('close', () => connections.close());
+    else socket.destroy();
+  });
   return server;
 }
 
