@@ -4,26 +4,22 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
-let gateway: GatewayProcess;
+let fleet: Fleet;
 let tollgate: Administrator;
 let directory: string;
 let keyId: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  gateway = await startGateway({
-    BACKEND_URL: 'http://127.0.0.1:1',
-    DATA_DIR: join(directory, 'data'),
-    ROOT_TOKEN,
-  });
-  tollgate = new Administrator(gateway.url);
+  fleet = await startFleet(1);
+  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
   keyId = (await tollgate.json('keys', 'create', 'completed')).id;
 });
 afterAll(async () => {
-  await gateway?.stop();
+  await fleet?.stop();
   await rm(directory, { recursive: true, force: true });
 });
 
@@ -56,9 +52,13 @@ describe('completion', () => {
     ])
       expect(await completions([...words, 'def'])).toEqual(['default']);
     const file = join(directory, 'contexts.json');
-    await writeFile(file, JSON.stringify({ contexts: { here: { url: gateway.url, token: 't' } } }), {
-      mode: 0o600,
-    });
+    await writeFile(
+      file,
+      JSON.stringify({ contexts: { here: { url: fleet.replicas[0]?.url, token: 't' } } }),
+      {
+        mode: 0o600,
+      },
+    );
     expect(await completions(['context', 'use', ''], { TOLLGATE_CONTEXTS: file })).toEqual(['here']);
   });
 

@@ -2,24 +2,23 @@ import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN } from '../support/gateway.ts';
 import { type EndedCommand, runOnTerminal, runTollgate } from './support/run-tollgate.ts';
 
-let gateway: GatewayProcess;
+let fleet: Fleet;
+let url: string;
 let directory: string;
 let file: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  gateway = await startGateway({
-    BACKEND_URL: 'http://127.0.0.1:1',
-    DATA_DIR: join(directory, 'data'),
-    ROOT_TOKEN,
-  });
+  fleet = await startFleet(1);
+  url = fleet.replicas[0]?.url ?? '';
   file = join(directory, 'config', 'contexts.json');
 });
 afterAll(async () => {
-  await gateway?.stop();
+  await fleet?.stop();
   await rm(directory, { recursive: true, force: true });
 });
 beforeEach(() => rm(join(directory, 'config'), { recursive: true, force: true }));
@@ -30,7 +29,7 @@ function tollgate(words: readonly string[], input = '', environment = {}): Promi
 
 describe('tollgate login', () => {
   it('keeps a token that works in a file for its owner alone, and shows it nowhere', async () => {
-    const { code, stdout, stderr } = await tollgate(['login', gateway.url], `${ROOT_TOKEN}\n`);
+    const { code, stdout, stderr } = await tollgate(['login', url], `${ROOT_TOKEN}\n`);
     expect(code).toBe(0);
     expect(stdout + stderr).not.toContain(ROOT_TOKEN);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
@@ -39,17 +38,17 @@ describe('tollgate login', () => {
   });
 
   it('keeps no token that does not work', async () => {
-    expect((await tollgate(['login', gateway.url], 'wrong')).code).toBe(3);
+    expect((await tollgate(['login', url], 'wrong')).code).toBe(3);
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
   it('asks on a terminal for a token that it does not show', async () => {
-    const { code, stdout } = await runOnTerminal(['login', gateway.url], {
+    const { code, stdout } = await runOnTerminal(['login', url], {
       environment: { TOLLGATE_CONTEXTS: file },
       input: `${ROOT_TOKEN}\n`,
     });
     // What was typed before the command asked is shown by the terminal itself.
-    expect(stdout).toContain(`Token for ${gateway.url}:`);
+    expect(stdout).toContain(`Token for ${url}:`);
     expect(code).toBe(0);
     expect(JSON.parse((await tollgate(['whoami'])).stdout)).toMatchObject({ type: 'root' });
   });
@@ -57,8 +56,8 @@ describe('tollgate login', () => {
   it('reads a token from a file', async () => {
     const tokenFile = join(directory, 'token');
     await writeFile(tokenFile, `${ROOT_TOKEN}\n`);
-    expect((await tollgate(['login', gateway.url, '--token-file', tokenFile])).code).toBe(0);
-    const words = ['whoami', '--url', gateway.url, '--token-file', tokenFile];
+    expect((await tollgate(['login', url, '--token-file', tokenFile])).code).toBe(0);
+    const words = ['whoami', '--url', url, '--token-file', tokenFile];
     expect((await runTollgate(words)).code).toBe(0);
     expect((await runTollgate([...words, '--token-file', '-'], { input: ROOT_TOKEN })).code).toBe(0);
   });
@@ -67,15 +66,15 @@ describe('tollgate login', () => {
 describe('contexts', () => {
   beforeEach(async () => {
     for (const name of ['one', 'two'])
-      expect((await tollgate(['login', gateway.url, '--name', name], ROOT_TOKEN)).code).toBe(0);
+      expect((await tollgate(['login', url, '--name', name], ROOT_TOKEN)).code).toBe(0);
   });
 
   it('are listed without their tokens, and one of them is chosen', async () => {
     const { stdout } = await tollgate(['context', 'list']);
     expect(stdout).not.toContain(ROOT_TOKEN);
     expect(JSON.parse(stdout)).toEqual([
-      { name: 'one', url: gateway.url, current: false },
-      { name: 'two', url: gateway.url, current: true },
+      { name: 'one', url, current: false },
+      { name: 'two', url, current: true },
     ]);
     expect((await tollgate(['context', 'use', 'one'])).code).toBe(0);
     expect(JSON.parse(await readFile(file, 'utf8')).current).toBe('one');

@@ -1,31 +1,21 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type Fleet, startFleet } from '../support/fleet.ts';
 import { Administrator, type EndedCommand, type RunOptions, runOnTerminal } from './support/run-tollgate.ts';
 
-let gateway: GatewayProcess;
+let fleet: Fleet;
 let tollgate: Administrator;
-let directory: string;
 
 beforeAll(async () => {
   await requireProgram('script', 'bsdutils');
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  gateway = await startGateway({
-    BACKEND_URL: 'http://127.0.0.1:1',
-    DATA_DIR: join(directory, 'data'),
-    ROOT_TOKEN,
-  });
-  tollgate = new Administrator(gateway.url);
+  fleet = await startFleet(1);
+  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
   await tollgate.text('keys', 'create', 'Schlüssel 鍵 of a rather long name', '--tag', 'shown');
   await tollgate.text('keys', 'create', '=cmd|calc', '--external-id', 'a,"b"', '--tag', 'shown');
 });
 afterAll(async () => {
-  await gateway?.stop();
-  await rm(directory, { recursive: true, force: true });
+  await fleet?.stop();
 });
 
 function onTerminal(
