@@ -9,7 +9,8 @@ export async function collectGarbage(): Promise<void> {
     const session = new Session();
     session.connect();
     await session.post('HeapProfiler.collectGarbage');
-    session.disconnect();
+    // Not in the callback of the response: V8 holds a lock there that a disconnect waits for.
+    setImmediate(() => session.disconnect());
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;
     if (code !== 'ERR_INSPECTOR_NOT_AVAILABLE' && code !== 'ERR_ACCESS_DENIED') throw error;
