@@ -256,20 +256,22 @@ export class AdminTokenNotFound extends TollgateError {
   }
 }
 
-/** A limit that the plan of a key does not have. */
+/** A limit that the plan of a key does not have, or not for each customer where one was named. */
 export class LimitNotFound extends TollgateError {
-  /** `limitIds` are those of the key's plan. Without a `limitId` a limit for each customer was meant, or any at all. */
+  /** `limitIds` are those of the key's plan, `limitId` the one that was meant; undefined where only a customer was named. */
   constructor(limitIds: readonly string[], limitId: string | undefined) {
-    const list = limitIds.join(', ');
-    super(
-      'limit_not_found',
-      limitIds.length === 0
-        ? 'No limit applies to this key.'
-        : limitId === undefined
-          ? `The plan of this key has no limit for each customer, which customerId is for. It has ${list}.`
-          : `The plan of this key has no limit with this limitId. It has ${list}.`,
-    );
+    super('limit_not_found', sentenceOf(limitIds, limitId));
   }
+}
+
+function sentenceOf(limitIds: readonly string[], limitId: string | undefined): string {
+  const list = limitIds.join(', ');
+  if (list === '') return 'No limit applies to this key.';
+  if (limitId === undefined)
+    return `The plan of this key has no limit for each customer, which customerId is for. It has ${list}.`;
+  if (limitIds.includes(limitId))
+    return `The limit ${limitId} is not for each customer: leave customerId out.`;
+  return `The plan of this key has no limit with this limitId. It has ${list}.`;
 }
 
 /** A plan id that is taken. */

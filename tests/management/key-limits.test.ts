@@ -168,6 +168,16 @@ describe('the live counters of a key', () => {
     expect((await management.send('post', plain, { customerId: 'acme' }).expect(404)).body.error).toBe(
       'The plan of this key has no limit for each customer, which customerId is for. It has main.',
     );
+    const ofAll = { limitId: 'main', customerId: 'acme' };
+    for (const [action, body] of [
+      ['reset', ofAll],
+      ['grant', { ...ofAll, requests: 1 }],
+    ] as const) {
+      expect((await management.send('post', `${path}/${action}`, body).expect(404)).body).toEqual({
+        error: 'The limit main is not for each customer: leave customerId out.',
+        code: 'limit_not_found',
+      });
+    }
     const customer = await management.send('get', `${path}?customerId=%C3%A9`).expect(400);
     expect(customer.body.code).toBe('invalid_parameter');
     await management.send('post', `${path}/reset`, { customerId: '\u00e9' }).expect(400);

@@ -148,14 +148,15 @@ function auditedBody({ reason: _, ...asked }: ResetBody): FieldChanges {
   return changedFields(null, { ...asked });
 }
 
-/** Those that the body means: the one that it names; else, with a customer, those for each customer; else all. */
+/** Those that the body means: the one that it names, else all; with a customer only limits for each customer. */
 function chosenLimits(
   { plan }: KeySnapshot,
   { limitId, customerId }: Readonly<Record<'limitId' | 'customerId', string | undefined>>,
 ): readonly Limit[] {
   const all = plan?.limits.all ?? [];
-  const chosen = all.filter(({ id, per }) =>
-    limitId === undefined ? customerId === undefined || per === 'customer' : id === limitId,
+  const chosen = all.filter(
+    ({ id, per }) =>
+      (limitId === undefined || id === limitId) && (customerId === undefined || per === 'customer'),
   );
   if (chosen.length === 0) {
     throw new LimitNotFound(
