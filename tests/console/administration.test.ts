@@ -132,6 +132,22 @@ describe('the pages of plans', () => {
     await close();
   });
 
+  it('keeps a plan that has keys which the token does not see, and says so before', async () => {
+    await createPlan('shared');
+    await createKey('of others', { rateLimitId: 'shared', tags: ['us'] });
+    const scopes = ['plans:write' as const, 'plans:read' as const, 'keys:read' as const];
+    const body = { name: 'Only eu', scopes, onlyTags: ['eu'] };
+    const { secret } = await bodyOf(root.POST('/tollgate/admin-token/create', { body }));
+    stage.keepSecret(secret);
+    const { page, close } = await stage.open('/plans/shared', { token: secret });
+    await page.getByText('and for keys that this token does not see').waitFor();
+    await page.getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('No key that this token sees is bound to it.').waitFor();
+    await page.getByRole('button', { name: 'Delete plan' }).click();
+    await page.getByText('Keys that this admin token does not see are bound').waitFor();
+    await close();
+  });
+
   it('shows what a limit in shadow would have rejected, and of whom', async () => {
     await createPlan('tried', {
       additionalLimits: [{ limitId: 'next', limit: 2, period: 'hour', mode: 'shadow' }],

@@ -2,6 +2,7 @@ import { KeyRound } from 'lucide-react';
 import { useId } from 'react';
 import { Link } from 'wouter';
 import type { components } from '../../../client/management-api.ts';
+import { useApi } from '../../api/api-context.tsx';
 import { useLivePages } from '../../api/live.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
@@ -16,6 +17,7 @@ type Key = components['schemas']['ListedConsumerKey'];
 /** The keys that are bound to a plan, last used first. */
 export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
   const heading = useId();
+  const { onlyTags } = useApi().whoami;
   const keys = useLivePages(
     ['plans', rateLimitId, 'keys'],
     (client, cursor, signal) =>
@@ -40,7 +42,10 @@ export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
       <div className={styles.listHead}>
         <div>
           <h2 id={heading}>{keys.total === undefined ? 'Bound keys' : counted(keys.total, 'bound key')}</h2>
-          <p>A change of the plan holds for each of them with its next request.</p>
+          <p>
+            A change of the plan holds for each of them with its next request
+            {onlyTags.length > 0 && ', and for keys that this token does not see'}.
+          </p>
         </div>
         <Link href={`/keys?rateLimitId=${encodeURIComponent(rateLimitId)}`}>View in keys</Link>
       </div>

@@ -46,11 +46,11 @@ function DeleteForm({
 }: DeletePlanProps & { readonly plans: readonly ListedPlan[] }) {
   const { rateLimitId } = plan;
   const { can } = useScopes();
-  const { defaultPlanId } = useApi().whoami.settings;
+  const { settings, onlyTags } = useApi().whoami;
   const [, navigate] = useLocation();
   const others = plans.filter((each) => each.rateLimitId !== rateLimitId);
   const boundKeys = plans.find((each) => each.rateLimitId === rateLimitId)?.boundKeys ?? 0;
-  const fallback = others.find((each) => each.rateLimitId === defaultPlanId) ?? others[0];
+  const fallback = others.find((each) => each.rateLimitId === settings.defaultPlanId) ?? others[0];
   const [rebindTo, setRebindTo] = useState(fallback?.rateLimitId ?? '');
   const target = others.find((each) => each.rateLimitId === rebindTo);
   const remove = useChange((client, query: { rebindTo?: string }) =>
@@ -80,7 +80,11 @@ function DeleteForm({
         </Notice>
       )}
       {boundKeys === 0 ? (
-        <p>No key is bound to it. Nothing else changes.</p>
+        <p>
+          {onlyTags.length > 0
+            ? 'No key that this token sees is bound to it. With others it is not deleted.'
+            : 'No key is bound to it. Nothing else changes.'}
+        </p>
       ) : (
         <>
           <p className={styles.lead}>
