@@ -18,8 +18,8 @@ export interface Credentials {
   /** All are valid. Each at least 32 characters of token68. */
   readonly rootTokens: readonly string[];
   readonly adminTokens: Pick<TokenAuthenticator, 'authenticate'>;
-  /** Limits how often an address may fail to authenticate; undefined = no limit. */
-  readonly failedCredentials?: FailedCredentials;
+  /** Limits how often an address may fail to authenticate. */
+  readonly failedCredentials: FailedCredentials;
 }
 
 /**
@@ -33,8 +33,7 @@ export function authenticate({ rootTokens, adminTokens, failedCredentials }: Cre
     const principal =
       token === undefined ? undefined : roots.includes(token) ? ROOT : await adminTokens.authenticate(token);
     if (principal === undefined) {
-      const error = new InvalidToken();
-      throw failedCredentials?.errorFor(req, error) ?? error;
+      throw failedCredentials.errorFor(req, new InvalidToken());
     }
     notePrincipal(res, principal);
     next();

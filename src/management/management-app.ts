@@ -47,11 +47,9 @@ export function createManagementApp({
 }: ManagementOptions): Express {
   const authenticated = authenticate(credentials);
   const { failedCredentials } = credentials;
-  const options = { authenticated, services, trustedProxies, idempotency };
   const consoleFiles = consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory);
   return createEndpointApp(ENDPOINTS, {
-    ...options,
-    ...(failedCredentials && { failedCredentials }),
+    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency },
     ...(consoleFiles && { consoleFiles }),
   });
 }

@@ -13,7 +13,7 @@ export interface CrossOriginOptions {
   /** The origins that keys name. */
   readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
   /** Names clients. */
-  readonly failedCredentials?: Pick<FailedCredentials, 'clientOf'>;
+  readonly failedCredentials: Pick<FailedCredentials, 'clientOf'>;
 }
 
 /** Any origin is allowed. */
@@ -70,7 +70,7 @@ export class CrossOrigin {
       followed(null);
       return;
     }
-    const client = this.#options.failedCredentials?.clientOf(exchange.req) ?? '';
+    const client = this.#options.failedCredentials.clientOf(exchange.req);
     this.#options.keyOrigins.find(origin, client, (error, isAllowed) => {
       if (isAllowed) allow(exchange, origin);
       followed(error);

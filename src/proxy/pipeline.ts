@@ -12,7 +12,7 @@ import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
 import type { BackendCall } from './forwarding/backend-call.ts';
 import { minimumBodyRates, type RateWatch } from './forwarding/minimum-body-rate.ts';
 import { ProxyCounters } from './proxy-counters.ts';
-import { connectionOptions, type ProxyOptions, poolSize, upgradeLimits } from './proxy-options.ts';
+import { connectionOptions, type ProxyOptions } from './proxy-options.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';
 import { authenticate } from './steps/authenticate.ts';
 import { cors } from './steps/cors.ts';
@@ -101,18 +101,31 @@ function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions)
   ];
 }
 
-/** Builds the pipeline of a proxied request, and that of an upgrade. */
-export function createProxy(options: ProxyOptions): Proxy {
+function sharedParts(options: ProxyOptions): Parts {
   const { clock } = options;
   const backend = connectionOptions(options);
-  const parts: Parts = {
-    pool: new BackendPool({ ...backend, ...poolSize(options), clock }),
-    dedicated: new DedicatedConnections({ ...backend, ...upgradeLimits(options) }),
+  return {
+    pool: new BackendPool({
+      ...{ ...backend, clock },
+      connections: options.backendConnections,
+      connectionsPerKey: options.backendConnectionsPerKey,
+      waiting: options.backendWaiting,
+    }),
+    dedicated: new DedicatedConnections({
+      ...backend,
+      connections: options.maxUpgrades,
+      connectionsPerKey: options.upgradesPerKey,
+    }),
     tunnels: new Tunnels(options.keys, clock),
     counters: new ProxyCounters(),
     crossOrigin: new CrossOrigin(options),
     firstBytes: new WeakMap(),
   };
+}
+
+/** Builds the pipeline of a proxied request, and that of an upgrade. */
+export function createProxy(options: ProxyOptions): Proxy {
+  const parts = sharedParts(options);
   const call = callOptions(options, parts.counters);
   const steps = requestSteps(options, parts, call);
   const stepsOfUpgrades = upgradeSteps(options, parts, call);
@@ -182,7 +195,7 @@ type Run = (steps: readonly Step[], req: IncomingMessage, res: RawHeadResponse, 
 
 /** Takes requests through the steps, and reports each once, when its response is over. */
 function exchangeRunner(options: ProxyOptions, counters: ProxyCounters): Run {
-  const { clock, requestIds, tracing, observe = () => {}, onFault } = options;
+  const { clock, requestIds, tracing, observe, onFault } = options;
   return (steps, req, res, head) => {
     const startedAtMs = clock.monotonicMs();
     const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
@@ -200,7 +213,7 @@ function exchangeRunner(options: ProxyOptions, counters: ProxyCounters): Run {
         exchange.trace?.end(summary);
         observe(summary);
       } catch (fault) {
-        onFault?.(fault);
+        onFault(fault);
       }
     });
     exchange.next();

@@ -24,19 +24,19 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly backendConnections: number;
   /** Most of them of one key. */
   readonly backendConnectionsPerKey: number;
-  /** Most requests that wait for a connection; four for each connection, but at least 64, by default: what waits is served soon. */
+  /** Most requests that wait for a connection; by default as `BackendPool` has it. */
   readonly backendWaiting?: number;
   /** How long the backend may send nothing within a body; 30 000 by default. Milliseconds. */
   readonly bodyIdleMs?: number;
   /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
   readonly upgradeIdleMs?: number;
-  /** Most switched connections, those being made included; 4096 by default. */
-  readonly maxUpgrades?: number;
-  /** Most of them of one key; 1024 by default. */
-  readonly upgradesPerKey?: number;
+  /** Most switched connections, those being made included. */
+  readonly maxUpgrades: number;
+  /** Most of them of one key. */
+  readonly upgradesPerKey: number;
   readonly keys: KeySource;
-  /** Limits how often an address may fail to authenticate; undefined = no limit. */
-  readonly failedCredentials?: FailedCredentials;
+  /** Limits how often an address may fail to authenticate. */
+  readonly failedCredentials: FailedCredentials;
   readonly limiter: RateLimiter;
   /** Takes the costs that backends report. */
   readonly costSettler: CostSettler;
@@ -58,17 +58,13 @@ export interface ProxyOptions extends BodyRateOptions {
   /** The origins that keys name. */
   readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
   /** Called once for every request, when its response is over. Must not throw. */
-  readonly observe?: (summary: ExchangeSummary) => void;
+  readonly observe: (summary: ExchangeSummary) => void;
   /** Called with what was thrown where no request could be failed any more. Must not throw. */
-  readonly onFault?: (error: unknown) => void;
+  readonly onFault: (error: unknown) => void;
 }
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const BODY_IDLE_MS = 30_000;
-const WAITING_PER_CONNECTION = 4;
-const LEAST_WAITING = 64;
-const UPGRADES = 4096;
-const UPGRADES_PER_KEY = 1024;
 
 /** How connections to the backend are made. */
 export function connectionOptions(options: ProxyOptions): BackendOptions {
@@ -77,28 +73,7 @@ export function connectionOptions(options: ProxyOptions): BackendOptions {
     url: backendUrl,
     connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
     bodyIdleMs,
+    onFault,
     ...(backendCa !== undefined && { ca: backendCa }),
-    ...(onFault !== undefined && { onFault }),
   };
-}
-
-/** How many requests may be with the backend, and wait for it. */
-export function poolSize({ backendConnections, backendConnectionsPerKey, backendWaiting }: ProxyOptions): {
-  readonly connections: number;
-  readonly connectionsPerKey: number;
-  readonly waiting: number;
-} {
-  return {
-    connections: backendConnections,
-    connectionsPerKey: backendConnectionsPerKey,
-    waiting: backendWaiting ?? Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * backendConnections),
-  };
-}
-
-/** How many connections may be upgraded. */
-export function upgradeLimits({ maxUpgrades = UPGRADES, upgradesPerKey = UPGRADES_PER_KEY }: ProxyOptions): {
-  readonly connections: number;
-  readonly connectionsPerKey: number;
-} {
-  return { connections: maxUpgrades, connectionsPerKey: upgradesPerKey };
 }

@@ -17,9 +17,15 @@ export interface BackendPoolOptions extends BackendOptions {
   readonly connections: number;
   /** Most connections that requests of one fairness key have; more than `connections` mean as many. */
   readonly connectionsPerKey: number;
-  /** Most requests that wait. One fairness key has the same share of them as of the connections. */
-  readonly waiting: number;
+  /**
+   * Most requests that wait; four for each connection, but at least 64, by default: what waits is served soon. One fairness key has the
+   * same share of them as of the connections.
+   */
+  readonly waiting?: number | undefined;
 }
+
+const WAITING_PER_CONNECTION = 4;
+const LEAST_WAITING = 64;
 
 /** How often idle connections are looked through. Milliseconds. */
 const IDLE_CHECK_MS = 500;
@@ -42,14 +48,17 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #idle: PooledConnection[] = [];
   readonly #turns = new PollTurns<Reservation>((reservation) => this.#settle(reservation));
   #taken = 0;
+  readonly #mostWaiting: number;
   #waiting = 0;
   #idleCheck: NodeJS.Timeout | undefined;
   #isDestroyed = false;
 
   constructor(options: BackendPoolOptions) {
-    const { connections, connectionsPerKey, waiting } = options;
+    const { connections, connectionsPerKey } = options;
+    const { waiting = Math.max(LEAST_WAITING, WAITING_PER_CONNECTION * connections) } = options;
     const busyPerKey = Math.min(connections, connectionsPerKey);
     this.#options = options;
+    this.#mostWaiting = waiting;
     this.#connector = new BackendConnector(options);
     this.#queue = new FairQueue(busyPerKey);
     this.#placesPerKey = busyPerKey + Math.ceil((waiting * busyPerKey) / connections);
@@ -75,9 +84,9 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   }
 
   reserve(fairnessKey: string): BackendPlace | NoPlace {
-    const { connections, waiting } = this.#options;
+    const { connections } = this.#options;
     let line = this.#lines.get(fairnessKey);
-    if (this.#taken >= connections + waiting) return 'full';
+    if (this.#taken >= connections + this.#mostWaiting) return 'full';
     if (line === undefined) {
       line = new PooledLine(this, fairnessKey);
       this.#lines.set(fairnessKey, line);

@@ -11,31 +11,31 @@ export interface Transfer {
 
 /** How fast bodies must pass. */
 export interface BodyRateOptions {
-  /** Minimum rate of a client's body; 256 by default, 0 = none. */
-  readonly requestBodyMinBytesPerSecond?: number;
-  /** Minimum rate at which a client takes a response; 256 by default, 0 = none. */
-  readonly responseBodyMinBytesPerSecond?: number;
+  /** Minimum rate of a client's body; 0 = none. */
+  readonly requestBodyMinBytesPerSecond: number;
+  /** Minimum rate at which a client takes a response; 0 = none. */
+  readonly responseBodyMinBytesPerSecond: number;
   /** Over which the rates are measured; 10 000 for requests and 30 000 for responses by default. Milliseconds. */
   readonly rateWindowMs?: number;
 }
 
-/** The window is longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
-const DOWNLOAD_RATE: MinimumRate = { bytesPerSecond: 256, windowMs: 30_000 };
+/** Longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
+const DOWNLOAD_WINDOW_MS = 30_000;
 
 /** The minimum rates of both directions. */
 export function minimumBodyRates(options: BodyRateOptions): {
   readonly uploadRate: MinimumRate;
   readonly downloadRate: MinimumRate;
 } {
-  const { requestBodyMinBytesPerSecond: upload, responseBodyMinBytesPerSecond: download } = options;
+  const { requestBodyMinBytesPerSecond, responseBodyMinBytesPerSecond, rateWindowMs } = options;
   return {
     uploadRate: {
-      bytesPerSecond: upload ?? UPLOAD_RATE.bytesPerSecond,
-      windowMs: options.rateWindowMs ?? UPLOAD_RATE.windowMs,
+      bytesPerSecond: requestBodyMinBytesPerSecond,
+      windowMs: rateWindowMs ?? UPLOAD_RATE.windowMs,
     },
     downloadRate: {
-      bytesPerSecond: download ?? DOWNLOAD_RATE.bytesPerSecond,
-      windowMs: options.rateWindowMs ?? DOWNLOAD_RATE.windowMs,
+      bytesPerSecond: responseBodyMinBytesPerSecond,
+      windowMs: rateWindowMs ?? DOWNLOAD_WINDOW_MS,
     },
   };
 }

@@ -16,8 +16,8 @@ export interface CurrentKeyOptions {
   readonly keys: Pick<KeyCache, 'load' | 'reload'>;
   /** Compares the copy's version with the shared one. */
   readonly limiter: RateLimiter;
-  /** Limits how often an address may fail to authenticate; undefined = no limit. */
-  readonly failedCredentials?: FailedCredentials;
+  /** Limits how often an address may fail to authenticate. */
+  readonly failedCredentials: FailedCredentials;
   /** Proxies that may say which address a request came from. */
   readonly trustedProxies: BlockList;
   readonly crossOrigin: CrossOrigin;
@@ -82,7 +82,7 @@ export class CurrentKey {
   /** Looks up the key of the presented secret in the record store, and judges it. */
   load(exchange: Exchange, usable: Step): void {
     const { keys, failedCredentials, crossOrigin } = this.#options;
-    const client = failedCredentials?.clientOf(exchange.req) ?? '';
+    const client = failedCredentials.clientOf(exchange.req);
     keys.load(exchange.secret, client, (error, entry, fresh) => {
       exchange.isFresh = fresh;
       if (error) {
@@ -127,7 +127,7 @@ export class CurrentKey {
   }
 
   #faultOf({ req, head }: Exchange, fault: TollgateError): TollgateError {
-    const error = this.#options.failedCredentials?.errorFor(req, fault) ?? fault;
+    const error = this.#options.failedCredentials.errorFor(req, fault);
     return withManagementPath(error, head.path);
   }
 
