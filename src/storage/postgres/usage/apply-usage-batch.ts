@@ -1,27 +1,13 @@
 import { sql } from 'kysely';
 import { KEY_LAYOUT, type UsageBatch } from '../../../usage/live-usage.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
-import { MAX_CUSTOMERS, MAX_ENDPOINTS } from '../../../usage/usage-names.ts';
-import {
-  addCounts,
-  addUnder,
-  type Counts,
-  noCounts,
-  totalsOf,
-  type UsageSlice,
-} from '../../../usage/usage-slice.ts';
+import { addCounts, noCounts, totalsOf, type UsageSlice } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { addNames, type NamedList } from './add-usage-names.ts';
-import { ADD_TOTALS, addRows, totalsArrays, type UsageRow } from './usage-rows.ts';
+import { addNames, type KeyAddition } from './add-usage-names.ts';
+import { ADD_TOTALS, addHours, summed, totalsArrays, type UsageRow } from './usage-rows.ts';
 
 /** Keys whose rows share statements. */
 const KEYS_AT_ONCE = 256;
-
-/** What a batch adds to one key. */
-interface KeyAddition {
-  readonly keyId: string;
-  readonly slices: readonly UsageSlice[];
-}
 
 /**
  * Adds a batch within the transaction `db`: first its id, whose row lock lets one transaction at a time add to a shard, then a handful of
@@ -95,24 +81,21 @@ async function preferIndexes(db: RecordsDatabase): Promise<void> {
 /** Resolves with the requests that were dropped because their key is gone. */
 async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source: string): Promise<number> {
   const plans = await lockKeys(db, keys);
-  const present = keys.filter(({ keyId }) => plans.has(keyId));
+  const present = keys
+    .filter(({ keyId }) => plans.has(keyId))
+    .map(({ keyId, slices }) => ({
+      keyId,
+      // Version 0.1 did not say which plan applied.
+      slices:
+        source === KEY_LAYOUT
+          ? slices.map((slice) => ({ ...slice, planId: plans.get(keyId) ?? 'default' }))
+          : slices,
+    }));
   const sizes = await addTotals(db, present);
-  const endpoints = await addNames(db, 'usage_by_endpoint', present.map(listOf('endpoints')), {
-    sizeOf: (keyId) => sizes.get(keyId)?.endpoints ?? 0,
-    cap: MAX_ENDPOINTS,
-  });
-  const customers = await addNames(db, 'usage_by_customer', present.map(listOf('customers')), {
-    sizeOf: (keyId) => sizes.get(keyId)?.customers ?? 0,
-    cap: MAX_CUSTOMERS,
-  });
-  await growLists(db, endpoints.grown, customers.grown);
-  const slices = present.flatMap((key) => key.slices);
-  // The version before did not say which plan applied.
-  const planOf = ({ keyId, planId }: UsageSlice) =>
-    source === KEY_LAYOUT ? (plans.get(keyId) ?? 'default') : planId;
-  await addRows(db, 'usage_hours', hourRows(slices, planOf));
-  await addRows(db, 'usage_endpoint_days', dayRows(slices, 'endpoints', planOf, endpoints.placeOf));
-  await addRows(db, 'usage_customer_days', dayRows(slices, 'customers', planOf, customers.placeOf));
+  const endpoints = await addNames(db, 'endpoints', present, (keyId) => sizes.get(keyId)?.endpoints ?? 0);
+  const customers = await addNames(db, 'customers', present, (keyId) => sizes.get(keyId)?.customers ?? 0);
+  await growLists(db, endpoints, customers);
+  await addHours(db, summed(hourRows(present.flatMap(({ slices }) => slices))));
   const gone = keys.filter(({ keyId }) => !plans.has(keyId)).flatMap((key) => key.slices);
   return gone.reduce((sum, slice) => sum + totalsOf(slice).requests, 0);
 }
@@ -170,48 +153,11 @@ async function growLists(
     WHERE stored.key_id = grown.key_id`.execute(db);
 }
 
-function listOf(list: 'endpoints' | 'customers'): (key: KeyAddition) => NamedList {
-  return ({ keyId, slices }) => {
-    const names = new Map<string, Counts>();
-    for (const slice of slices) for (const [name, counts] of slice[list]) addUnder(names, name, counts);
-    return { keyId, names };
-  };
-}
-
-function hourRows(slices: readonly UsageSlice[], planOf: (slice: UsageSlice) => string): readonly UsageRow[] {
-  const rows = slices.flatMap((slice) =>
-    [...slice.hours].map(([hour, counts]) => ({
-      key: [slice.keyId, new Date(hour * 3_600_000).toISOString(), planOf(slice)],
+function hourRows(slices: readonly UsageSlice[]): readonly UsageRow[] {
+  return slices.flatMap(({ keyId, planId, hours }) =>
+    [...hours].map(([hour, counts]) => ({
+      key: [keyId, new Date(hour * 3_600_000).toISOString(), planId],
       counts,
     })),
   );
-  return summed(rows);
-}
-
-function dayRows(
-  slices: readonly UsageSlice[],
-  list: 'endpoints' | 'customers',
-  planOf: (slice: UsageSlice) => string,
-  placeOf: (keyId: string, name: string) => string,
-): readonly UsageRow[] {
-  const rows = slices.flatMap((slice) => {
-    const day = new Date(slice.day * 86_400_000).toISOString().slice(0, 10);
-    return [...slice[list]].map(([name, counts]) => ({
-      key: [slice.keyId, day, planOf(slice), placeOf(slice.keyId, name)],
-      counts,
-    }));
-  });
-  return summed(rows);
-}
-
-/** A statement must not change a row twice. */
-function summed(rows: readonly UsageRow[]): readonly UsageRow[] {
-  const sums = new Map<string, { readonly key: readonly string[]; readonly counts: Counts }>();
-  for (const { key, counts } of rows) {
-    const id = key.join('\t');
-    const sum = sums.get(id) ?? { key, counts: noCounts() };
-    addCounts(sum.counts, counts);
-    sums.set(id, sum);
-  }
-  return [...sums.values()];
 }

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import type { Counts } from '../../../usage/usage-slice.ts';
+import { addCounts, type Counts, noCounts } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** The columns of counts, and what they hold. Totals and lists have the first four, rows over time have all. */
@@ -19,10 +19,8 @@ const ALL_COLUMNS = {
   bytes_out: 'bytesOut',
 } as const satisfies Record<string, keyof Counts>;
 
-/** The tables of usage, and the type of each column of their primary keys. */
+/** The tables of usage over time, and the type of each column of their primary keys. */
 const TABLES = {
-  usage_by_endpoint: { key_id: 'text', name: 'text' },
-  usage_by_customer: { key_id: 'text', name: 'text' },
   usage_hours: { key_id: 'text', hour: 'timestamptz', plan_id: 'text' },
   usage_endpoint_days: { key_id: 'text', day: 'date', plan_id: 'text', name: 'text' },
   usage_customer_days: { key_id: 'text', day: 'date', plan_id: 'text', name: 'text' },
@@ -59,40 +57,61 @@ export function totalsArrays(counts: readonly Readonly<Counts>[]): RawBuilder<un
   return countArrays(LIST_COLUMNS, counts);
 }
 
-/** Adds rows, new or not; no two may have the same key. */
-export async function addRows(
-  db: RecordsDatabase,
-  table: keyof typeof TABLES,
-  rows: readonly UsageRow[],
-): Promise<void> {
-  if (rows.length > 0) await upsert(table, rows).execute(db);
+/** Adds hours, new or not; no two rows may have the same key. */
+export async function addHours(db: RecordsDatabase, rows: readonly UsageRow[]): Promise<void> {
+  if (rows.length > 0) await upsert('usage_hours', unnested('usage_hours', rows)).execute(db);
 }
 
-/** The same for a list; resolves with the names that are new. */
-export async function addListRows(
+/** The same for days, by name, and for the lists of names; resolves with the names that are new in these. */
+export async function addDays(
   db: RecordsDatabase,
-  table: 'usage_by_endpoint' | 'usage_by_customer',
+  days: 'usage_endpoint_days' | 'usage_customer_days',
+  names: 'usage_by_endpoint' | 'usage_by_customer',
   rows: readonly UsageRow[],
 ): Promise<readonly { readonly key_id: string; readonly name: string }[]> {
   if (rows.length === 0) return [];
+  const columns = Object.keys(LIST_COLUMNS);
+  const sums = columns.map((name) => `sum(${name})`);
   // A row that was there has been locked by its change.
   const stored = await sql<{ key_id: string; name: string; is_new: boolean }>`
-    ${upsert(table, rows)} RETURNING key_id, name, (xmax = 0) AS is_new`.execute(db);
+    WITH added (${sql.raw(columnsOf(days).join(', '))}) AS (${unnested(days, rows)}),
+      days AS (${upsert(days, sql`SELECT * FROM added`)})
+    INSERT INTO ${sql.table(names)} AS stored (${sql.raw(['key_id', 'name', ...columns].join(', '))})
+    SELECT key_id, name, ${sql.raw(sums.join(', '))} FROM added GROUP BY key_id, name
+    ON CONFLICT (key_id, name) DO UPDATE SET ${ADD_TOTALS}
+    RETURNING key_id, name, (xmax = 0) AS is_new`.execute(db);
   return stored.rows.filter((row) => row.is_new);
 }
 
-function upsert(table: keyof typeof TABLES, rows: readonly UsageRow[]): RawBuilder<unknown> {
-  const columns = table.startsWith('usage_by') ? LIST_COLUMNS : ALL_COLUMNS;
-  const keys = Object.entries(TABLES[table]);
-  const keyNames = keys.map(([name]) => name).join(', ');
-  const keyArrays = keys.map(
-    ([, type], index) => sql`${rows.map(({ key }) => key[index])}::${sql.raw(type)}[]`,
+/** One row for each key: a statement must not change a row twice. */
+export function summed(rows: readonly UsageRow[]): readonly UsageRow[] {
+  const sums = new Map<string, { readonly key: readonly string[]; readonly counts: Counts }>();
+  for (const { key, counts } of rows) {
+    const id = key.join('\t');
+    const sum = sums.get(id) ?? { key, counts: noCounts() };
+    addCounts(sum.counts, counts);
+    sums.set(id, sum);
+  }
+  return [...sums.values()];
+}
+
+function columnsOf(table: keyof typeof TABLES): readonly string[] {
+  return [...Object.keys(TABLES[table]), ...Object.keys(ALL_COLUMNS)];
+}
+
+/** Rows as a query: one parameter for each column, however many rows there are. */
+function unnested(table: keyof typeof TABLES, rows: readonly UsageRow[]): RawBuilder<unknown> {
+  const keys = Object.values(TABLES[table]).map(
+    (type, index) => sql`${rows.map(({ key }) => key[index])}::${sql.raw(type)}[]`,
   );
   const counts = rows.map((row) => row.counts);
+  return sql`SELECT * FROM unnest(${sql.join(keys)}, ${countArrays(ALL_COLUMNS, counts)})`;
+}
+
+function upsert(table: keyof typeof TABLES, added: RawBuilder<unknown>): RawBuilder<unknown> {
   return sql`
-    INSERT INTO ${sql.table(table)} AS stored (${sql.raw(`${keyNames}, ${Object.keys(columns).join(', ')}`)})
-    SELECT * FROM unnest(${sql.join(keyArrays)}, ${countArrays(columns, counts)})
-    ON CONFLICT (${sql.raw(keyNames)}) DO UPDATE SET ${addExcluded(columns)}`;
+    INSERT INTO ${sql.table(table)} AS stored (${sql.raw(columnsOf(table).join(', '))}) ${added}
+    ON CONFLICT (${sql.raw(Object.keys(TABLES[table]).join(', '))}) DO UPDATE SET ${addExcluded(ALL_COLUMNS)}`;
 }
 
 function addExcluded(columns: Readonly<Record<string, keyof Counts>>): RawBuilder<unknown> {
