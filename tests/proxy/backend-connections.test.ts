@@ -260,6 +260,21 @@ describe('connections to the backend', () => {
   });
 });
 
+describe('a response that comes in the place of a TLS handshake', () => {
+  const stage = withGateway();
+
+  it('is none: 502', async () => {
+    stage.backend.onConnection((connection) => connection.send(OK));
+    const other = await TestGateway.start(stage.backend.url.replace('http:', 'https:'));
+    try {
+      const client = await other.send(other.head('GET /'));
+      expect(await client.until((text) => text.endsWith('}'))).toMatch(/^HTTP\/1\.1 502 .*"bad_gateway"/s);
+    } finally {
+      await other.stop();
+    }
+  });
+});
+
 describe('rule 17: waiting for a backend connection', () => {
   const stage = withGateway({ backendConnections: 2, backendWaiting: 2 });
 

@@ -2,6 +2,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { SeededRandom } from '../chaos/seeded-random.ts';
+import { LOCALHOST_CERTIFICATE } from './support/localhost-certificate.ts';
 import { type Stage, withGateway } from './support/with-gateway.ts';
 
 const CLIENTS = 32;
@@ -25,10 +26,13 @@ interface Client {
   readonly answers: readonly Answer[];
 }
 
-describe('many clients at once, which read fast, slowly, late or leave', () => {
-  const stage = withGateway();
+describe.each([
+  ['', [1, 2], {}],
+  [' from a backend with TLS', [3], { backendCa: LOCALHOST_CERTIFICATE }],
+] as const)('many clients at once, which read fast, slowly, late or leave,', (from, seeds, settings) => {
+  const stage = withGateway(settings);
 
-  it.each([1, 2])('get nothing of the response to another request (seed %i)', async (seed) => {
+  it.each(seeds)(`get nothing of the response to another request${from} (seed %i)`, async (seed) => {
     const random = new SeededRandom(seed);
     const clients = Array.from({ length: CLIENTS }, (_, index) => clientOf(random, index));
     const answers = clients.flatMap((client) => client.answers);

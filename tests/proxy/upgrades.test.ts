@@ -216,6 +216,19 @@ describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
     await (await stage.backend.connection()).until((text) => text.endsWith('\r\n\r\nearly'));
   });
 
+  it('keep bytes that came before the switch from a backend that declines it', async () => {
+    const smuggled = stage.gateway.head('GET /smuggled');
+    const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS) + smuggled);
+    const backend = await stage.backend.connection();
+    await backend.head();
+    client.send(smuggled);
+    await stage.gateway.catchUp();
+    backend.send('HTTP/1.1 403 Forbidden\r\nContent-Length: 4\r\n\r\nnope');
+    expect((await client.ended()).match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 403']);
+    await backend.ended();
+    expect(stage.backend.received).not.toContain('smuggled');
+  });
+
   it('forward bytes that the backend sent after its head', async () => {
     stage.backend.respond(`${SWITCHES}early`);
     const client = await stage.gateway.send(stage.gateway.head('GET /chat', ...ASKS));

@@ -54,6 +54,18 @@ describe('the public port with the management interface', () => {
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 501 /);
   });
 
+  it.each(['/rate-limit', '/proxied'])(
+    'serves %s with headers named like properties of objects',
+    async (path) => {
+      stage.backend.respond(OK);
+      const names = ['__proto__', 'constructor', 'hasOwnProperty', 'toString', '__proto__'];
+      const client = await stage.gateway.send(
+        stage.gateway.head(`GET ${path}`, ...names.map((name) => `${name}: x`)),
+      );
+      expect(await client.until((text) => /(?:management|ok)$/.test(text))).toMatch(/^HTTP\/1\.1 200 /);
+    },
+  );
+
   it('does not upgrade reserved paths', async () => {
     const client = await stage.gateway.send(
       stage.gateway.head('GET /rate-limit', 'Connection: Upgrade', 'Upgrade: websocket'),

@@ -1,6 +1,8 @@
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { LOCALHOST_CERTIFICATE, LOCALHOST_KEY } from './localhost-certificate.ts';
 import { RawPeer } from './raw-peer.ts';
 
 /** A backend that is nothing but sockets: each connection is scripted, byte for byte, and each byte received is kept. */
@@ -8,12 +10,14 @@ export class RawBackend {
   /** Connections in the order in which they were accepted. */
   readonly connections: RawPeer[] = [];
   readonly #server: Server;
+  readonly #isTls: boolean;
   #accept: (connection: RawPeer, index: number) => void = () => {};
   #waiting: (() => void)[] = [];
 
-  private constructor(server: Server) {
+  private constructor(server: Server, isTls: boolean) {
     this.#server = server;
-    server.on('connection', (socket: Socket) => {
+    this.#isTls = isTls;
+    server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
       const peer = new RawPeer(socket);
       this.connections.push(peer);
       this.#accept(peer, this.connections.length - 1);
@@ -21,15 +25,20 @@ export class RawBackend {
     });
   }
 
-  static async start(): Promise<RawBackend> {
-    const backend = new RawBackend(createServer({ allowHalfOpen: true, noDelay: true }));
+  /** With TLS it has the certificate of `localhost`. */
+  static async start({ isTls = false } = {}): Promise<RawBackend> {
+    const options = { allowHalfOpen: true, noDelay: true };
+    const server = isTls
+      ? createTlsServer({ ...options, cert: LOCALHOST_CERTIFICATE, key: LOCALHOST_KEY })
+      : createServer(options);
+    const backend = new RawBackend(server, isTls);
     backend.#server.listen(0, '127.0.0.1');
     await once(backend.#server, 'listening');
     return backend;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return this.#isTls ? `https://localhost:${this.port}` : `http://127.0.0.1:${this.port}`;
   }
 
   get port(): number {

@@ -16,7 +16,7 @@ export const MANAGEMENT_PORTS: readonly (readonly [string, GatewaySettings])[] =
 ];
 
 /**
- * Gives every test of the calling block its own gateway and backend, and sees to it that none of them leaves anything behind: no
+ * Gives every test of the calling block its own gateway and backend, with TLS where `backendCa` is given, and sees to it that none of them leaves anything behind: no
  * request at the backend, no connection, no listening port.
  */
 export function withGateway(settings: GatewaySettings = {}): Stage {
@@ -24,7 +24,7 @@ export function withGateway(settings: GatewaySettings = {}): Stage {
   let before = 0;
   beforeEach(async () => {
     before = openHandles();
-    stage.backend = await RawBackend.start();
+    stage.backend = await RawBackend.start({ isTls: settings.backendCa !== undefined });
     stage.gateway = await TestGateway.start(stage.backend.url, settings);
   });
   afterEach(async () => {
