@@ -16,7 +16,8 @@ export function judgeClient({ sent, reader }: FuzzClient, isPolite: boolean): st
     const isLast = reader.complete.slice(0, i).some(({ headers }) => headers.get('connection') === 'close');
     if (!isPolite || isLast) return;
     if (response?.isComplete !== true) findings.push(`${plan.token}: no response in a polite sequence`);
-    else if (!isForwarded(response)) findings.push(`${plan.token}: ${response.status} in a polite sequence`);
+    else if (!isForwarded(response))
+      findings.push(`${plan.token}: ${response.status} in a polite sequence: ${response.body}`);
   });
   return findings;
 }
