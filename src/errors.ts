@@ -218,8 +218,8 @@ export class ImportRejected extends TollgateError {
   };
 
   constructor(code: 'secret_taken' | 'plan_not_found', results: ImportRejected['details']['results']) {
-    const why = code === 'secret_taken' ? 'have a secret that is taken' : 'name a plan that does not exist';
-    super(code, `No key was imported: ${results.length} of them ${why}. They are listed under "results".`);
+    const why = code === 'secret_taken' ? 'whose secret is taken' : 'whose plan does not exist';
+    super(code, `No key was imported. Keys ${why}: ${results.length}, listed under "results".`);
     this.details = { results };
   }
 }
@@ -290,8 +290,8 @@ export class PlanInUse extends TollgateError {
     super(
       'plan_in_use',
       hasUnseenKeys
-        ? `Keys that this admin token does not see are bound to the rate limit plan, besides ${boundKeys} that it sees. Only a token that sees them all can have them bound to another plan.`
-        : `${keys} bound to the rate limit plan. Bind them to another plan first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
+        ? 'Keys that this admin token does not see are bound to the rate limit plan. Only a token that sees them can have them bound to another one.'
+        : `${keys} bound to the rate limit plan. Bind all its keys to another one first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${planId} lists them.`,
     );
     this.details = { boundKeys };
   }
@@ -340,7 +340,7 @@ export class ManagedElsewhere extends TollgateError {
   constructor(conflicts: readonly ConfigurationConflict[]) {
     super(
       'managed_elsewhere',
-      `Nothing was applied: ${conflicts.length} of the plans and keys are managed elsewhere, or were changed there. They are listed under "conflicts"; "force" takes them over.`,
+      `Nothing was applied. Plans and keys that are managed elsewhere, or were changed there: ${conflicts.length}, listed under "conflicts". "force" takes them over.`,
     );
     this.details = { conflicts: conflicts.slice(0, MAX_FAULTS) };
   }

@@ -166,7 +166,7 @@ describe('a plan', () => {
       .expect(200);
     const rejected = await management.send('delete', `/rate-limit/${rateLimitId}`).expect(409);
     expect(rejected.body).toEqual({
-      error: `1 key is bound to the rate limit plan. Bind them to another plan first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${rateLimitId} lists them.`,
+      error: `1 key is bound to the rate limit plan. Bind all its keys to another one first, or let ?rebindTo=<rateLimitId> do it; GET /consumer-api-key?rateLimitId=${rateLimitId} lists them.`,
       code: 'plan_in_use',
       boundKeys: 1,
     });
