@@ -1,3 +1,4 @@
+import { SOCKETS_OF_A_PORT } from '../../src/server/listening-sockets.ts';
 import { metric } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
 import { until } from '../support/until.ts';
@@ -10,7 +11,8 @@ const AFTERMATH_MS = 12_000;
 const UNWRITTEN_MS = 1500;
 /** How long after an outage of Redis a replica may still hold what it could not write. Milliseconds. */
 const WRITTEN_AGAIN_MS = 5000;
-const MOST_OPEN_FILES = 120;
+/** Those that listen on `PORT` and `OPS_PORT`, and the rest. */
+const MOST_OPEN_FILES = 2 * SOCKETS_OF_A_PORT + 56;
 const MOST_MEMORY_BYTES = 512 * 2 ** 20;
 /** What is zero without requests. */
 const LOADS = [
