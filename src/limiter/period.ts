@@ -111,7 +111,7 @@ function formFault(lower: string): Fault {
 /**
  * When a window of this period that opens at `openedAtMs` ends, in milliseconds since 1970. Months are counted
  * in UTC and keep the time of day; a day that the month does not have becomes its last one (31 January and one month:
- * 28 or 29 February). The admit script computes the same instant in Lua.
+ * 28 or 29 February). The script that decides computes the same instant in Lua.
  */
 export function windowEndMs(openedAtMs: number, period: Period): number {
   if (period.kind === 'fixed') return openedAtMs + period.lengthMs;

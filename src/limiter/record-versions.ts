@@ -12,14 +12,14 @@ export interface RecordVersion {
  * 1. `announce` before the record is written: until it settles (or 30 s have passed) every copy counts as stale
  *    unless it was read for the request itself, so a crash between the steps can't leave an old copy valid;
  * 2. the record is written to the record store;
- * 3. `settle` with the new versions, or `retire` for a deleted key.
+ * 3. `publishVersion` with the new ones, or `retire` for a deleted key.
  *
  * If step 2 fails nothing has to be undone: the mark only costs reloads until it lapses.
- * `settle` and `retire` resolve when no replica repeats a rejection from before the change any more: for a key that was just limited that
+ * `publishVersion` and `retire` resolve when no replica repeats a rejection from before the change any more: for a key that was just limited that
  * can take a second.
  *
- * All reject with `StoreUnavailable`. `settle` and `retire` also tell every replica, by the change feed, to drop what it
- * remembers of these keys.
+ * All reject with `StoreUnavailable`. By the change feed `publishVersion` and `retire` also make every replica drop what it remembers of
+ * these keys.
  */
 export interface RecordVersions {
   markStale(keyIds: readonly string[]): Promise<void>;
@@ -48,7 +48,7 @@ export function isNewerVersion(version: string, other: string): boolean {
 
 /** Notifies a replica of changed keys, soon but without guarantee: a hint to drop caches, never the source of truth. */
 export interface ChangeFeed {
-  /** Calls `changed` for each key that was settled or retired on any replica, this one included. */
+  /** Calls `changed` for each key whose new version was published, or that was retired, on any replica, this one included. */
   onChange(changed: (keyId: string) => void): void;
   /** Calls `reset` when changes may have been missed, because the feed was interrupted: forget everything. */
   onReset(reset: () => void): void;

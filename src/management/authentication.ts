@@ -63,7 +63,7 @@ export function authorize({ scope }: Endpoint, trustedProxies: BlockList): Reque
   };
 }
 
-/** Limits how often a client may ask in vain, where the endpoint says so. */
+/** Limits how often a client may ask for keys that do not exist, where the endpoint says so. */
 export function limitGuesses(
   { limitsGuesses }: Endpoint,
   failedCredentials: FailedCredentials | undefined,

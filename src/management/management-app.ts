@@ -58,7 +58,7 @@ export function createManagementApp({
 export interface EndpointAppOptions extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency'> {
   /** Finds out who makes the request, and notes it with `notePrincipal`. */
   readonly authenticated: RequestHandler;
-  /** Limits how often a client may ask in vain for what could be guessed; undefined = no limit. */
+  /** Limits how often a client may guess secrets; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
   readonly services: ManagementServices;
   /** Serves what is at and below `CONSOLE_PATH`; undefined = nothing is there. */

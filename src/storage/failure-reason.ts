@@ -1,8 +1,8 @@
 /** What a system or a TLS error means, for the operator who set the address. */
 const BY_CODE: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'connection refused: nothing listens at that address and port',
-  ECONNRESET: 'connection reset by the other side',
-  EPIPE: 'connection closed by the other side',
+  ECONNRESET: 'connection reset by the peer',
+  EPIPE: 'connection closed by the peer',
   ETIMEDOUT: 'no connection in time',
   EHOSTUNREACH: 'host not reachable',
   ENETUNREACH: 'network not reachable',
@@ -71,7 +71,7 @@ export function failureReason(error: unknown): string {
   return 'not available';
 }
 
-/** What passes by itself, or when the other side is started: the system's errors, SQLSTATEs, and the first words of Redis. */
+/** What passes by itself, or when the server is started: the system's errors, SQLSTATEs, and the first words of Redis. */
 const PASSING_CODE =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08...|53...|57...|25006)$/;
 const PASSING_WORD = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY) /;

@@ -11,8 +11,8 @@ import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
 import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
 
-type Report = WorkerMessage & { readonly tell: 'report' };
-type Listening = WorkerMessage & { readonly tell: 'listening' };
+type Report = WorkerMessage & { readonly type: 'report' };
+type Listening = WorkerMessage & { readonly type: 'listening' };
 
 /** Between the end of a worker and the start of the one that takes its place. Milliseconds. */
 const RESTART_MS = 1000;
@@ -145,7 +145,7 @@ class WorkerGroup {
     const listening = Promise.withResolvers<Listening>();
     worker.on('message', (message: unknown) => {
       if (!isWorkerMessage(message)) return;
-      if (message.tell === 'report') {
+      if (message.type === 'report') {
         this.#note(worker, message);
         return;
       }
@@ -200,7 +200,7 @@ class WorkerGroup {
     this.#waiting.set(number, response.resolve);
     try {
       if (!worker.isConnected()) return false;
-      worker.send({ ask: 'report', number }, (error) => {
+      worker.send({ type: 'report-request', number }, (error) => {
         if (error) response.resolve(false);
       });
       return await response.promise;

@@ -3,15 +3,15 @@ import type { MetricsSnapshot } from '../../observability/worker-metrics.ts';
 
 /** A request of the primary process to a worker. The response carries the same number. */
 export interface ReportRequest {
-  readonly ask: 'report';
+  readonly type: 'report-request';
   readonly number: number;
 }
 
 /** A message from a worker to the primary process. */
 export type WorkerMessage =
-  | { readonly tell: 'listening'; readonly port: number; readonly adminPort: number | null }
+  | { readonly type: 'listening'; readonly port: number; readonly adminPort: number | null }
   | {
-      readonly tell: 'report';
+      readonly type: 'report';
       readonly number: number;
       readonly readiness: ReadinessReport;
       readonly metrics: MetricsSnapshot;
@@ -19,10 +19,15 @@ export type WorkerMessage =
 
 /** Whether a message from the primary process is a request for a report. */
 export function isReportRequest(message: unknown): message is ReportRequest {
-  return typeof message === 'object' && message !== null && 'ask' in message && message.ask === 'report';
+  return typeOf(message) === 'report-request';
 }
 
 /** Whether a message came from our worker, and not from Node's own cluster protocol. */
 export function isWorkerMessage(message: unknown): message is WorkerMessage {
-  return typeof message === 'object' && message !== null && 'tell' in message;
+  const type = typeOf(message);
+  return type === 'listening' || type === 'report';
+}
+
+function typeOf(message: unknown): unknown {
+  return typeof message === 'object' && message !== null && 'type' in message ? message.type : undefined;
 }

@@ -12,16 +12,16 @@ export async function startWorker(settings: Settings, platform: Platform): Promi
   process.on('message', (message) => {
     if (isReportRequest(message)) void report(replica, message.number);
   });
-  tell({ tell: 'listening', port: replica.port, adminPort: replica.adminPort });
+  send({ type: 'listening', port: replica.port, adminPort: replica.adminPort });
   return replica;
 }
 
 async function report(replica: Replica, number: number): Promise<void> {
   const [readiness, metrics] = await Promise.all([replica.ops.readiness(), replica.ops.snapshot()]);
-  tell({ tell: 'report', number, readiness, metrics });
+  send({ type: 'report', number, readiness, metrics });
 }
 
-function tell(message: WorkerMessage): void {
+function send(message: WorkerMessage): void {
   // Without a channel the primary process is gone, and this one about to stop.
   if (process.connected) process.send?.(message);
 }

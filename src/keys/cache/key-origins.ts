@@ -99,8 +99,8 @@ export class KeyOrigins {
     } catch (error) {
       failure = error instanceof Error ? error : new Error('Origins could not be read.', { cause: error });
     }
-    const pauseMs = entries !== undefined && this.#tell(batch, entries, readAtMs) ? PACE_MS : 0;
-    if (failure !== undefined) this.#tellKnown(batch, failure);
+    const pauseMs = entries !== undefined && this.#respond(batch, entries, readAtMs) ? PACE_MS : 0;
+    if (failure !== undefined) this.#respondWithKnown(batch, failure);
     setTimeout(() => {
       this.#isBusy = false;
       this.#startNext();
@@ -108,7 +108,7 @@ export class KeyOrigins {
   }
 
   /** Whether some of the origins are no key's. */
-  #tell(batch: readonly Waiting[], entries: ReadonlySet<string>, readAtMs: number): boolean {
+  #respond(batch: readonly Waiting[], entries: ReadonlySet<string>, readAtMs: number): boolean {
     let isGuessing = false;
     for (const { origin, found } of batch) {
       const isAllowed = entriesFor(origin).some((entry) => entries.has(entry));
@@ -121,7 +121,7 @@ export class KeyOrigins {
   }
 
   /** The store does not respond: all that wait for the next query get what is known, too. */
-  #tellKnown(batch: readonly Waiting[], failure: Error): void {
+  #respondWithKnown(batch: readonly Waiting[], failure: Error): void {
     for (const { origin, found } of [...batch, ...this.#waiting.take(Number.POSITIVE_INFINITY)]) {
       if (this.knows(origin)) found(null, true);
       else found(failure, false);

@@ -164,16 +164,16 @@ export class DecisionCalls {
   #end(call: Call, error: Error | null, nowMs = this.#clock.monotonicMs(), reply?: DecisionReply): void {
     if (call.isOver) return;
     this.#open.delete(call);
-    this.#tell(call, error, nowMs, reply);
+    this.#finish(call, error, nowMs, reply);
   }
 
   #giveUp(call: Call): void {
     const error = new Error(`Redis did not respond within ${this.#timeoutMs} ms`);
-    this.#tell(call, error, this.#clock.monotonicMs(), undefined);
+    this.#finish(call, error, this.#clock.monotonicMs(), undefined);
     this.#routes.suspect();
   }
 
-  #tell(call: Call, error: Error | null, nowMs: number, reply: DecisionReply | undefined): void {
+  #finish(call: Call, error: Error | null, nowMs: number, reply: DecisionReply | undefined): void {
     call.isOver = true;
     call.ended(error, reply, nowMs - (call.dueAtMs - this.#timeoutMs));
   }
