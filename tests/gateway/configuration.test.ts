@@ -138,7 +138,11 @@ describe('configurations at the same time', () => {
     );
     const secrets: string[] = made.secrets.map(({ secret }: { secret: string }) => secret);
     const statuses: number[] = [];
-    const note = async (sent: Promise<{ status: number }>) => void statuses.push((await sent).status);
+    const note = async (sent: ReturnType<typeof send>) => {
+      const { status, body } = await sent;
+      // On a busy machine a change may wait for its turn for longer than the gateway lets it. Postgres ends a deadlock sooner, with an error that is a 500 here.
+      if (body?.code !== 'store_unavailable') statuses.push(status);
+    };
     const rounds = 12;
     const applying = [0, 1].map(async (index) => {
       for (let round = 1; round <= rounds; round += 1)
