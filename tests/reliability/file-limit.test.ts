@@ -138,8 +138,15 @@ describe('clients that hold all the connections they can get', () => {
 
   it('are named in the log once, and once they are gone others may connect', async () => {
     endFlood();
-    await until(() => gateway.output().includes('clients may connect again'));
-    expect(gateway.output().match(/clients have all the connections/g)).toHaveLength(1);
+    const changes = () =>
+      gateway.output().match(/clients (?:have all the connections|may connect again)/g) ?? [];
+    await until(() => changes().at(-1) === 'clients may connect again');
+    // Where the test takes so long that the gateway closes connections without a whole head, the flood begins anew.
+    const floods = Array(changes().length / 2).fill([
+      'clients have all the connections',
+      'clients may connect again',
+    ]);
+    expect(changes()).toEqual(floods.flat());
     expect((await fetch(gateway.url)).status).toBe(401);
   });
 });
