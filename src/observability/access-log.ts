@@ -13,6 +13,15 @@ export interface LoggedRequest {
   readonly durationMs: number;
 }
 
+/** Why the gateway or the backend failed, as a log line shows it. */
+interface LoggedFailure {
+  readonly cause: string | undefined;
+  /** The store that did not respond; undefined: it was not for a store. */
+  readonly store: string | undefined;
+  /** How often the backend was tried. */
+  readonly attempts: number;
+}
+
 /** A proxied request as a log line shows it. */
 export interface LoggedProxiedRequest extends LoggedRequest {
   readonly outcome: Outcome;
@@ -23,7 +32,7 @@ export interface LoggedProxiedRequest extends LoggedRequest {
   /** Undefined when nothing was decided. */
   readonly decision: { readonly kind: string; readonly degraded: boolean } | undefined;
   /** Undefined when neither the gateway nor the backend failed. */
-  readonly failure: { readonly cause: string | undefined; readonly attempts: number } | undefined;
+  readonly failure: LoggedFailure | undefined;
   /** The limit that rejected it; undefined when none did. */
   readonly limitId: string | undefined;
   /** Shadow limits that would have rejected it, although it was allowed. */
@@ -74,8 +83,7 @@ export class AccessLog {
       outcome,
       errorCode,
       cause: failure?.cause,
-      backend: failure && this.#options.backend,
-      attempts: failure?.attempts,
+      ...this.#failedAt(failure),
       keyId,
       decision: decision?.kind,
       degraded: decision?.degraded === true ? true : undefined,
@@ -108,6 +116,13 @@ export class AccessLog {
       return true;
     }
     return status >= SERVER_ERROR;
+  }
+
+  /** Where the cause is to be looked for. */
+  #failedAt(failure: LoggedFailure | undefined): object {
+    if (failure === undefined) return {};
+    const { store, attempts } = failure;
+    return store === undefined ? { backend: this.#options.backend, attempts } : { store };
   }
 
   #write({ requestId, traceId, method, path, status, durationMs }: LoggedRequest, fields: object): void {

@@ -1,5 +1,5 @@
 import { BackendError } from '../backend/backend-error.ts';
-import type { ErrorCode } from '../errors.ts';
+import { type ErrorCode, StoreUnavailable } from '../errors.ts';
 import { rejectingWindow, shadowRejectionsOf } from '../limiter/decided-window.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import { type Exchange, type LimitDecision, statusOf } from './exchange.ts';
@@ -8,6 +8,8 @@ import { type Exchange, type LimitDecision, statusOf } from './exchange.ts';
 interface RequestFailure {
   /** As `failureCause` says. */
   readonly cause: string | undefined;
+  /** The store that did not respond; undefined where none was missing. */
+  readonly store: StoreUnavailable['store'] | undefined;
   /** Whether there was no connection to the backend. */
   readonly isUnreachable: boolean;
   /** How often the backend was tried; 0 = it never was. */
@@ -93,7 +95,8 @@ function failureOf({ error, attempts, outcome, res }: Exchange): RequestFailure 
   const { cause } = error;
   const isUnreachable =
     cause instanceof BackendError && (cause.kind === 'connect_failed' || cause.kind === 'connect_timeout');
-  return { cause: failureCause(cause ?? error), isUnreachable, attempts };
+  const store = error instanceof StoreUnavailable ? error.store : undefined;
+  return { cause: failureCause(cause ?? error), store, isUnreachable, attempts };
 }
 
 /** Longest chain of causes that is followed. */

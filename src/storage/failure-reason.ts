@@ -46,7 +46,7 @@ const BY_WORD: Readonly<Record<string, string>> = {
 const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/does not support SSL/, 'the server does not speak TLS'],
   [/timeout|timed out/i, 'no response in time'],
-  [/terminated|Connection is closed|Stream isn't writeable/, 'not connected'],
+  [/terminated|Connection is closed|Stream isn't writeable|not connected/, 'not connected'],
   [/All sentinels are unreachable/, 'no sentinel responds'],
   [/Failed to refresh slots cache/, 'no node of the cluster responds'],
   [/without any password configured/, 'a password is in the URL, and the server has none'],
@@ -76,7 +76,7 @@ const PASSING_CODE =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08...|53...|57...|25006)$/;
 const PASSING_WORD = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY) /;
 const PASSING_MESSAGE =
-  /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|All sentinels are unreachable|Failed to refresh slots cache/i;
+  /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|not connected|All sentinels are unreachable|Failed to refresh slots cache/i;
 
 /** Whether what failed is only away: its address and the credentials may be right. */
 export function isPassing(error: unknown): boolean {
