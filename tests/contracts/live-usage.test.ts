@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { type LiveUsage, SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
 import { OTHER } from '../../src/usage/usage-names.ts';
-import type { UsageSlice } from '../../src/usage/usage-slice.ts';
+import { noCounts, type UniformUsage, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { addedUp, HOUR, manyNames, requestsIn, requestsOf, sliceOf } from '../usage/support/sample-usage.ts';
 import {
   LIVE_STORES,
@@ -58,6 +58,32 @@ describe.each(Object.entries(LIVE_STORES))('live usage %s', (_name, open) => {
     const [live, ...others] = await store.second.read([keyId]);
     expect(live?.slices).toEqual(addedUp(writes));
     expect(others).toEqual([]);
+  });
+
+  it('adds up what is all alike with what is not, of each key of a write', async () => {
+    const keyIds = [newKeyId()];
+    while (keyIds.length < 3) {
+      const other = newKeyId();
+      if (shardOf(other) === shardOf(keyIds[0] ?? '')) keyIds.push(other);
+    }
+    const uniform = keyIds.map((keyId, index): UniformUsage => {
+      const counts = { ...noCounts(), requests: index + 1, successful: 1, bytesOut: 7 };
+      const names = { hour: HOUR, planId: 'gold', endpoint: '/a', customerId: 'anonymous' };
+      return { keyId, ...names, counts, lastUsedAtS: HOUR * 3600 };
+    });
+    const mixed = sliceOf(keyIds[1] ?? '', { endpoint: '/b' }, { customer: 'two' });
+    const writes = [uniform, [mixed, ...uniform.slice(2)], uniform.slice(0, 1)];
+    for (const [index, recorded] of writes.entries()) {
+      const numbers = { writer: `test-of-all-${keyIds[0]}`, sequence: index + 1, previous: index };
+      await store.first.write([{ shard: shardOf(keyIds[0] ?? ''), ...numbers, recorded }]);
+    }
+    for (const keyId of keyIds) {
+      const expected = addedUp(writes.flat().filter((recorded) => recorded.keyId === keyId));
+      const read = (await store.second.read([keyId])).flatMap(({ slices }) => slices);
+      expect(read).toEqual(expected);
+      await store.first.compact(shardOf(keyId));
+      expect((await take(keyId))?.slices).toEqual(expected);
+    }
   });
 
   it('reads several keys at once, and nothing of the others', async () => {
