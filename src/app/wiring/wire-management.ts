@@ -12,8 +12,9 @@ import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
 import { KeyService } from '../../keys/key-service.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import type { RecordVersions } from '../../limiter/record-versions.ts';
 import { VersionsAfterCommit } from '../../limiter/versions-after-commit.ts';
-import type { GatewayFacts } from '../../management/endpoint.ts';
+import type { GatewayFacts, ManagementServices } from '../../management/endpoint.ts';
 import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
@@ -56,58 +57,42 @@ export interface ManagementApps {
 }
 
 /** Builds the management interface, as a listener of requests, and self-service. */
-export function wireManagement(
-  { settings, platform, lifecycle }: ReplicaContext,
-  {
-    records,
-    counting,
-    configurations,
-    usage,
-    vault,
-    rootTokens,
-    requestIds,
-    failedCredentials,
-    observers,
-    system,
-    consoleDirectory,
-  }: ManagementParts,
-): ManagementApps {
-  const { clock, random, log } = platform;
-  const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
+export function wireManagement(context: ReplicaContext, parts: ManagementParts): ManagementApps {
+  const { settings, platform, lifecycle } = context;
+  const { clock, log } = platform;
+  const { records, vault, rootTokens, requestIds, failedCredentials, observers, consoleDirectory } = parts;
   const idempotency = new IdempotentRequests({ store: records.responses, vault, clock });
   const pruning = responsePruning(idempotency, platform);
   lifecycle.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
   pruning.start();
-  const keys = new KeyService({
-    repository: records.keys,
-    keyList: records.keyList,
-    versions,
-    vault,
-    clock,
-    random,
-    keyPrefix: settings.keyPrefix,
-    reveal: settings.secretReveal,
+  const services = managementServices(context, parts);
+  const { trustedProxies, selfServicePath } = settings;
+  const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
+  const app = createManagementApp({
+    ...services,
+    credentials: { rootTokens, adminTokens, failedCredentials },
+    trustedProxies,
+    idempotency,
+    consoleDirectory,
   });
-  const sealer = createSealer({ settings }, { vault, rootTokens });
-  const imports = new KeyImports({ secrets: records.secrets, sealer, clock, random });
-  const rotations = new KeyRotations({
-    secrets: records.secrets,
-    versions,
-    sealer,
-    random,
-    keyPrefix: settings.keyPrefix,
-  });
-  const plans = new PlanService({
-    repository: records.plans,
-    versions,
-    defaultPlanId: settings.defaultPlanId,
-  });
-  const services = {
-    keys,
+  return {
+    management: withRequestId(app, { requestIds, clock, onServed: observers.managed }),
+    selfService:
+      selfServicePath === null
+        ? null
+        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
+  };
+}
+
+function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
+  const { settings } = context;
+  const { clock, random, log } = context.platform;
+  const { records, counting, configurations, usage, vault, system } = parts;
+  const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
+  return {
+    ...keyServices(context, parts, versions),
     configurations,
-    rotations,
-    imports,
-    plans,
+    plans: new PlanService({ repository: records.plans, versions, defaultPlanId: settings.defaultPlanId }),
     counters: counting.counters,
     usage: usage.reader,
     series: new UsageSeries({
@@ -124,22 +109,21 @@ export function wireManagement(
     clock,
     log,
   };
-  const { trustedProxies, selfServicePath } = settings;
-  const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
-  const credentials = { rootTokens, adminTokens, failedCredentials };
-  const app = createManagementApp({
-    ...services,
-    credentials,
-    trustedProxies,
-    idempotency,
-    consoleDirectory,
-  });
+}
+
+function keyServices(
+  { settings, platform }: ReplicaContext,
+  { records, vault, rootTokens }: ManagementParts,
+  versions: RecordVersions,
+): Pick<ManagementServices, 'keys' | 'imports' | 'rotations'> {
+  const { clock, random } = platform;
+  const { keyPrefix, secretReveal: reveal } = settings;
+  const { keys: repository, keyList, secrets } = records;
+  const sealer = createSealer({ settings }, { vault, rootTokens });
   return {
-    management: withRequestId(app, { requestIds, clock, onServed: observers.managed }),
-    selfService:
-      selfServicePath === null
-        ? null
-        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
+    keys: new KeyService({ repository, keyList, versions, vault, clock, random, keyPrefix, reveal }),
+    imports: new KeyImports({ secrets, sealer, clock, random }),
+    rotations: new KeyRotations({ secrets, versions, sealer, random, keyPrefix }),
   };
 }
 
