@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.ts';
 import { BackendConnector, type BackendOptions } from '../connector.ts';
+import { AfterPollQueue } from './after-poll-queue.ts';
 import { FairQueue } from './fair-queue.ts';
 import type { BackendConnections, BackendJob, BackendPlace, NoPlace } from './places.ts';
-import { PollTurns } from './poll-turns.ts';
 import {
   type PlaceKeeper,
   PooledConnection,
@@ -46,7 +46,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #all = new Set<PooledConnection>();
   /** The one that was used last is the last. */
   readonly #idle: PooledConnection[] = [];
-  readonly #turns = new PollTurns<Reservation>((reservation) => this.#settle(reservation));
+  readonly #afterPoll = new AfterPollQueue<Reservation>((reservation) => this.#settle(reservation));
   #taken = 0;
   readonly #mostWaiting: number;
   #waiting = 0;
@@ -225,7 +225,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     }
     pooled.connection.reserve();
     ticket.reservation = { ticket, pooled };
-    this.#turns.add(ticket.reservation);
+    this.#afterPoll.add(ticket.reservation);
   }
 
   /** The event loop has read what lay in the socket of the connection. */

@@ -1,9 +1,9 @@
 /**
  * Passes on each item after the event loop has polled all sockets once, from beginning to end, since the item came: what lay in a
  * socket at that time has been read by then. Takes two immediates, because one that is set while the loop polls runs before it polls
- * again, and both are referenced, because the loop would sleep before an unreferenced one. All items of a turn share them.
+ * again, and both are referenced, because the loop would sleep before an unreferenced one. Items that come together share them.
  */
-export class PollTurns<Item> {
+export class AfterPollQueue<Item> {
   readonly #onPolled: (item: Item) => void;
   /** Items that came since the last poll began. */
   #arriving: Item[] = [];
