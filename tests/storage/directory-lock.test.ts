@@ -3,14 +3,11 @@ import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { lockDirectory } from '../../src/storage/embedded/directory-lock.ts';
 import { endChild } from '../support/end-child.ts';
 
 const LOCK = new URL('../../src/storage/embedded/directory-lock.ts', import.meta.url).href;
-/** Where a gateway keeps compiled code, too. */
-const COMPILED_DIRECTORY = fileURLToPath(new URL('../../node_modules/.cache/tollgate', import.meta.url));
 /** Tells what became of its attempt, and stays until it is ended. */
 const LOCKER = `
   const stay = (unlock) => setInterval(unlock, 2 ** 30) && console.log('locked');
@@ -50,7 +47,6 @@ describe('the lock of the embedded store', () => {
     ];
     const child = spawn(command, args, {
       stdio: ['ignore', 'pipe', 'inherit'],
-      env: { ...process.env, NODE_COMPILE_CACHE: COMPILED_DIRECTORY },
     });
     const locker = { child, outcome: once(child.stdout, 'data').then(([bytes]) => String(bytes).trim()) };
     lockers.push(locker);

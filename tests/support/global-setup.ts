@@ -1,3 +1,4 @@
+import { COMPILED_DIRECTORY } from './gateway.ts';
 import { neededStores } from './needed-stores.ts';
 import {
   findPostgres,
@@ -19,6 +20,8 @@ interface RunConfig {
 
 /** Finds or starts the stores that the chosen test files use, and names them to Jest's workers through the environment. */
 export default async function setUp({ testPathPatterns }: RunConfig): Promise<void> {
+  // For every script that a test runs: half the CPU time of its start.
+  process.env.NODE_COMPILE_CACHE ??= COMPILED_DIRECTORY;
   const needed = neededStores(testPathPatterns.patterns);
   const postgres = needed.postgres ? findPostgres() : undefined;
   const stores = {

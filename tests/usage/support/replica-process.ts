@@ -4,8 +4,6 @@ import { fileURLToPath } from 'node:url';
 import type { ReplicaTask } from './replica.ts';
 
 const SCRIPT = fileURLToPath(new URL('./replica.ts', import.meta.url));
-/** Where a gateway keeps compiled code, too: a start takes a third of the time with it. */
-const COMPILED_DIRECTORY = fileURLToPath(new URL('../../../node_modules/.cache/tollgate', import.meta.url));
 
 /** A replica in a separate process. */
 export interface ReplicaProcess {
@@ -20,7 +18,7 @@ export function startReplica(task: ReplicaTask): ReplicaProcess {
   const child = spawn(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', SCRIPT, JSON.stringify(task)],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, NODE_COMPILE_CACHE: COMPILED_DIRECTORY } },
+    { stdio: ['ignore', 'pipe', 'pipe'] },
   );
   const reports: (readonly [number, number])[] = [];
   let rest = '';
