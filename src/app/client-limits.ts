@@ -1,4 +1,4 @@
-import { openFileLimit } from '../platform/open-file-limit.ts';
+import { openFileLimit } from '../platform/process/open-file-limit.ts';
 import { ConnectionLimit } from '../server/connection-limit.ts';
 import { connectionBudget } from './connection-budget.ts';
 import type { ReplicaContext } from './context.ts';

@@ -1,6 +1,6 @@
 import type { Settings } from '../config/settings.ts';
-import type { Lifecycle } from '../platform/lifecycle.ts';
 import type { Platform } from '../platform/platform.ts';
+import type { Lifecycle } from '../platform/process/lifecycle.ts';
 
 /** What every part of a replica is built from. */
 export interface ReplicaContext {

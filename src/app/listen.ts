@@ -1,4 +1,4 @@
-import { StartFault } from '../platform/start-fault.ts';
+import { StartFault } from '../platform/process/start-fault.ts';
 
 /** A port, and the settings that choose it. */
 interface Place {

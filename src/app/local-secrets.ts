@@ -2,9 +2,9 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Settings } from '../config/settings.ts';
 import type { Platform } from '../platform/platform.ts';
-import { makePrivateDirectory, notWritable } from '../platform/private-directory.ts';
+import { makePrivateDirectory, notWritable } from '../platform/process/private-directory.ts';
+import { StartFault } from '../platform/process/start-fault.ts';
 import type { Random } from '../platform/random.ts';
-import { StartFault } from '../platform/start-fault.ts';
 import { recordsDirectory } from './stores/open-stores.ts';
 
 /** To be called before the records are opened, which makes their directory. The root tokens and encryption keys of the settings; where none are set, those of a file in `DATA_DIR`, which is made when missing. */

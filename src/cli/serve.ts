@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { InvalidConfiguration } from '../app/invalid-configuration.ts';
 import { InvalidSettings, readSettings, type Settings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
-import { collectGarbage } from '../platform/collect-garbage.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
+import { collectGarbage } from '../platform/process/collect-garbage.ts';
+import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
-import { StartFault } from '../platform/start-fault.ts';
 
 /** Exit code of sysexits.h for a configuration that can't be used. */
 const EX_CONFIG = 78;

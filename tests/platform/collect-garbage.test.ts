@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from '@jest/globals';
 
 const run = promisify(execFile);
-const MODULE = join(import.meta.dirname, '../../src/platform/collect-garbage.ts');
+const MODULE = join(import.meta.dirname, '../../src/platform/process/collect-garbage.ts');
 /** Prints whether an object that nothing refers to is still there. */
 const PROGRAM = `
   const { collectGarbage } = await import(${JSON.stringify(MODULE)});

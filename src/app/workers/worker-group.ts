@@ -4,7 +4,7 @@ import { maskedSettings } from '../../config/settings.ts';
 import { Watchdog } from '../../observability/watchdog.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { StartFault } from '../../platform/start-fault.ts';
+import { StartFault } from '../../platform/process/start-fault.ts';
 import { rejectUsedPort } from '../../server/listening-sockets.ts';
 import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';

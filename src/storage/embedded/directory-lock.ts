@@ -2,7 +2,7 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as wait } from 'node:timers/promises';
-import { StartFault } from '../../platform/start-fault.ts';
+import { StartFault } from '../../platform/process/start-fault.ts';
 
 /** How long a process that is just ending may still hold the lock. Milliseconds. */
 const PATIENCE_MS = 250;

@@ -1,6 +1,6 @@
 import { Kysely, PGliteDialect } from 'kysely';
-import { makePrivateDirectory } from '../../platform/private-directory.ts';
-import { StartFault } from '../../platform/start-fault.ts';
+import { makePrivateDirectory } from '../../platform/process/private-directory.ts';
+import { StartFault } from '../../platform/process/start-fault.ts';
 import { type Records, type RecordsOptions, recordsIn } from '../postgres/open-records.ts';
 import { type RecordsTables, TYPE_PARSERS } from '../postgres/records-database.ts';
 import { applyMigrations } from '../postgres/sql-migrations.ts';

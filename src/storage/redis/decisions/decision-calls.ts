@@ -1,7 +1,7 @@
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import type { Clock } from '../../../platform/clock.ts';
 import { DeadlineQueue, type Due } from '../../../platform/deadline-queue.ts';
-import { PauseDetector } from '../../../platform/pause-detector.ts';
+import { PauseDetector } from '../../../platform/process/pause-detector.ts';
 import type { LuaScript } from '../lua-script.ts';
 import { safeRedisError } from '../redis-failure.ts';
 import { callDecision, type DecisionCallback } from './call-batcher.ts';

@@ -1,4 +1,4 @@
-import type { Clock } from './clock.ts';
+import type { Clock } from '../clock.ts';
 
 /** Between two looks at the clock while something is waited for. Milliseconds. */
 const LOOK_EVERY_MS = 25;
