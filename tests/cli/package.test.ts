@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -97,6 +98,11 @@ describe('the package, packed and installed in an empty directory', () => {
     try {
       await until(() => child.exitCode !== null || output().includes('Ctrl-C'));
       expect(output()).toContain('Tollgate runs at http://127.0.0.1:');
+      // At a signal it removes the directory of its stores.
+      const ended = once(child, 'exit');
+      child.kill('SIGTERM');
+      await ended;
+      expect(child.exitCode).toBe(0);
     } finally {
       await endChild(child);
     }

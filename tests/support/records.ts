@@ -56,6 +56,7 @@ export async function createEmbeddedRecords(defaultPlanId: string | null = 'defa
     remove: async () => {
       await records.close();
       await rm(directory, { recursive: true, force: true });
+      await rm(`${directory}.lock.db`, { force: true });
     },
   };
 }
