@@ -6,25 +6,24 @@ import { KeyCache } from '../keys/cache/key-cache.ts';
 import { SecretRedactor } from '../keys/secrets/secret-redactor.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
+import type { Readiness } from '../observability/readiness.ts';
 import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
 import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { Lifecycle } from '../platform/process/lifecycle.ts';
 import { limitClients } from './client-limits.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
-import { gatewayReadings, gatewayVersion, redisCallBuckets } from './gateway-metrics.ts';
+import { gatewayReadings, gatewayVersion, type MeasuredParts, redisCallBuckets } from './gateway-metrics.ts';
 import { secretsOf } from './local-secrets.ts';
-import { openListeners } from './open-listeners.ts';
+import { type Listeners, openListeners } from './open-listeners.ts';
 import type { OpsSources } from './ops/ops-server.ts';
-import { observeRequests } from './request-observers.ts';
-import { GatewayStatus } from './status/gateway-status.ts';
-import { secretHints } from './wiring/secret-hints.ts';
-import { wireAudit } from './wiring/wire-audit.ts';
-import { configurationOfFile, wireConfigurations } from './wiring/wire-configurations.ts';
+import { observeRequests, type RequestObservers } from './request-observers.ts';
+import { GatewayStatus, type GatewayStatusParts } from './status/gateway-status.ts';
+import type { Sealing } from './wiring/wire-configurations.ts';
 import { CONSOLE_DIRECTORY, wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
+import { wireRecordTasks } from './wiring/wire-record-tasks.ts';
 import { wireStores } from './wiring/wire-stores.ts';
-import { wireUsage } from './wiring/wire-usage.ts';
 
 /** A replica that runs in this process, but for its ops port. */
 export interface Replica {
@@ -59,83 +58,117 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
 
 /** The parts in the order in which they start; they stop in the reverse order. */
 async function wireReplica(context: ReplicaContext): Promise<Replica> {
-  const { settings, platform, lifecycle } = context;
-  const { clock, random, log } = platform;
-  const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
-  const redactor = new SecretRedactor({ rootTokens, keyPrefix: settings.keyPrefix });
-  const vault = new SecretVault(encryptionKeys, random);
+  const { settings } = context;
+  const { clock } = context.platform;
+  const secrets = wireSecrets(context);
+  const { vault, redactor } = secrets;
   const desired = settings.configFile === null ? undefined : await configurationIn(settings.configFile);
   const stores = await wireStores(context, vault);
-  const { records, counting, readiness } = stores;
-
-  const usage = wireUsage(context, stores, redactor);
-  const audit = wireAudit(context, stores);
-  const hints = secretHints(records.hintlessKeys, vault, platform);
-  lifecycle.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
-  const configurations = wireConfigurations(context, stores, { vault, rootTokens });
-  stores.preparation.start({
-    configure: desired && configurationOfFile(context, configurations, desired),
-    prepared: () => {
-      usage.startPruning();
-      audit.startPruning();
-      hints.start();
-    },
-  });
+  const { usage, configurations } = wireRecordTasks(context, { ...secrets, stores, desired });
+  const { records, readiness } = stores;
   const keys = new KeyCache({ repository: records.keys, secrets: records.secrets, vault, clock });
 
+  const shared = { ...wireRequestParts(context, redactor), usage };
+  const connectionLimits = limitClients(context);
+  const proxied = await wireProxy(context, {
+    ...{ ...shared, ...stores, keys, redactor },
+    maxUpgrades: connectionLimits.upgrades,
+  });
+  const apps = wireManagement(context, {
+    ...{ ...shared, ...stores, ...secrets, configurations },
+    system: announcedStatus(context, { ...shared, stores }),
+    consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,
+  });
+
+  const registry = metricsRegistry(shared.observers, {
+    ...{ ...stores, ...proxied, usage, keys, connectionLimits },
+    backendConnections: settings.backendConnections,
+    version: gatewayVersion(),
+  });
+  const { proxy } = proxied;
+  const listeners = await openListeners(context, { ...shared, ...apps, proxy, connectionLimits });
+  return startedReplica(context, { listeners, registry, readiness });
+}
+
+/** What seals secrets, what recognises the root tokens, and what keeps secrets out of everything written down. */
+interface Secrets extends Sealing {
+  readonly redactor: SecretRedactor;
+}
+
+function wireSecrets({ settings, platform }: ReplicaContext): Secrets {
+  const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
+  return {
+    rootTokens,
+    redactor: new SecretRedactor({ rootTokens, keyPrefix: settings.keyPrefix }),
+    vault: new SecretVault(encryptionKeys, platform.random),
+  };
+}
+
+/** Loads the reader where there is a file: its YAML library takes a twentieth of a start. */
+async function configurationIn(file: string): Promise<DesiredState> {
+  const { readConfigurationFile } = await import('./configuration-file.ts');
+  return readConfigurationFile(file);
+}
+
+/** What the requests of all ports share. */
+interface RequestParts {
+  readonly observers: RequestObservers;
+  readonly requestIds: RequestIds;
+  readonly failedCredentials: FailedCredentials;
+}
+
+function wireRequestParts(
+  { settings, platform, lifecycle }: ReplicaContext,
+  redactor: SecretRedactor,
+): RequestParts {
+  const { clock, random, log } = platform;
   const mask = (text: string): string => redactor.masked(text);
   const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });
   lifecycle.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
-  const shared = {
-    usage,
+  return {
     observers,
     requestIds: new RequestIds(random, (text) => redactor.holds(text)),
     failedCredentials: new FailedCredentials({ clock, trustedProxies: settings.trustedProxies }),
   };
-  const connectionLimits = limitClients(context);
-  const { proxy, revalidator, costSettler } = await wireProxy(context, {
-    ...{ ...shared, ...stores, keys, redactor },
-    maxUpgrades: connectionLimits.upgrades,
-  });
-  const system = new GatewayStatus({
-    ...{ stores, usage, settings, clock },
+}
+
+interface StatusParts extends Pick<GatewayStatusParts, 'stores' | 'usage'> {
+  readonly observers: RequestObservers;
+}
+
+/** The status, which the other replicas hear of from now on. */
+function announcedStatus(
+  { settings, platform }: ReplicaContext,
+  { stores, usage, observers }: StatusParts,
+): GatewayStatus {
+  const status = new GatewayStatus({
+    ...{ stores, usage, settings, clock: platform.clock },
     isBackendUnreachable: () => observers.isBackendUnreachable,
   });
-  system.announce();
-  const { management, selfService } = wireManagement(context, {
-    ...shared,
-    ...stores,
-    configurations,
-    vault,
-    rootTokens,
-    system,
-    consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,
-  });
+  status.announce();
+  return status;
+}
 
-  const { backendConnections } = settings;
-  const version = gatewayVersion();
-  const measured = {
-    counting,
-    costSettler,
-    keys,
-    revalidator,
-    usage,
-    proxy,
-    readiness,
-    version,
-    backendConnections,
-    connectionLimits,
-  };
-  const registry = createMetrics({
+type MetricsRegistry = ReturnType<typeof createMetrics>;
+
+function metricsRegistry(observers: RequestObservers, measured: MeasuredParts): MetricsRegistry {
+  return createMetrics({
     requests: observers.metrics,
     readings: [...gatewayReadings(measured), ...observers.readings],
-    buckets: redisCallBuckets(counting),
+    buckets: redisCallBuckets(measured.counting),
   });
-  const listeners = await openListeners(context, {
-    ...{ ...shared, proxy, management, selfService },
-    connectionLimits,
-  });
+}
 
+interface StartedParts {
+  readonly listeners: Listeners;
+  readonly registry: MetricsRegistry;
+  readonly readiness: Readiness;
+}
+
+function startedReplica(
+  { settings, lifecycle }: ReplicaContext,
+  { listeners, registry, readiness }: StartedParts,
+): Replica {
   return {
     port: listeners.port,
     adminPort: listeners.adminPort,
@@ -153,13 +186,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   };
 }
 
-/** Loads the reader where there is a file: its YAML library takes a twentieth of a start. */
-async function configurationIn(file: string): Promise<DesiredState> {
-  const { readConfigurationFile } = await import('./configuration-file.ts');
-  return readConfigurationFile(file);
-}
-
-function scrapes(registry: ReturnType<typeof createMetrics>): Pick<Replica['ops'], 'metrics' | 'snapshot'> {
+function scrapes(registry: MetricsRegistry): Pick<Replica['ops'], 'metrics' | 'snapshot'> {
   return {
     metrics: async () => ({ contentType: registry.contentType, text: await scrapeText(registry) }),
     snapshot: () => scrapeObjects(registry),

@@ -1,0 +1,45 @@
+import type { DesiredState } from '../../desired-state/desired-state.ts';
+import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
+import type { Usage } from '../../usage/create-usage.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { secretHints } from './secret-hints.ts';
+import { wireAudit } from './wire-audit.ts';
+import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
+import type { Stores } from './wire-stores.ts';
+import { wireUsage } from './wire-usage.ts';
+
+/** What the tasks on the records work with. */
+export interface RecordTaskParts extends Sealing {
+  readonly stores: Stores;
+  readonly redactor: SecretRedactor;
+  /** The content of `CONFIG_FILE`; undefined where there is none. */
+  readonly desired: DesiredState | undefined;
+}
+
+/** What other parts of the replica use of them. */
+export interface RecordTasks {
+  readonly usage: Usage;
+  readonly configurations: DesiredStateService;
+}
+
+/** Starts to prepare the records, and the usage statistics. What prunes the records or fills them in begins once there are tables. */
+export function wireRecordTasks(
+  context: ReplicaContext,
+  { stores, redactor, desired, ...sealing }: RecordTaskParts,
+): RecordTasks {
+  const usage = wireUsage(context, stores, redactor);
+  const audit = wireAudit(context, stores);
+  const hints = secretHints(stores.records.hintlessKeys, sealing.vault, context.platform);
+  context.lifecycle.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
+  const configurations = wireConfigurations(context, stores, sealing);
+  stores.preparation.start({
+    configure: desired && configurationOfFile(context, configurations, desired),
+    prepared: () => {
+      usage.startPruning();
+      audit.startPruning();
+      hints.start();
+    },
+  });
+  return { usage, configurations };
+}
