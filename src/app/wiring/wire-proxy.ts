@@ -44,21 +44,9 @@ export interface WiredProxy {
 }
 
 /** Builds the proxied side, and has it follow changes to keys. */
-export async function wireProxy(
-  context: ReplicaContext,
-  {
-    records,
-    counting,
-    keys,
-    usage,
-    redactor,
-    requestIds,
-    failedCredentials,
-    observers,
-    maxUpgrades,
-  }: ProxyParts,
-): Promise<WiredProxy> {
+export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Promise<WiredProxy> {
   const { settings, platform, lifecycle } = context;
+  const { records, counting, keys, requestIds, failedCredentials, maxUpgrades } = parts;
   const costSettler = new CostSettler(counting.counters);
   lifecycle.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
   const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
@@ -73,34 +61,15 @@ export async function wireProxy(
     keyOrigins,
     failedCredentials,
     limiter: counting.limiter,
-    usage: usage.recorder,
+    usage: parts.usage.recorder,
     clock: platform.clock,
     requestIds,
-    tracing: await wireTracing(context, redactor),
-    observe: observers.proxied,
+    tracing: await wireTracing(context, parts.redactor),
+    observe: parts.observers.proxied,
     onFault: (error) => platform.log.error({ err: error }, 'a request met a fault of the gateway'),
   });
   lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
-  const forget = (keyId: string) => {
-    keys.drop(keyId);
-    keyOrigins.expire();
-    proxy.recheckUpgradesOf(keyId);
-  };
-  const revalidator = new KeyRevalidator({
-    cache: keys,
-    repository: records.keys,
-    versions: counting.versions,
-    held: () => proxy.upgradedKeys,
-    onOutdated: forget,
-    ...platform,
-  });
-  revalidator.start();
-  lifecycle.add('checks of cached keys', CLOSE_DEADLINE_MS, () => revalidator.stop());
-  counting.changes.onChange(forget);
-  counting.changes.onReset(() => {
-    proxy.recheckUpgrades();
-    revalidator.checkSoon();
-  });
+  const revalidator = followKeyChanges(context, { records, counting, keys, keyOrigins, proxy });
   return { proxy, revalidator, costSettler };
 }
 
@@ -121,4 +90,37 @@ async function wireTracing(
   });
   lifecycle.add('tracing', CLOSE_DEADLINE_MS, () => tracing.stop());
   return tracing;
+}
+
+interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys'> {
+  readonly keyOrigins: KeyOrigins;
+  readonly proxy: ProxiedSide;
+}
+
+/** Has caches and open upgrades let go of keys that change: as the changes are published, and by regular checks that find what was not heard of. */
+function followKeyChanges(
+  { platform, lifecycle }: ReplicaContext,
+  { records, counting, keys, keyOrigins, proxy }: KeyFollowers,
+): KeyRevalidator {
+  const forget = (keyId: string) => {
+    keys.drop(keyId);
+    keyOrigins.expire();
+    proxy.recheckUpgradesOf(keyId);
+  };
+  const revalidator = new KeyRevalidator({
+    cache: keys,
+    repository: records.keys,
+    versions: counting.versions,
+    held: () => proxy.upgradedKeys,
+    onOutdated: forget,
+    ...platform,
+  });
+  revalidator.start();
+  lifecycle.add('checks of cached keys', CLOSE_DEADLINE_MS, () => revalidator.stop());
+  counting.changes.onChange(forget);
+  counting.changes.onReset(() => {
+    proxy.recheckUpgrades();
+    revalidator.checkSoon();
+  });
+  return revalidator;
 }
