@@ -72,29 +72,22 @@ export function createUsage(options: UsageOptions): Usage {
   // Not less often after a failure: what waits is then held within its bounds.
   const flushing = new Repeater(() => flusher.flush(), random, intervalMs, intervalMs);
   const pruning = new Repeater(() => prune(options), random, HOUR_MS, HOUR_MS);
-  /** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */
-  const writeOwn = async (): Promise<void> => {
-    // A store that did not take the last write will not be there for the reading either.
-    if (writer.stats.shardsUnsettled > 0) return;
-    await writer.write();
-    // That write may have been under way before the last record.
-    if (buffer.size > 0 && writer.stats.shardsUnsettled === 0) await writer.write();
-  };
+  const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };
   return {
     recorder: buffer,
     reader: {
       read: async (keyId) => {
-        await writeOwn();
+        await writeBuffer(parts);
         return stored.read(keyId);
       },
       totals: async (keyIds) => {
-        await writeOwn();
+        await writeBuffer(parts);
         return stored.totals(keyIds);
       },
     },
     pending: {
       read: async (keyIds) => {
-        await writeOwn();
+        await writeBuffer(parts);
         return live.read(keyIds);
       },
       oldestAtMs: () => live.oldestAtMs(),
@@ -108,19 +101,43 @@ export function createUsage(options: UsageOptions): Usage {
       flushing.start();
     },
     startPruning: () => pruning.startAtOnce(),
-    stop: async (deadlineMs) => {
-      const deadline = AbortSignal.timeout(deadlineMs);
-      const rounds = Promise.all([pruning.stop(), flusher.stop(), flushing.stop()]);
-      await writing.stop();
-      const isWritten = await writer.drain(deadline);
-      await Promise.race([rounds, aborted(deadline)]);
-      // Shared counts are safe where they are, and other replicas or the next start will move them.
-      const isSafe = isWritten && (live.isShared || (await flusher.flush()));
-      if (!isSafe)
-        log.error({ keys: buffer.size, requests: writer.requestsUnsettled }, 'usage was lost at the stop');
-      return isSafe;
-    },
+    stop: (deadlineMs) => stopUsage(parts, deadlineMs),
   };
+}
+
+/** What a replica writes usage with. */
+interface UsageParts extends Pick<UsageOptions, 'live' | 'log'> {
+  readonly buffer: UsageBuffer;
+  readonly writer: UsageWriter;
+  readonly flusher: UsageFlusher;
+  readonly writing: Repeater;
+  readonly flushing: Repeater;
+  readonly pruning: Repeater;
+}
+
+/** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */
+async function writeBuffer({ buffer, writer }: UsageParts): Promise<void> {
+  // A store that did not take the last write will not be there for the reading either.
+  if (writer.stats.shardsUnsettled > 0) return;
+  await writer.write();
+  // That write may have been under way before the last record.
+  if (buffer.size > 0 && writer.stats.shardsUnsettled === 0) await writer.write();
+}
+
+async function stopUsage(
+  { live, log, buffer, writer, flusher, writing, flushing, pruning }: UsageParts,
+  deadlineMs: number,
+): Promise<boolean> {
+  const deadline = AbortSignal.timeout(deadlineMs);
+  const rounds = Promise.all([pruning.stop(), flusher.stop(), flushing.stop()]);
+  await writing.stop();
+  const isWritten = await writer.drain(deadline);
+  await Promise.race([rounds, aborted(deadline)]);
+  // Shared counts are safe where they are, and other replicas or the next start will move them.
+  const isSafe = isWritten && (live.isShared || (await flusher.flush()));
+  if (!isSafe)
+    log.error({ keys: buffer.size, requests: writer.requestsUnsettled }, 'usage was lost at the stop');
+  return isSafe;
 }
 
 function aborted(signal: AbortSignal): Promise<void> {
