@@ -3,6 +3,7 @@ import {
   type IncomingMessage,
   type OutgoingHttpHeader,
   type OutgoingHttpHeaders,
+  type Server,
   type ServerOptions,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
@@ -90,20 +91,9 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     onSlowUpload();
     stalled.endUpload(socket);
   });
-  const serve = serveInOrder((req, res) => router.serve(req, res));
-
-  const server = createServer(serverOptions(timeouts, connections), serve);
+  const server = createHttpServer({ timeouts, connections, router, malformed, stalled });
   const listening = new ListeningSockets(server);
-  server.timeout = stalled.firstTimeoutMs;
-  // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
-  server.maxHeadersCount = MAX_HEADERS + 1;
   connections.watch(server, connectionLimit);
-  server.on('checkContinue', serve);
-  server.on('checkExpectation', serve);
-  server.on('upgrade', (req, socket: Socket, firstBytes) => router.upgrade(req, socket, firstBytes));
-  server.on('connect', (req, socket: Socket) => router.connect(req, socket));
-  server.on('timeout', (socket) => stalled.handle(socket));
-  server.on('clientError', (error: Error, socket: Socket) => malformed.handle(error, socket));
 
   return {
     listen: async (port, host) => {
@@ -125,6 +115,30 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       slowUploads.stop();
     },
   };
+}
+
+/** What handles the events of a port's server. */
+interface EventHandlers {
+  readonly timeouts: PublicServerTimeouts;
+  readonly connections: ClientConnections;
+  readonly router: RequestRouter;
+  readonly malformed: MalformedInput;
+  readonly stalled: StalledClients;
+}
+
+function createHttpServer({ timeouts, connections, router, malformed, stalled }: EventHandlers): Server {
+  const serve = serveInOrder((req, res) => router.serve(req, res));
+  const server = createServer(serverOptions(timeouts, connections), serve);
+  server.timeout = stalled.firstTimeoutMs;
+  // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
+  server.maxHeadersCount = MAX_HEADERS + 1;
+  server.on('checkContinue', serve);
+  server.on('checkExpectation', serve);
+  server.on('upgrade', (req, socket: Socket, firstBytes) => router.upgrade(req, socket, firstBytes));
+  server.on('connect', (req, socket: Socket) => router.connect(req, socket));
+  server.on('timeout', (socket) => stalled.handle(socket));
+  server.on('clientError', (error: Error, socket: Socket) => malformed.handle(error, socket));
+  return server;
 }
 
 function serverOptions(
