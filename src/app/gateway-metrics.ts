@@ -261,19 +261,7 @@ function sharedLimiterReadings({
       '1 when this replica made its last decision without Redis, less than a minute ago, otherwise 0.',
       () => Number(failureMode.isDegraded),
     ),
-    gauge(
-      'tollgate_limiter_breaker_state',
-      '1 for the state that the circuit breaker to Redis is in: closed (Redis decides), open (it is not called), half-open (it is tried).',
-      () =>
-        (['closed', 'open', 'half-open'] as const).map(
-          (state) => [{ state }, Number(breaker.state === state)] as const,
-        ),
-    ),
-    counter(
-      'tollgate_limiter_breaker_openings_total',
-      'Times that the circuit breaker to Redis opened because Redis failed or was too slow.',
-      () => breaker.openings,
-    ),
+    ...breakerReadings(breaker),
     gauge(
       'tollgate_limiter_uncounted_windows',
       'Windows with requests that were allowed without Redis and are not in Redis yet.',
@@ -287,6 +275,24 @@ function sharedLimiterReadings({
       ),
       ofWorkers: 'max',
     },
+  ];
+}
+
+function breakerReadings(breaker: Shared['breaker']): readonly Reading[] {
+  return [
+    gauge(
+      'tollgate_limiter_breaker_state',
+      '1 for the state that the circuit breaker to Redis is in: closed (Redis decides), open (it is not called), half-open (it is tried).',
+      () =>
+        (['closed', 'open', 'half-open'] as const).map(
+          (state) => [{ state }, Number(breaker.state === state)] as const,
+        ),
+    ),
+    counter(
+      'tollgate_limiter_breaker_openings_total',
+      'Times that the circuit breaker to Redis opened because Redis failed or was too slow.',
+      () => breaker.openings,
+    ),
   ];
 }
 
