@@ -132,7 +132,8 @@ describe('completeUntil', () => {
   });
 
   it('never passes a request that is not in the rows, also after Redis was away', async () => {
-    const { id, secret } = await fleet.admin.makeKey('of an outage');
+    await fleet.admin.makePlan('ample', 1_000_000, 'hour');
+    const { id, secret } = await fleet.admin.makeKey('of an outage', 'ample');
     const admins = fleet.replicas.map(({ url }) => new Admin(url));
     const endedAt: number[] = [];
     let isOver = false;
