@@ -1,7 +1,7 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
+import { PeriodicTask } from '../platform/periodic-task.ts';
 import type { Random } from '../platform/random.ts';
-import { Repeater } from '../platform/repeater.ts';
 import type { LiveUsage } from './live-usage.ts';
 import { StoredUsage } from './stored-usage.ts';
 import type { UsageReader, UsageRecorder } from './usage.ts';
@@ -68,10 +68,10 @@ export function createUsage(options: UsageOptions): Usage {
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
   const writeEveryMs = options.writeEveryMs ?? WRITE_EVERY_MS;
-  const writing = new Repeater(() => writer.write(), random, writeEveryMs, LONGEST_RETRY_MS);
+  const writing = new PeriodicTask(() => writer.write(), random, writeEveryMs, LONGEST_RETRY_MS);
   // Not less often after a failure: what waits is then held within its bounds.
-  const flushing = new Repeater(() => flusher.flush(), random, intervalMs, intervalMs);
-  const pruning = new Repeater(() => prune(options), random, HOUR_MS, HOUR_MS);
+  const flushing = new PeriodicTask(() => flusher.flush(), random, intervalMs, intervalMs);
+  const pruning = new PeriodicTask(() => prune(options), random, HOUR_MS, HOUR_MS);
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };
   return {
     recorder: buffer,
@@ -110,9 +110,9 @@ interface UsageParts extends Pick<UsageOptions, 'live' | 'log'> {
   readonly buffer: UsageBuffer;
   readonly writer: UsageWriter;
   readonly flusher: UsageFlusher;
-  readonly writing: Repeater;
-  readonly flushing: Repeater;
-  readonly pruning: Repeater;
+  readonly writing: PeriodicTask;
+  readonly flushing: PeriodicTask;
+  readonly pruning: PeriodicTask;
 }
 
 /** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */

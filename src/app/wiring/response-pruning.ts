@@ -1,12 +1,12 @@
 import type { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
+import { PeriodicTask } from '../../platform/periodic-task.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { Repeater } from '../../platform/repeater.ts';
 
 const EVERY_MS = 600_000;
 const LONGEST_PAUSE_MS = 3_600_000;
 
 /** Removes lapsed responses to idempotent requests from time to time; not started. */
-export function responsePruning(requests: IdempotentRequests, { log, random }: Platform): Repeater {
+export function responsePruning(requests: IdempotentRequests, { log, random }: Platform): PeriodicTask {
   const prune = async (): Promise<boolean> => {
     try {
       await requests.prune();
@@ -16,5 +16,5 @@ export function responsePruning(requests: IdempotentRequests, { log, random }: P
       return false;
     }
   };
-  return new Repeater(prune, random, EVERY_MS, LONGEST_PAUSE_MS);
+  return new PeriodicTask(prune, random, EVERY_MS, LONGEST_PAUSE_MS);
 }

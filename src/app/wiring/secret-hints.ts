@@ -1,7 +1,7 @@
 import { fillSecretHints, type HintlessKeys } from '../../keys/secrets/secret-hints.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { PeriodicTask } from '../../platform/periodic-task.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { Repeater } from '../../platform/repeater.ts';
 
 /** Again and again, because during an upgrade the version before goes on making keys without a hint. */
 const EVERY_MS = 3_600_000;
@@ -22,7 +22,7 @@ export function secretHints(
       return false;
     }
   };
-  const filling = new Repeater(fill, random, EVERY_MS, EVERY_MS);
+  const filling = new PeriodicTask(fill, random, EVERY_MS, EVERY_MS);
   return {
     start: () => filling.startAtOnce(),
     stop: () => {

@@ -1,4 +1,4 @@
-import { Repeater } from '../../platform/repeater.ts';
+import { PeriodicTask } from '../../platform/periodic-task.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
 import type { Stores } from './wire-stores.ts';
 
@@ -21,7 +21,7 @@ export function wireAudit(
       return false;
     }
   };
-  const pruning = new Repeater(prune, random, HOUR_MS, HOUR_MS);
+  const pruning = new PeriodicTask(prune, random, HOUR_MS, HOUR_MS);
   lifecycle.add('retention of the audit log', CLOSE_DEADLINE_MS, () => pruning.stop());
   return { startPruning: () => pruning.startAtOnce() };
 }

@@ -4,7 +4,7 @@ import type { Random } from './random.ts';
  * Runs a task again and again, never twice at a time: a pause after one run's end, the next begins. Pauses vary by a quarter, so that replicas do
  * not keep step; after a failed run they double up to a cap. Does not keep the process alive.
  */
-export class Repeater {
+export class PeriodicTask {
   readonly #task: () => Promise<boolean>;
   readonly #random: Random;
   readonly #pauseMs: number;
