@@ -44,6 +44,8 @@ async function fill(db: RecordsDatabase): Promise<void> {
           CASE number % 3 WHEN 0 THEN 'gold' ELSE 'default' END, 10 + number % 7, 9, 10, 123456, 1
         FROM generate_series(${from}::bigint, ${from + 19_999}::bigint) AS number`.execute(db);
     }
+    // As autovacuum does for full ranges of pages within a minute or so.
+    await sql`SELECT brin_summarize_new_values('usage_hours_default_hour_idx')`.execute(db);
   }
   const [from, to, filled] = [month.fromMs, day.fromMs, day.fromMs - DAY_MS / 2].map((ms) =>
     new Date(ms).toISOString(),
