@@ -106,6 +106,8 @@ describe('a replica whose Redis', () => {
 
     await startServer(['--port', String(server.port)]);
     await closeBreaker(guarded);
+    // Counters are read over another connection than the one that closed the breaker.
+    await until(() => replica.waitUntilReady(1000));
     expect(await decide(guarded.limiter, { ...asked, fresh: false })).toEqual({ kind: 'stale' });
     // Two, or one when one of them was the breaker's trial: that one was asked of Redis, and is not given back.
     const used = async () => (await peek(replica.counters, asked.keyId, quota(5, 'hour'))).used;
