@@ -47,15 +47,15 @@ function connect(
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     types: { getTypeParser },
+    // A connection is used once this has resolved.
+    onConnect: async (client) => void (await client.query(SESSION)),
     ...timeouts,
   });
   // An 'error' event without a listener would end the process. The pool listens to idle connections only; one that is in use
   // fails its query as well, which rejects.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
-  return new Kysely<RecordsTables>({
-    dialect: new RecordsDialect({ pool: withUnavailability(pool, SESSION) }),
-  });
+  return new Kysely<RecordsTables>({ dialect: new RecordsDialect({ pool: withUnavailability(pool) }) });
 }
 
 /** Without Kysely's lock of migrations, which belongs to the session: `applyMigrations` has one that ends with the transaction. */

@@ -6,26 +6,12 @@ import { StoreUnavailable } from '../../errors.ts';
  * Kysely's view of a pool in which every failure is as `storeFailure` says.
  *
  * A connection whose store is unavailable is closed instead of being given back: after a timeout its response may still be on the way.
- * Each new connection performs `firstStatement` before it is used.
  */
-export function withUnavailability(pool: Pool, firstStatement: string): PostgresPool {
-  const prepared = new WeakSet<PoolClient>();
-  async function prepare(client: PoolClient): Promise<PostgresPoolClient> {
-    const watched = watch(client);
-    if (prepared.has(client)) return watched;
-    try {
-      await watched.query(firstStatement, []);
-    } catch (error) {
-      client.release(true);
-      throw error;
-    }
-    prepared.add(client);
-    return watched;
-  }
+export function withUnavailability(pool: Pool): PostgresPool {
   return {
     options: pool.options,
     connect: () =>
-      pool.connect().then(prepare, (error: unknown) => {
+      pool.connect().then(watch, (error: unknown) => {
         // Without a connection no query was sent, for any reason: network, credentials, too many clients.
         throw new StoreUnavailable('postgres', error);
       }),
