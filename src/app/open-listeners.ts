@@ -5,7 +5,6 @@ import type { SelfServiceApp } from '../management/self-service/self-service-app
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import {
   createPublicServer,
-  PUBLIC_TIMEOUTS,
   type PublicServer,
   type PublicServerOptions,
   type PublicServerTimeouts,
@@ -43,10 +42,9 @@ export async function openListeners(
   { proxy, management, selfService, observers, requestIds, connectionLimits, ...parts }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
-  const { timeouts = PUBLIC_TIMEOUTS } = parts;
   const { uploadRate = { ...UPLOAD_RATE, bytesPerSecond: settings.requestBodyMinBytesPerSecond } } = parts;
   const common = {
-    ...{ requestIds, timeouts, uploadRate },
+    ...{ requestIds, timeouts: parts.timeouts, uploadRate },
     sharesPort: settings.workers > 1,
     onSlowUpload: () => proxy.counters.onTooSlow('upload'),
   };

@@ -69,13 +69,17 @@ export function createMetrics(sources: MetricSources): Registry {
  */
 const AT_ONCE = 16;
 
+async function* namesInTurns(registry: Registry): AsyncGenerator<string> {
+  for (const [i, { name }] of registry.getMetricsAsArray().entries()) {
+    yield name;
+    if (i % AT_ONCE === AT_ONCE - 1) await nextTurn();
+  }
+}
+
 /** The text of all metrics, as `registry.metrics()` has it. */
 export async function scrapeText(registry: Registry): Promise<string> {
   const parts: string[] = [];
-  for (const [i, { name }] of registry.getMetricsAsArray().entries()) {
-    parts.push(await registry.getSingleMetricAsString(name));
-    if (i % AT_ONCE === AT_ONCE - 1) await nextTurn();
-  }
+  for await (const name of namesInTurns(registry)) parts.push(await registry.getSingleMetricAsString(name));
   return `${parts.join('\n\n')}\n`;
 }
 
@@ -84,10 +88,9 @@ export async function scrapeObjects(
   registry: Registry,
 ): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
   const metrics: MetricObjectWithValues<MetricValue<string>>[] = [];
-  for (const [i, { name }] of registry.getMetricsAsArray().entries()) {
+  for await (const name of namesInTurns(registry)) {
     const metric = registry.getSingleMetric(name);
     if (metric !== undefined) metrics.push(await metric.get());
-    if (i % AT_ONCE === AT_ONCE - 1) await nextTurn();
   }
   return metrics;
 }

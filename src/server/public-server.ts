@@ -42,7 +42,7 @@ export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
 /** What a port serves, and how. */
 export interface PublicServerOptions
   extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds'> {
-  readonly timeouts?: PublicServerTimeouts;
+  readonly timeouts?: PublicServerTimeouts | undefined;
   /** Of bodies that the gateway itself reads: those that are not proxied, and what is left of one after its response. */
   readonly uploadRate?: MinimumRate;
   /** Called for each connection whose upload was below that rate. */
