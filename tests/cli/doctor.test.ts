@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { diagnose } from '../../src/app/diagnosis/diagnose.ts';
-import { systemClock } from '../../src/platform/clock.ts';
+import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import { createLogger } from '../../src/platform/logger.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { REPLICAS_KEY, replicaKey } from '../../src/storage/redis/key-names.ts';
@@ -47,6 +47,14 @@ async function doctor(settings: Readonly<Record<string, string>> = {}) {
   const findings = JSON.parse(stdout) as readonly Finding[];
   const wrong = findings.filter(({ status, finding }) => status !== 'ok' && !SLOW_STORE.test(finding));
   return { code, stderr, findings, wrong };
+}
+
+/** By that clock it warns of both stores. */
+async function expectWarnings(clock: Clock, warning: object): Promise<void> {
+  const platform = { clock, random: systemRandom, log: createLogger('silent') };
+  const findings = await diagnose(fleet.environment, platform);
+  for (const check of ['postgres', 'redis'])
+    expect(findings).toContainEqual(expect.objectContaining({ check, status: 'warning', ...warning }));
 }
 
 describe('tollgate doctor', () => {
@@ -313,16 +321,7 @@ describe('tollgate doctor', () => {
 
   it('says that clocks differ', async () => {
     const late = { nowMs: () => systemClock.nowMs() - 90_000, monotonicMs: systemClock.monotonicMs };
-    const platform = { clock: late, random: systemRandom, log: createLogger('silent') };
-    const findings = await diagnose(fleet.environment, platform);
-    for (const check of ['postgres', 'redis'])
-      expect(findings).toContainEqual(
-        expect.objectContaining({
-          check,
-          status: 'warning',
-          finding: expect.stringMatching(/ (89|90|91)[.\d]* s ahead of/),
-        }),
-      );
+    await expectWarnings(late, { finding: expect.stringMatching(/ (89|90|91)[.\d]* s ahead of/) });
   });
 
   it('says that stores are far away', async () => {
@@ -334,17 +333,10 @@ describe('tollgate doctor', () => {
         return lookedAtMs;
       },
     };
-    const platform = { clock: far, random: systemRandom, log: createLogger('silent') };
-    const findings = await diagnose(fleet.environment, platform);
-    for (const check of ['postgres', 'redis'])
-      expect(findings).toContainEqual(
-        expect.objectContaining({
-          check,
-          status: 'warning',
-          finding: expect.stringMatching(SLOW_STORE),
-          remedy: expect.stringContaining('Run it near the gateway'),
-        }),
-      );
+    await expectWarnings(far, {
+      finding: expect.stringMatching(SLOW_STORE),
+      remedy: expect.stringContaining('Run it near the gateway'),
+    });
   });
 
   it('looks at an installation with embedded stores without opening or making them', async () => {
