@@ -9,7 +9,7 @@ export interface RecordVersion {
  * The shared versions that every decision compares with the replica's copy, so that a change holds on all
  * replicas with the next request. A change is made in three steps:
  *
- * 1. `announce` before the record is written: until it settles (or 30 s have passed) every copy counts as stale
+ * 1. `markStale` before the record is written: until step 3 (or until 30 s have passed) every copy counts as stale
  *    unless it was read for the request itself, so a crash between the steps can't leave an old copy valid;
  * 2. the record is written to the record store;
  * 3. `publishVersion` with the new ones, or `retire` for a deleted key.

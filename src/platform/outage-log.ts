@@ -10,7 +10,7 @@ export interface Outage {
 /** Older ones are forgotten. */
 const KEPT = 100;
 
-/** Remembers when something that is asked regularly did not respond. */
+/** Remembers when something that is called regularly did not respond. */
 export class OutageLog {
   readonly #clock: Clock;
   readonly #silentAfterMs: number;

@@ -5,7 +5,7 @@ const ELSEWHERE = 1_048_576;
 
 /**
  * How many files and sockets this process may have open at a time (`ulimit -n`; Node has raised the soft limit to the hard one).
- * Where the system does not tell in `/proc`, so many that it limits nothing.
+ * Where the system does not tell in `/proc`, a number that limits nothing.
  */
 export function openFileLimit(): number {
   try {
