@@ -1,13 +1,12 @@
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { isoUtcFault, parseIsoUtc } from '../http/timestamps.ts';
+import { isExternalId } from '../keys/external-id.ts';
+import { isKeyName } from '../keys/key-name.ts';
 import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
-
-/** Of a key's name without the blanks around it, in characters. */
-export const NAME_LENGTH = 255;
-const CONTROL_CHARACTER = /\p{Cc}/u;
+import { hasControlCharacter, isStorable, lengthOf } from '../platform/storable-text.ts';
 
 /** What the bodies' schemas can't say with JSON Schema's own keywords. */
 export const BODY_FORMATS: Formats = {
@@ -39,13 +38,6 @@ export const BODY_FORMAT_FAULTS: FormatFaults = {
   },
 };
 
-/** Lengths are code points, so that an emoji counts as one character, and count after trimming. */
-function isKeyName(text: string): boolean {
-  const name = text.trim();
-  const length = [...name].length;
-  return length >= 1 && length <= NAME_LENGTH && isStorable(name) && !CONTROL_CHARACTER.test(name);
-}
-
 /** The rule of an instant in a query. */
 export const INSTANT_RULE =
   'must be an instant as YYYY-MM-DDThh:mm:ssZ (UTC), or a date as YYYY-MM-DD, which is its first instant in UTC';
@@ -75,26 +67,12 @@ export function isRecordedInstant(ms: number): boolean {
   return ms >= 0 && ms < LATEST_MS;
 }
 
-/** Of a key's `externalId`, in characters. */
-export const MAX_EXTERNAL_ID = 128;
-
-/** Lengths are code points here too. */
-export function isExternalId(text: string): boolean {
-  const length = [...text].length;
-  return length >= 1 && length <= MAX_EXTERNAL_ID && isStorable(text);
-}
-
 const LONGEST_SEARCH = 255;
 
 /** The rule of a text to search for. */
 export const SEARCH_RULE = `must be a string of 1 to ${LONGEST_SEARCH} characters without control characters`;
 
 export function isSearchText(text: string): boolean {
-  const length = [...text].length;
-  return length >= 1 && length <= LONGEST_SEARCH && isStorable(text) && !CONTROL_CHARACTER.test(text);
-}
-
-/** Postgres stores neither NUL nor half a surrogate pair; text with them could not be given back as it was sent. */
-function isStorable(text: string): boolean {
-  return text.isWellFormed() && !text.includes('\0');
+  const length = lengthOf(text);
+  return length >= 1 && length <= LONGEST_SEARCH && isStorable(text) && !hasControlCharacter(text);
 }

@@ -16,11 +16,6 @@ export function readCursor(cursor: string, query: unknown): readonly unknown[] {
   return place;
 }
 
-/** What Postgres can be asked for. */
-export function isStorable(value: unknown): value is string {
-  return typeof value === 'string' && value.isWellFormed() && !value.includes('\0');
-}
-
 /** An instant that a `Date` can have. */
 export function isInstant(value: unknown): value is number {
   return Number.isInteger(value) && Math.abs(Number(value)) <= LAST_INSTANT;

@@ -2,12 +2,12 @@ import type { DesiredKey, DesiredState } from '../../desired-state/desired-state
 import { type FieldFault, InvalidBody, PlanNotFound, requireNoFaults } from '../../errors.ts';
 import { createBodyCompiler } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
+import { digestOfText } from '../../keys/secrets/secret-format.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
 import { checkPlan } from '../../plans/check-plan.ts';
 import type { NewPlan } from '../../plans/plan-service.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from '../formats.ts';
 import { KEY_FIELDS, readTimelessFields } from '../keys/key-fields.ts';
-import { digestOfText } from '../keys/secret-fields.ts';
 import { readTerms } from '../plans/rate-limits.ts';
 import {
   CONFIGURATION,

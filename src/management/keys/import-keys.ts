@@ -1,12 +1,13 @@
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
+import { digestOfText } from '../../keys/secrets/secret-format.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { endpoint } from '../endpoint.ts';
 import { COUNT, listOf, named, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, readFields, type WrittenKeyFields } from './key-fields.ts';
-import { digestOfText, SECRET, SECRET_HASH } from './secret-fields.ts';
+import { SECRET, SECRET_HASH } from './secret-fields.ts';
 
 const MAX_KEYS = 500;
 const BODY_LIMIT_BYTES = 4 * 1024 * 1024;

@@ -7,12 +7,13 @@ import {
   SELF_SERVICE_ACTIONS,
   type SelfServiceAction,
 } from '../../keys/consumer-key.ts';
+import { MAX_EXTERNAL_ID } from '../../keys/external-id.ts';
+import { MAX_KEY_NAME } from '../../keys/key-name.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
 import { MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { MAX_EXTERNAL_ID } from '../formats.ts';
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import {
   OVERRIDES,
@@ -33,8 +34,7 @@ function tags(description: string): FieldSchema {
 /** The fields that a key may be made with, and that an edit may change. */
 export const KEY_FIELDS = {
   name: {
-    description:
-      'must be a string of 1 to 255 characters without control characters, not counting blanks around it',
+    description: `must be a string of 1 to ${MAX_KEY_NAME} characters without control characters, not counting blanks around it`,
     type: 'string',
     format: 'key-name',
   },

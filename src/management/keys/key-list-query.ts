@@ -1,6 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { isExternalId, MAX_EXTERNAL_ID } from '../../keys/external-id.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import {
   KEY_SORTS,
@@ -15,15 +16,9 @@ import {
 } from '../../keys/key-list.ts';
 import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
-import {
-  INSTANT_RULE,
-  isExternalId,
-  isSearchText,
-  MAX_EXTERNAL_ID,
-  queryInstant,
-  SEARCH_RULE,
-} from '../formats.ts';
-import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
+import { isStorable } from '../../platform/storable-text.ts';
+import { INSTANT_RULE, isSearchText, queryInstant, SEARCH_RULE } from '../formats.ts';
+import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
 

@@ -1,6 +1,11 @@
 import { ADMIN_TOKEN_PREFIX } from '../../admins/admin-token.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
+import {
+  GIVEN_SECRET,
+  MAX_SECRET_LENGTH,
+  MIN_SECRET_LENGTH,
+  SECRET_DIGEST,
+} from '../../keys/secrets/secret-format.ts';
 
 /** A secret that a client of the interface brings along. */
 export const SECRET = {
@@ -23,12 +28,7 @@ export const SECRET_HASH = {
     value: {
       description: 'must be a SHA-256 digest: 64 hexadecimal digits, or base64 or base64url of 32 bytes',
       type: 'string',
-      pattern: '^(?:[0-9A-Fa-f]{64}|[A-Za-z0-9+/_-]{43}=?)$',
+      pattern: SECRET_DIGEST.source,
     },
   },
 } as const satisfies FieldSchema;
-
-/** The digest that a text of `SECRET_HASH` stands for. */
-export function digestOfText(value: string): Buffer {
-  return Buffer.from(value, value.length === 64 ? 'hex' : 'base64');
-}

@@ -1,7 +1,8 @@
 import { ISO_UTC } from '../../http/timestamps.ts';
+import { MAX_EXTERNAL_ID } from '../../keys/external-id.ts';
+import { MAX_KEY_NAME } from '../../keys/key-name.ts';
 import { PERIOD_PATTERN } from '../../limiter/period.ts';
 import { MAX_PATTERN_LENGTH } from '../../paths/path-pattern.ts';
-import { MAX_EXTERNAL_ID, NAME_LENGTH } from '../formats.ts';
 
 /** Keywords of JSON Schema that say of a text what a format of ours checks, as far as they can. */
 interface TextRules {
@@ -24,7 +25,7 @@ const SEGMENT = String.raw`\*|${PARAMETER}|(?!\.{1,2}(?:/|$))${LITERAL}`;
  */
 export const TEXT_RULES: Readonly<Record<string, TextRules>> = {
   'key-name': {
-    pattern: String.raw`^\s*[^\s${CONTROL}](?:[^${CONTROL}]{0,${NAME_LENGTH - 2}}[^\s${CONTROL}])?\s*$`,
+    pattern: String.raw`^\s*[^\s${CONTROL}](?:[^${CONTROL}]{0,${MAX_KEY_NAME - 2}}[^\s${CONTROL}])?\s*$`,
     minLength: 1,
     examples: ['Mobile app'],
   },

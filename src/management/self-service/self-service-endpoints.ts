@@ -1,5 +1,97 @@
-import type { Endpoint } from '../endpoint.ts';
-import { rotateOwnKey, showOwnKey, showOwnUsage } from './own-key.ts';
+import type { Principal } from '../../admins/principal.ts';
+import { SelfServiceNotAllowed } from '../../errors.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
+import { SELF_SERVICE_PATH } from '../../paths/reserved-paths.ts';
+import { type Endpoint, endpoint } from '../endpoint.ts';
+import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
+import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/key-fields.ts';
+import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/key-limits.ts';
+import { GRACE_SECONDS, rotateConsumerKey } from '../keys/key-rotation.ts';
+import { presentCounters, SHOWN_COUNTERS } from '../keys/limit-counters.ts';
+import { named, objectOf, orNull, TEXT } from '../response-schemas.ts';
+import { showKeyUsage } from '../usage/usage.ts';
+
+/** Shows a consumer what it may know of its own key. */
+const showOwnKey = endpoint({
+  method: 'get',
+  path: SELF_SERVICE_PATH,
+  operationId: 'showOwnKey',
+  summary: 'Show the presented key to its consumer',
+  scope: null,
+  forConsumers: true,
+  query: CUSTOMER_QUERY,
+  status: 200,
+  response: named(
+    'OwnKey',
+    objectOf({
+      consumerApiKeyId: TEXT,
+      name: TEXT,
+      expiresAt: SHOWN_KEY_FIELDS.expiresAt,
+      rotation: SHOWN_KEY_FIELDS.rotation,
+      rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
+      limits: SHOWN_COUNTERS,
+      usage: named('UsageTotals', objectOf(SHOWN_TOTALS)),
+    }),
+  ),
+  errors: ['key_not_found'],
+  async handle({ principal, query }, services) {
+    const id = ownKeyId(principal);
+    const customerId = readCustomer(query.customerId);
+    const { key, snapshot } = await services.keys.record(id, []);
+    const [counts, usage] = await Promise.all([
+      readCounts(snapshot, customerId, services),
+      services.usage.read(id),
+    ]);
+    return {
+      consumerApiKeyId: id,
+      name: key.name,
+      expiresAt: key.expiresAtMs === null ? null : isoSeconds(key.expiresAtMs),
+      rotation: key.rotation && presentRotation(key.rotation),
+      rateLimitId: snapshot.plan?.id ?? null,
+      limits: presentCounters(snapshot.plan, counts, counts?.nowMs ?? services.clock.nowMs()),
+      usage: presentTotals(usage),
+    };
+  },
+});
+
+/** Shows a consumer the requests of its own key over time. */
+const showOwnUsage: Endpoint = {
+  ...showKeyUsage,
+  path: `${SELF_SERVICE_PATH}/usage`,
+  operationId: 'showOwnUsage',
+  summary: 'Show the usage of the presented key over time',
+  scope: null,
+  forConsumers: true,
+  handle: (call, services) => showKeyUsage.handle({ ...call, id: ownKeyId(call.principal) }, services),
+};
+
+/** Gives a consumer a new secret for its own key, where an administrator allows that. Its expiry is not the consumer's to change. */
+const rotateOwnKey: Endpoint = {
+  ...rotateConsumerKey,
+  path: `${SELF_SERVICE_PATH}/rotate`,
+  operationId: 'rotateOwnKey',
+  summary: 'Give the presented key a new secret; the previous one stays valid for a time',
+  scope: null,
+  forConsumers: true,
+  body: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['graceSeconds'],
+    properties: { graceSeconds: GRACE_SECONDS },
+  },
+  errors: ['missing_scope', 'key_not_found', 'rotation_in_progress'],
+  async handle(call, services) {
+    const id = ownKeyId(call.principal);
+    const { key } = await services.keys.record(id, []);
+    if (!key.selfService.includes('rotate')) throw new SelfServiceNotAllowed('rotate');
+    return rotateConsumerKey.handle({ ...call, id }, services);
+  },
+};
 
 /** What consumers may do with the key that they present. */
 export const SELF_SERVICE_ENDPOINTS: readonly Endpoint[] = [showOwnKey, showOwnUsage, rotateOwnKey];
+
+function ownKeyId({ type, id }: Principal): string {
+  if (type !== 'key' || id === null) throw new Error('The request presents no key.');
+  return id;
+}

@@ -1,7 +1,8 @@
 import { InvalidCursor } from '../../errors.ts';
+import { isStorable } from '../../platform/storable-text.ts';
 import type { SeriesPosition } from '../../usage/series/series-store.ts';
 import type { TimeSpan } from '../../usage/series/time-buckets.ts';
-import { isInstant, isStorable, readCursor, writeCursor } from '../page-cursor.ts';
+import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 
 /** Where a page of a series begins. The span is part of it, because the default one moves on between two pages. */
 export interface UsageCursor {

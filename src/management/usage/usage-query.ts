@@ -1,5 +1,6 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { isExternalId } from '../../keys/external-id.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import { isTag } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
@@ -7,7 +8,7 @@ import { GROUPINGS, type Grouping, type SeriesFilter } from '../../usage/series/
 import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
 import type { SeriesRequest } from '../../usage/series/usage-series.ts';
-import { isExternalId, isRecordedInstant, queryInstant } from '../formats.ts';
+import { isRecordedInstant, queryInstant } from '../formats.ts';
 import { KEY_FILTER_QUERY } from '../keys/key-list-query.ts';
 import { PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';

@@ -10,6 +10,9 @@ export interface TimeSpan {
   readonly toMs: number;
 }
 
+/** Most rows that a series may have, and so most buckets. */
+export const MAX_SERIES_ROWS = 10_000;
+
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const QUARTER_MS = DAY_MS / 4;
@@ -93,13 +96,13 @@ export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] 
 }
 
 /**
- * The first instants of the buckets that the span touches, in order; the first one may lie before the span. At most `limit` of them.
+ * The first instants of the buckets that the span touches, in order; the first one may lie before the span. Of more than
+ * `MAX_SERIES_ROWS` buckets there is one start too many, from which the caller knows.
  */
 export function bucketStarts(
   { fromMs, toMs }: TimeSpan,
   interval: Interval,
   zone: TimeZone,
-  limit: number,
 ): readonly number[] {
   if (interval === 'total') return [fromMs];
   const date = zone.dateAt(fromMs);
@@ -108,7 +111,7 @@ export function bucketStarts(
     return zone.startOf(interval === 'day' ? date + index * DAY_MS : monthAfter(date, index));
   };
   const starts: number[] = [];
-  for (let index = 0; starts.length < limit; index += 1) {
+  for (let index = 0; starts.length <= MAX_SERIES_ROWS; index += 1) {
     const start = startOf(index);
     if (start >= toMs) break;
     // A day that a zone left out begins, and ends, with the next one.

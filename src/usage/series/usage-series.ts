@@ -15,6 +15,7 @@ import {
 import {
   bucketStarts,
   type Interval,
+  MAX_SERIES_ROWS,
   quartersAndHours,
   type TimeSpan,
   wholeDays,
@@ -56,8 +57,6 @@ export interface UsageSeriesOptions {
   readonly outages: () => readonly Outage[];
 }
 
-/** Rows that a series may have. */
-export const MAX_SERIES_ROWS = 10_000;
 const DAY_MS = 86_400_000;
 /** Longer than a record stays in the replica that made it while the stores respond or fail for less than two seconds, and clocks differ. */
 const LATE_MS = 5000;
@@ -131,7 +130,7 @@ export class UsageSeries {
     const keptSinceMs = this.#hoursSince();
     const hoursSinceMs = source === 'hours' && mayBeByDay ? keptSinceMs : undefined;
     const span = isByDay ? wholeDays(asked) : spanOfHours(asked, zone, hoursSinceMs);
-    const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS + 1);
+    const starts = bucketStarts(span, interval, zone);
     const firstBeyond = starts[MAX_SERIES_ROWS];
     if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
     const ranked =

@@ -1,0 +1,11 @@
+import { hasControlCharacter, isStorable, lengthOf } from '../platform/storable-text.ts';
+
+/** Longest name of a key, in code points, without the blanks around it. */
+export const MAX_KEY_NAME = 255;
+
+/** Whether a text, without the blanks around it, may be a key's name: 1 … 255 code points without control characters. */
+export function isKeyName(text: string): boolean {
+  const name = text.trim();
+  const length = lengthOf(name);
+  return length >= 1 && length <= MAX_KEY_NAME && isStorable(name) && !hasControlCharacter(name);
+}
