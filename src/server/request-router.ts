@@ -14,8 +14,8 @@ import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { isAtOrBelow, isReserved } from '../paths/reserved-paths.ts';
 import type { ClientConnections } from './client-connections.ts';
-import { parseRequest } from './parse-request.ts';
-import { isReservedInDisguise } from './request-target.ts';
+import { parseRequest } from './parsing/parse-request.ts';
+import { isReservedInDisguise } from './parsing/request-target.ts';
 
 /** What handles the requests that are not for the management interface. It owns the response, and never throws. */
 interface ProxiedTraffic {

@@ -1,8 +1,9 @@
 import { type IncomingMessage, METHODS } from 'node:http';
-import { TollgateError } from '../errors.ts';
-import { neverForwarded } from '../http/errors/method-not-allowed.ts';
-import { type ParsedRequest, VIA_NAME } from '../http/parsed-request.ts';
-import { isOtherProtocol } from './other-protocols.ts';
+import { TollgateError } from '../../errors.ts';
+import { neverForwarded } from '../../http/errors/method-not-allowed.ts';
+import { bytesBeingParsed } from '../../http/node-internals.ts';
+import type { ParsedRequest } from '../../http/parsed-request.ts';
+import { HEAD_LIMIT_BYTES, type HeadFields, MAX_HEADERS, readFields } from './head-fields.ts';
 import { readTarget } from './request-target.ts';
 
 /**
@@ -67,87 +68,22 @@ function requestLineFault(req: IncomingMessage): TollgateError | undefined {
 
 const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 
-/** The fields of a head that decide how it is read, and how often each was there. */
-interface HeadFields {
-  hosts: number;
-  host: string | undefined;
-  length: string | undefined;
-  codings: number;
-  coding: string;
-  expectation: string | undefined;
-  credentials: number;
-  apiKeys: number;
-  isLoop: boolean;
-  /** Of all field lines. */
-  bytes: number;
+/** Protocols besides HTTP whose request lines the parser of Node takes. */
+const OTHERS = ['RTSP/', 'ICE/'] as const;
+
+/**
+ * Whether a request line that Node took for one of HTTP/1.x says another protocol: its parser knows RTSP and ICE as well, and does not
+ * say which it was. So this looks at the bytes that are being parsed, of which Node makes a copy: too expensive for every request, so it is used
+ * only for HTTP versions that are rare. A request line that arrived in an earlier chunk is not seen, and counts as HTTP.
+ */
+function isOtherProtocol({ method = '', url = '', socket }: IncomingMessage): boolean {
+  const bytes = bytesBeingParsed(socket);
+  if (bytes === undefined || !OTHERS.some((name) => bytes.includes(name, 0, 'latin1'))) return false;
+  const line = new RegExp(
+    `(?:^|[\\r\\n])${RegExp.escape(method)} +${RegExp.escape(url)} +(?:${OTHERS.join('|')})`,
+  );
+  return line.test(bytes.toString('latin1'));
 }
-
-/** Longest head, in bytes: request line and all fields. */
-export const HEAD_LIMIT_BYTES = 16 * 1024;
-/** Most headers of a request. */
-export const MAX_HEADERS = 200;
-/** Of a field line besides name and value: colon, space, CR and LF. */
-const LINE_BYTES = 4;
-
-/** One pass over all fields. */
-function readFields(raw: readonly string[]): HeadFields {
-  const fields: HeadFields = {
-    hosts: 0,
-    host: undefined,
-    length: undefined,
-    codings: 0,
-    coding: '',
-    expectation: undefined,
-    credentials: 0,
-    apiKeys: 0,
-    isLoop: false,
-    bytes: 0,
-  };
-  for (let i = 0; i < raw.length; i += 2) {
-    const name = raw[i] ?? '';
-    const value = raw[i + 1] ?? '';
-    fields.bytes += name.length + value.length + LINE_BYTES;
-    // The length alone rules out most header names.
-    if (DECISIVE_LENGTHS[name.length] === true) readField(fields, name.toLowerCase(), value);
-  }
-  return fields;
-}
-
-function readField(fields: HeadFields, name: string, value: string): void {
-  switch (name) {
-    case 'host':
-      fields.hosts += 1;
-      fields.host = value;
-      break;
-    case 'content-length':
-      fields.length = joined(fields.length, value);
-      break;
-    case 'transfer-encoding':
-      fields.codings += 1;
-      fields.coding = value;
-      break;
-    case 'expect':
-      fields.expectation = joined(fields.expectation, value);
-      break;
-    case 'authorization':
-      fields.credentials += 1;
-      break;
-    case 'x-api-key':
-      fields.apiKeys += 1;
-      break;
-    case 'via':
-      fields.isLoop ||= namesUs(value);
-      break;
-  }
-}
-
-const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 }, (_, length) =>
-  ['via', 'host', 'expect', 'x-api-key', 'authorization', 'content-length', 'transfer-encoding'].some(
-    (name) => name.length === length,
-  )
-    ? true
-    : undefined,
-);
 
 function repetitionFault({ hosts, credentials, apiKeys, isLoop }: HeadFields): TollgateError | undefined {
   if (isLoop) {
@@ -186,24 +122,8 @@ function isAuthority(value: string): boolean {
   return AUTHORITY.test(value);
 }
 
-/** Whether one of the hops in a Via field is us: `[protocol/]version SP received-by [comment]`. */
-function namesUs(via: string): boolean {
-  return via.split(',').some(
-    (hop) =>
-      hop
-        .trim()
-        .split(/[ \t]+/)[1]
-        ?.toLowerCase() === VIA_NAME,
-  );
-}
-
 function is(text: string, lowerCase: string): boolean {
   return text === lowerCase || text.toLowerCase() === lowerCase;
-}
-
-/** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
-function joined(before: string | undefined, value: string): string {
-  return before === undefined ? value : `${before}, ${value}`;
 }
 
 /** For heads of more than `HEAD_LIMIT_BYTES`. */

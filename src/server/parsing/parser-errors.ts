@@ -1,4 +1,4 @@
-import { TollgateError } from '../errors.ts';
+import { TollgateError } from '../../errors.ts';
 import { headTooLarge } from './parse-request.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { TollgateError } from '../errors.ts';
-import type { RequestTarget } from '../http/parsed-request.ts';
+import { TollgateError } from '../../errors.ts';
+import type { RequestTarget } from '../../http/parsed-request.ts';
 
 /**
  * Reads a request target in origin or absolute form. The response is a `TollgateError` for everything else, for a path that a

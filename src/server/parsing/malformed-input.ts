@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
-import type { TollgateError } from '../errors.ts';
-import { cutConnection } from '../http/connections/cut-connection.ts';
-import { closeAfterResponse } from '../http/errors/send-error.ts';
-import { responseDue } from '../http/node-internals.ts';
-import { RawHeadResponse } from '../http/raw-head-response.ts';
-import type { ClientConnections } from './client-connections.ts';
+import type { TollgateError } from '../../errors.ts';
+import { cutConnection } from '../../http/connections/cut-connection.ts';
+import { closeAfterResponse } from '../../http/errors/send-error.ts';
+import { responseDue } from '../../http/node-internals.ts';
+import { RawHeadResponse } from '../../http/raw-head-response.ts';
+import type { ClientConnections } from '../client-connections.ts';
 import { parserError } from './parser-errors.ts';
 
 type Reject = (socket: Socket, error: TollgateError, requestId: string | undefined) => void;

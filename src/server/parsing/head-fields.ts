@@ -1,0 +1,99 @@
+import { VIA_NAME } from '../../http/parsed-request.ts';
+
+/** The fields of a head that decide how it is read, and how often each was there. */
+export interface HeadFields {
+  hosts: number;
+  host: string | undefined;
+  length: string | undefined;
+  codings: number;
+  coding: string;
+  expectation: string | undefined;
+  credentials: number;
+  apiKeys: number;
+  isLoop: boolean;
+  /** Of all field lines. */
+  bytes: number;
+}
+
+/** Longest head, in bytes: request line and all fields. */
+export const HEAD_LIMIT_BYTES = 16 * 1024;
+/** Most headers of a request. */
+export const MAX_HEADERS = 200;
+/** Of a field line besides name and value: colon, space, CR and LF. */
+const LINE_BYTES = 4;
+
+/** Reads them in one pass. `raw` is names and values in turn, as Node has them. */
+export function readFields(raw: readonly string[]): HeadFields {
+  const fields: HeadFields = {
+    hosts: 0,
+    host: undefined,
+    length: undefined,
+    codings: 0,
+    coding: '',
+    expectation: undefined,
+    credentials: 0,
+    apiKeys: 0,
+    isLoop: false,
+    bytes: 0,
+  };
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const value = raw[i + 1] ?? '';
+    fields.bytes += name.length + value.length + LINE_BYTES;
+    // The length alone rules out most header names.
+    if (DECISIVE_LENGTHS[name.length] === true) readField(fields, name.toLowerCase(), value);
+  }
+  return fields;
+}
+
+function readField(fields: HeadFields, name: string, value: string): void {
+  switch (name) {
+    case 'host':
+      fields.hosts += 1;
+      fields.host = value;
+      break;
+    case 'content-length':
+      fields.length = joined(fields.length, value);
+      break;
+    case 'transfer-encoding':
+      fields.codings += 1;
+      fields.coding = value;
+      break;
+    case 'expect':
+      fields.expectation = joined(fields.expectation, value);
+      break;
+    case 'authorization':
+      fields.credentials += 1;
+      break;
+    case 'x-api-key':
+      fields.apiKeys += 1;
+      break;
+    case 'via':
+      fields.isLoop ||= namesUs(value);
+      break;
+  }
+}
+
+const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 }, (_, length) =>
+  ['via', 'host', 'expect', 'x-api-key', 'authorization', 'content-length', 'transfer-encoding'].some(
+    (name) => name.length === length,
+  )
+    ? true
+    : undefined,
+);
+
+/** Whether one of the hops in a Via field is us: `[protocol/]version SP received-by [comment]`. */
+function namesUs(via: string): boolean {
+  return via.split(',').some(
+    (hop) =>
+      hop
+        .trim()
+        .split(/[ \t]+/)[1]
+        ?.toLowerCase() === VIA_NAME,
+  );
+}
+
+/** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before}, ${value}`;
+}
