@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
+import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
@@ -25,6 +25,7 @@ export interface ListenerParts {
   readonly connectionLimits: ClientLimits;
   readonly timeouts?: PublicServerTimeouts | undefined;
   readonly uploadRate?: MinimumRate | undefined;
+  readonly downloadRate?: MinimumRate | undefined;
 }
 
 /** The open ports. */
@@ -43,10 +44,12 @@ export async function openListeners(
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const { uploadRate = { ...UPLOAD_RATE, bytesPerSecond: settings.requestBodyMinBytesPerSecond } } = parts;
+  const { downloadRate = { ...DOWNLOAD_RATE, bytesPerSecond: settings.responseBodyMinBytesPerSecond } } =
+    parts;
   const common = {
-    ...{ requestIds, timeouts: parts.timeouts, uploadRate },
+    ...{ requestIds, timeouts: parts.timeouts, uploadRate, downloadRate },
     sharesPort: settings.workers > 1,
-    onSlowUpload: () => proxy.counters.onTooSlow('upload'),
+    onTooSlow: proxy.counters.onTooSlow,
   };
   // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
   const listening: PublicServer[] = [];

@@ -1,5 +1,5 @@
 import { createServer, IncomingMessage, ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 /*
@@ -13,6 +13,7 @@ import { Duplex } from 'node:stream';
  * | `Socket._httpMessage` | the response whose turn it is on a connection |
  * | `Socket.parser.incoming` | the request whose head was parsed last: its body may still be on its way when its response is over |
  * | `Socket.parser.getCurrentBuffer` | the bytes being parsed: to recognise other protocols, and bytes lost after a declined upgrade |
+ * | `Socket._handle.bytesWritten`, `.writeQueueSize` | how much of a large write the system has taken: `writableLength` falls only once it is whole |
  */
 
 const storeHeader: unknown = Reflect.get(ServerResponse.prototype, '_storeHeader');
@@ -64,6 +65,21 @@ function hasBuffer(parser: unknown): parser is { getCurrentBuffer(): unknown } {
   );
 }
 
+/** How much of what was written to a connection the system has taken. Bytes. */
+export function bytesTaken(socket: Socket): number {
+  return takenByHandle(socket) ?? socket.bytesWritten - socket.writableLength;
+}
+
+/** Undefined for a connection that has been closed, and has no handle any more. */
+function takenByHandle(socket: Socket): number | undefined {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  if (typeof handle !== 'object' || handle === null) return undefined;
+  if (!('bytesWritten' in handle && 'writeQueueSize' in handle)) return undefined;
+  const { bytesWritten, writeQueueSize } = handle;
+  if (typeof bytesWritten !== 'number' || typeof writeQueueSize !== 'number') return undefined;
+  return bytesWritten - writeQueueSize;
+}
+
 const PROBE = 'GET /probe HTTP/1.1\r\nHost: probe\r\nConnection: Upgrade\r\nUpgrade: probe\r\n\r\n';
 const PROBED_HEAD =
   'HTTP/1.1 200 OK\r\nX-Probe: 1\r\nContent-Length: 0\r\nConnection: keep-alive\r\nKeep-Alive: timeout=7\r\n\r\n';
@@ -95,11 +111,24 @@ export async function checkNodeInternals(): Promise<void> {
     server.emit('connection', socket);
     socket.push(PROBE);
   });
-  if (head !== PROBED_HEAD) {
-    throw new Error(
-      `Node ${process.versions.node} has changed a part of its HTTP server that this version of Tollgate relies on. Use another version of Node, or of Tollgate. (${head})`,
-    );
-  }
+  if (head !== PROBED_HEAD) throw hasChanged(head);
+  if (!countsTaken()) throw hasChanged('_handle.writeQueueSize');
+}
+
+function hasChanged(part: string): Error {
+  return new Error(
+    `Node ${process.versions.node} has changed a part of its HTTP server that this version of Tollgate relies on. Use another version of Node, or of Tollgate. (${part})`,
+  );
+}
+
+/** A socket gets its handle before it is known whether there is anything to connect to. */
+function countsTaken(): boolean {
+  const socket = new Socket();
+  socket.on('error', () => {});
+  socket.connect({ path: 'nowhere' });
+  const taken = takenByHandle(socket);
+  socket.destroy();
+  return taken === 0;
 }
 
 class ProbeResponse extends HeadLinesResponse {

@@ -7,7 +7,8 @@ import {
   type ServerOptions,
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
-import { type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
+import { cutConnection } from '../http/connections/cut-connection.ts';
+import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { ClientConnections } from './client-connections.ts';
@@ -18,7 +19,7 @@ import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parsing/head-fields.ts';
 import { MalformedInput } from './parsing/malformed-input.ts';
 import { serveInOrder } from './pipelining.ts';
 import { RequestRouter, type Routes } from './request-router.ts';
-import { SlowUploads } from './slow-uploads.ts';
+import { downloadOn, SlowTransfers, uploadOn } from './slow-transfers.ts';
 import { StalledClients } from './stalled-clients.ts';
 import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
 
@@ -45,8 +46,10 @@ export interface PublicServerOptions
   readonly timeouts?: PublicServerTimeouts | undefined;
   /** Of bodies that the gateway itself reads: those that are not proxied, and what is left of one after its response. */
   readonly uploadRate?: MinimumRate;
-  /** Called for each connection whose upload was below that rate. */
-  readonly onSlowUpload?: () => void;
+  /** Of responses that the gateway itself makes, and of what is left of one when the backend is through with it. */
+  readonly downloadRate?: MinimumRate;
+  /** Called for each connection that was below one of these rates. */
+  readonly onTooSlow?: (direction: 'upload' | 'download') => void;
   /** Of open connections: those beyond it are closed at once. */
   readonly connectionLimit?: ConnectionLimit | undefined;
   /** Other processes listen on the same port: the system spreads the connections over them. */
@@ -75,7 +78,6 @@ export interface PublicServer {
 /** The server of a port that untrusted clients reach. Every rejection is JSON, also where Node's own would be plain. */
 export function createPublicServer(options: PublicServerOptions): PublicServer {
   const { timeouts = PUBLIC_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
-  const { uploadRate = UPLOAD_RATE, onSlowUpload = () => {} } = options;
   const { connectionLimit = new ConnectionLimit(Number.POSITIVE_INFINITY) } = options;
   const connections = new ClientConnections();
   const router = new RequestRouter(
@@ -87,10 +89,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
     connections,
   );
-  const slowUploads = new SlowUploads(uploadRate, connections.open, (socket) => {
-    onSlowUpload();
-    stalled.endUpload(socket);
-  });
+  const slowTransfers = watchTransfers(options, connections.open, stalled);
   const server = createHttpServer({ timeouts, connections, router, malformed, stalled });
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit);
@@ -99,7 +98,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     listen: async (port, host) => {
       await checkNodeInternals();
       const address = await listening.listen({ port, host, sharesPort });
-      slowUploads.start();
+      for (const watch of slowTransfers) watch.start();
       return address;
     },
     announceClose: () => {
@@ -112,9 +111,32 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
         connections: connections.open,
         closeUpgrades: () => options.proxied?.closeUpgrades(),
       });
-      slowUploads.stop();
+      for (const watch of slowTransfers) watch.stop();
     },
   };
+}
+
+/** The watches of both directions. */
+function watchTransfers(
+  { uploadRate = UPLOAD_RATE, downloadRate = DOWNLOAD_RATE, onTooSlow = () => {} }: PublicServerOptions,
+  connections: Iterable<Socket>,
+  stalled: StalledClients,
+): readonly SlowTransfers[] {
+  const uploads = {
+    ...{ rate: uploadRate, connections, transferOn: uploadOn },
+    onTooSlow: (socket: Socket) => {
+      onTooSlow('upload');
+      stalled.endUpload(socket);
+    },
+  };
+  const downloads = {
+    ...{ rate: downloadRate, connections, transferOn: downloadOn },
+    onTooSlow: (socket: Socket) => {
+      onTooSlow('download');
+      cutConnection(socket);
+    },
+  };
+  return [new SlowTransfers(uploads), new SlowTransfers(downloads)];
 }
 
 /** What handles the events of a port's server. */

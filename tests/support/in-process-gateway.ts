@@ -128,7 +128,10 @@ export class InProcessGateway {
 
   /** Opens the ports. */
   async listen(
-    parts: Pick<ListenerParts, 'proxy' | 'management' | 'observers' | 'timeouts' | 'uploadRate'>,
+    parts: Pick<
+      ListenerParts,
+      'proxy' | 'management' | 'observers' | 'timeouts' | 'uploadRate' | 'downloadRate'
+    >,
   ): Promise<Listeners> {
     const { openListeners } = await import('../../src/app/open-listeners.ts');
     return openListeners(this.#context, {

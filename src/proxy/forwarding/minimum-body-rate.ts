@@ -1,4 +1,4 @@
-import { type MinimumRate, UPLOAD_RATE } from '../../http/minimum-rate.ts';
+import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../../http/minimum-rate.ts';
 import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
 
 /** A body on its way, in one direction. */
@@ -19,9 +19,6 @@ export interface BodyRateOptions {
   readonly rateWindowMs?: number;
 }
 
-/** Longer than that of uploads: what a client has taken is seen only in steps of what the system keeps for it. */
-const DOWNLOAD_WINDOW_MS = 30_000;
-
 /** The minimum rates of both directions. */
 export function minimumBodyRates(options: BodyRateOptions): {
   readonly uploadRate: MinimumRate;
@@ -35,7 +32,7 @@ export function minimumBodyRates(options: BodyRateOptions): {
     },
     downloadRate: {
       bytesPerSecond: responseBodyMinBytesPerSecond,
-      windowMs: rateWindowMs ?? DOWNLOAD_WINDOW_MS,
+      windowMs: rateWindowMs ?? DOWNLOAD_RATE.windowMs,
     },
   };
 }

@@ -1,6 +1,7 @@
 import type { ReadBuffer } from '../../backend/read-buffers.ts';
 import { lingeringClose } from '../../http/connections/lingering-close.ts';
 import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
+import { bytesTaken } from '../../http/node-internals.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResponseHeaders } from '../headers/response-headers.ts';
 import type { Transfer } from './minimum-body-rate.ts';
@@ -53,8 +54,7 @@ export class ResponseStream implements Transfer {
 
   /** Bytes of the connection that the client has taken; the system's own buffers count as taken. */
   get bytes(): number {
-    const { socket } = this.#exchange.req;
-    return socket.bytesWritten - socket.writableLength;
+    return bytesTaken(this.#exchange.req.socket);
   }
 
   /** Infinite while the client takes all that there is. */

@@ -24,6 +24,7 @@ export interface GatewaySettings extends TestSettings {
   readonly management?: ListenerParts['management'];
   readonly requestIds?: RequestIds;
   readonly uploadRate?: ListenerParts['uploadRate'];
+  readonly downloadRate?: ListenerParts['downloadRate'];
   readonly limiter?: RateLimiter;
   readonly usage?: UsageRecorder;
 }
@@ -91,7 +92,13 @@ export class TestGateway {
   }
 
   async #wire() {
-    const { management = (_req, res) => void res.end(), timeouts, uploadRate, usage } = this.#settings;
+    const {
+      management = (_req, res) => void res.end(),
+      timeouts,
+      uploadRate,
+      downloadRate,
+      usage,
+    } = this.#settings;
     const { proxy, costSettler } = await this.#gateway.proxied({
       records: this.keyStore.records,
       keys: this.keyStore.cache(),
@@ -104,6 +111,7 @@ export class TestGateway {
       observers: { rejected: () => {}, selfServed: () => {} },
       timeouts: { ...PUBLIC_TIMEOUTS, ...timeouts },
       uploadRate,
+      downloadRate,
     });
     return { proxy, costSettler, port };
   }

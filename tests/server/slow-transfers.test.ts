@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import type { RawPeer } from '../proxy/support/raw-peer.ts';
 import { withGateway } from '../proxy/support/with-gateway.ts';
+import { until } from '../support/until.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const LENGTH = 'Content-Length: 60000';
@@ -140,5 +141,101 @@ describe('rule 16: an upload to management that is fast enough', () => {
     }
     client.send('0\r\n\r\n');
     await client.until((text) => text.includes('read'));
+  });
+});
+
+/** More than the system keeps for a connection. */
+const LARGE = Buffer.alloc(12 * 1024 * 1024, 'x');
+
+/** Responds at once with all of it. */
+const sendsMuch: RequestListener = (_req, res) => void res.end(LARGE);
+/** Writes as much as the client takes, as an export does. */
+const streamsMuch: RequestListener = (_req, res) => {
+  const write = () => {
+    while (res.write(LARGE.subarray(0, 64 * 1024)));
+  };
+  res.on('drain', write);
+  write();
+};
+
+describe('rule 16: a client that does not read a response', () => {
+  const served: { by: RequestListener } = { by: sendsMuch };
+  const stage = withGateway({
+    downloadRate: { bytesPerSecond: 1000, windowMs: 250 },
+    management: (req, res) => served.by(req, res),
+    timeouts: { idleMs: 600_000 },
+  });
+
+  async function unread(bytes: string): Promise<RawPeer> {
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send(bytes);
+    return client;
+  }
+
+  function isCutOff(): Promise<void> {
+    return until(() => stage.gateway.proxy.counters.tooSlow.download === 1);
+  }
+
+  it.each([
+    ['that was made as a whole', sendsMuch],
+    ['that is made as fast as it is taken', streamsMuch],
+  ])('of management is cut off, one %s', async (_how, by) => {
+    served.by = by;
+    const client = await unread(stage.gateway.head('GET /rate-limit/all'));
+    await isCutOff();
+    client.socket.resume();
+    expect((await client.ended()).length).toBeLessThan(LARGE.length);
+  });
+
+  it('is cut off before the requests behind it are served', async () => {
+    served.by = sendsMuch;
+    const client = await unread(stage.gateway.head('GET /rate-limit/all').repeat(40));
+    await isCutOff();
+    client.socket.resume();
+    expect((await client.ended()).split('HTTP/1.1 200')).toHaveLength(2);
+  });
+
+  it('is cut off when it goes on with requests that are rejected', async () => {
+    const request = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+    const client = await unread(request);
+    const flood = setInterval(() => client.send(request.repeat(5000)), EVERY_MS);
+    try {
+      await isCutOff();
+    } finally {
+      clearInterval(flood);
+    }
+  });
+});
+
+describe('rule 16: what is no slow download', () => {
+  const served: { by: RequestListener } = { by: sendsMuch };
+  const stage = withGateway({
+    downloadRate: { bytesPerSecond: 1000, windowMs: 2000 },
+    management: (req, res) => served.by(req, res),
+  });
+
+  it('is one large write that a client takes at its pace', async () => {
+    served.by = sendsMuch;
+    const { gateway } = stage;
+    const client = await gateway.connect();
+    client.readSlowly(512 * 1024, 250);
+    client.send(gateway.head('GET /rate-limit/all'));
+    await until(() => client.length > LARGE.length);
+    expect(gateway.proxy.counters.tooSlow.download).toBe(0);
+  });
+
+  it('is an export that takes long to make, of which the client takes all that there is', async () => {
+    served.by = (req, res) => {
+      if (req.url === '/rate-limit/all') sendsMuch(req, res);
+      else res.write('first row');
+    };
+    const { gateway } = stage;
+    const client = await gateway.send(gateway.head('GET /rate-limit/export'));
+    const slow = await gateway.connect();
+    slow.socket.pause();
+    slow.send(gateway.head('GET /rate-limit/all'));
+    await until(() => gateway.proxy.counters.tooSlow.download === 1);
+    expect(client.ending).toBe('open');
   });
 });

@@ -1,0 +1,84 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { MinimumRate } from '../http/minimum-rate.ts';
+import { bytesTaken, lastRequest, responseDue } from '../http/node-internals.ts';
+import { RawHeadResponse } from '../http/raw-head-response.ts';
+
+/** A body that is on its way. */
+interface Transfer {
+  readonly message: IncomingMessage | ServerResponse;
+  /** What its connection has carried in the body's direction. */
+  readonly bytes: number;
+}
+
+/** Which transfers are watched, and what is done. */
+export interface SlowTransferOptions {
+  readonly rate: MinimumRate;
+  readonly connections: Iterable<Socket>;
+  /** The body to be watched on a connection; undefined = none. */
+  readonly transferOn: (socket: Socket) => Transfer | undefined;
+  readonly onTooSlow: (socket: Socket) => void;
+}
+
+/**
+ * Ends transfers below a minimum rate whose other end is the gateway itself. Proxied bodies have a watch that knows when the backend holds
+ * them up. All connections are looked at once in a window, so that a request costs nothing.
+ */
+export class SlowTransfers {
+  readonly #options: SlowTransferOptions;
+  #known = new Map<Socket, Transfer>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(options: SlowTransferOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    const { bytesPerSecond, windowMs } = this.#options.rate;
+    if (bytesPerSecond === 0) return;
+    // One turn later, so that what arrived while the process was busy is read before it is missed.
+    this.#timer = setInterval(() => setImmediate(() => this.#look()), windowMs);
+    this.#timer.unref();
+  }
+
+  stop(): void {
+    clearInterval(this.#timer);
+  }
+
+  #look(): void {
+    const { rate, connections, transferOn, onTooSlow } = this.#options;
+    const before = this.#known;
+    const now = new Map<Socket, Transfer>();
+    for (const socket of connections) {
+      const transfer = transferOn(socket);
+      if (transfer === undefined) continue;
+      const last = before.get(socket);
+      const passed =
+        last?.message === transfer.message ? transfer.bytes - last.bytes : Number.POSITIVE_INFINITY;
+      if (passed * 1000 < rate.bytesPerSecond * rate.windowMs) onTooSlow(socket);
+      else now.set(socket, transfer);
+    }
+    this.#known = now;
+  }
+}
+
+/** A request's body that the gateway reads: of a request that is not proxied, or what is left of it after its response. */
+export function uploadOn(socket: Socket): Transfer | undefined {
+  const req = lastRequest(socket);
+  if (req === undefined || req.complete || req.readableFlowing !== true) return undefined;
+  const due = responseDue(socket);
+  if (due !== undefined && (due.req !== req || isWithExchange(due))) return undefined;
+  return { message: req, bytes: socket.bytesRead };
+}
+
+/** A response that its client holds up: one of the gateway itself, or what is left of one when the backend is through with it. */
+export function downloadOn(socket: Socket): Transfer | undefined {
+  if (socket.writableLength === 0) return undefined;
+  const due = responseDue(socket);
+  if (due === undefined || (isWithExchange(due) && !due.writableEnded)) return undefined;
+  return { message: due, bytes: bytesTaken(socket) };
+}
+
+function isWithExchange(due: ServerResponse): boolean {
+  return due instanceof RawHeadResponse && due.owner !== undefined;
+}
