@@ -75,17 +75,22 @@ export function observeRequests(
       metrics.managed(request.notes, request.status);
       accessLog?.managed(request, 'management');
     },
-    selfServed({ keyId, errorCode, ...request }, operation) {
-      const notes = {
-        ...(operation !== undefined && { operation }),
-        ...(errorCode !== undefined && { errorCode }),
-        ...(keyId !== undefined && { actor: keyId }),
-      };
-      metrics.managed(notes, request.status);
-      accessLog?.managed({ ...request, notes }, 'self-service');
+    selfServed(summary, operation) {
+      const notes = notesOf(summary, operation);
+      metrics.managed(notes, summary.status);
+      accessLog?.managed({ ...summary, notes }, 'self-service');
     },
     flush() {
       bulk?.flush();
     },
+  };
+}
+
+/** What a request of self-service is noted with: its consumer is the actor. */
+function notesOf({ keyId, errorCode }: ExchangeSummary, operation: string | undefined) {
+  return {
+    ...(operation !== undefined && { operation }),
+    ...(errorCode !== undefined && { errorCode }),
+    ...(keyId !== undefined && { actor: keyId }),
   };
 }

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
@@ -7,6 +8,7 @@ import type { Declare } from '../declare.ts';
 import { wholeNumber } from '../option-values.ts';
 import type { Cell, Listing } from '../output/columns.ts';
 import type { Output } from '../output/output.ts';
+import type { Terminal } from '../terminal.ts';
 
 type Counters =
   paths['/consumer-api-key/{consumerApiKeyId}/limits']['get']['responses'][200]['content']['application/json'];
@@ -21,6 +23,12 @@ export const declareLimits: Declare = (command, terminal) => {
     'The live counters of a key: what is left of each of its limits, at this moment, on all replicas.',
   );
 
+  declareShow(command, terminal);
+  declareReset(command, terminal);
+  declareGrant(command, terminal);
+};
+
+function declareShow(command: Command, terminal: Terminal): void {
   const show = command
     .command('show')
     .summary('Show what is left of each limit of a key')
@@ -35,7 +43,9 @@ export const declareLimits: Declare = (command, terminal) => {
       output,
     );
   });
+}
 
+function declareReset(command: Command, terminal: Terminal): void {
   const reset = command
     .command('reset')
     .summary('Close windows of a key, so that the next request opens new ones')
@@ -66,7 +76,9 @@ export const declareLimits: Declare = (command, terminal) => {
       );
     },
   );
+}
 
+function declareGrant(command: Command, terminal: Terminal): void {
   const grant = command
     .command('grant')
     .summary('Give a key more requests in its present windows')
@@ -89,7 +101,7 @@ export const declareLimits: Declare = (command, terminal) => {
       );
     },
   );
-};
+}
 
 function windowsOf({ limitId, customer }: WindowOptions): {
   readonly limitId?: string;

@@ -9,6 +9,7 @@ import { audited, managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { wholeNumber } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
+import type { Terminal } from '../terminal.ts';
 
 type Plan = paths['/rate-limit/{rateLimitId}']['get']['responses'][200]['content']['application/json'];
 type NewPlan = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
@@ -28,6 +29,15 @@ interface DeleteOptions extends ConfirmationOptions {
 export const declarePlans: Declare = (plans, terminal) => {
   plans.description('Rate limit plans. A <plan> is named by its id.');
 
+  declareList(plans, terminal);
+  declareShow(plans, terminal);
+  declareCreate(plans, terminal);
+  declareUpdate(plans, terminal);
+  declareApply(plans, terminal);
+  declareDelete(plans, terminal);
+};
+
+function declareList(plans: Command, terminal: Terminal): void {
   const list = plans
     .command('list')
     .summary('List plans')
@@ -40,7 +50,9 @@ export const declarePlans: Declare = (plans, terminal) => {
     });
     await output.list(PLANS, pages);
   });
+}
 
+function declareShow(plans: Command, terminal: Terminal): void {
   const show = plans
     .command('show')
     .summary('Show a plan')
@@ -50,7 +62,9 @@ export const declarePlans: Declare = (plans, terminal) => {
     const path = { rateLimitId };
     await output.item(PLANS, await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } })));
   });
+}
 
+function declareCreate(plans: Command, terminal: Terminal): void {
   const create = planOptions(
     plans.command('create').summary('Make a plan').argument('<plan>', 'id of the new plan'),
   ).addHelpText(
@@ -63,7 +77,9 @@ export const declarePlans: Declare = (plans, terminal) => {
     const made = await bodyOf(client.POST('/rate-limit/create', { body }));
     await output.item(PLANS, { ...made, lastUpdated: made.createdAt });
   });
+}
 
+function declareUpdate(plans: Command, terminal: Terminal): void {
   const update = planOptions(
     plans
       .command('update')
@@ -84,7 +100,9 @@ export const declarePlans: Declare = (plans, terminal) => {
       await bodyOf(client.PATCH('/rate-limit/{rateLimitId}', { params: { path }, body })),
     );
   });
+}
 
+function declareApply(plans: Command, terminal: Terminal): void {
   const apply = plans
     .command('apply')
     .summary('Bind a plan to keys')
@@ -99,7 +117,9 @@ export const declarePlans: Declare = (plans, terminal) => {
     }
     await output.report(BINDINGS, bindings, bindings);
   });
+}
 
+function declareDelete(plans: Command, terminal: Terminal): void {
   const remove = plans
     .command('delete')
     .summary('Delete a plan')
@@ -121,7 +141,7 @@ export const declarePlans: Declare = (plans, terminal) => {
       await bodyOf(client.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
     );
   });
-};
+}
 
 function planOptions(command: Command): Command {
   return command

@@ -1,3 +1,4 @@
+import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -9,6 +10,7 @@ import { audited, managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { collect, instant, seconds } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
+import type { Terminal } from '../terminal.ts';
 
 type Token =
   paths['/tollgate/admin-token']['get']['responses'][200]['content']['application/json']['adminTokens'][number];
@@ -32,6 +34,13 @@ export const declareTokens: Declare = (tokens, terminal) => {
     'Admin tokens, which may do what their scopes say. Where a <token> is asked for, its id will do, and its name where no other token has it.',
   );
 
+  declareList(tokens, terminal);
+  declareCreate(tokens, terminal);
+  declareDelete(tokens, terminal);
+  declareRotate(tokens, terminal);
+};
+
+function declareList(tokens: Command, terminal: Terminal): void {
   const list = tokens
     .command('list')
     .summary('List tokens')
@@ -46,7 +55,9 @@ export const declareTokens: Declare = (tokens, terminal) => {
     });
     await output.list(TOKENS, pages);
   });
+}
 
+function declareCreate(tokens: Command, terminal: Terminal): void {
   const create = tokens
     .command('create')
     .summary('Make a token')
@@ -90,7 +101,9 @@ Examples:
       await output.item({ ...TOKENS, columns: [SECRET, ...TOKENS.columns] }, made);
     },
   );
+}
 
+function declareDelete(tokens: Command, terminal: Terminal): void {
   const remove = tokens
     .command('delete')
     .summary('Revoke a token for good')
@@ -107,7 +120,9 @@ Examples:
       await bodyOf(client.DELETE('/tollgate/admin-token/{adminTokenId}', { params: { path } })),
     );
   });
+}
 
+function declareRotate(tokens: Command, terminal: Terminal): void {
   const rotate = tokens
     .command('rotate')
     .summary('Give a token a new secret')
@@ -142,7 +157,7 @@ Examples:
       await output.item(ROTATED, rotated);
     },
   );
-};
+}
 
 /** The token that has this id or this name. */
 function namedToken(client: ManagementClient, idOrName: string) {

@@ -1,30 +1,22 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import type { Command } from 'commander';
-import { InvalidConfiguration } from '../../../app/invalid-configuration.ts';
-import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
-import { ManagementFault } from '../../../client/management-fault.ts';
-import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
-import { readObject } from '../../api/read-object.ts';
-import { makesSecret, withSecretFile } from '../../api/secret-file.ts';
-import { connected, managed, openSession, type Session, type SessionOptions } from '../../api/session.ts';
+import { destructive } from '../../api/confirmation.ts';
+import { makesSecret } from '../../api/secret-file.ts';
+import { connected, managed, openSession, type SessionOptions } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Declare } from '../../declare.ts';
-import type { Listing } from '../../output/columns.ts';
 import { Output } from '../../output/output.ts';
-import { shownCell } from '../../output/table.ts';
-
-type DiffBody = paths['/tollgate/config/diff']['post']['requestBody']['content']['application/json'];
-type Difference = paths['/tollgate/config/diff']['post']['responses'][200]['content']['application/json'];
-type Applied = paths['/tollgate/config/apply']['post']['responses'][200]['content']['application/json'];
-type Change = Difference['changes'][number];
-type NewSecret = Applied['secrets'][number];
-
-interface OwnerOptions {
-  readonly owner: string;
-  readonly prune?: boolean;
-}
+import type { Terminal } from '../../terminal.ts';
+import { type ApplyOptions, applyFile } from './apply-file.ts';
+import { CHANGES, summaryOf } from './differences.ts';
+import {
+  bodyFor,
+  checkedLocally,
+  contentOf,
+  type DiffBody,
+  inFile,
+  type OwnerOptions,
+} from './written-configuration.ts';
 
 interface ExportOptions {
   readonly owner?: string;
@@ -35,12 +27,6 @@ interface ValidateOptions extends SessionOptions {
   readonly gateway?: boolean;
 }
 
-interface ApplyOptions extends OwnerOptions, ConfirmationOptions {
-  readonly force?: boolean;
-  readonly expectDigest?: string;
-  readonly secretFile?: string;
-}
-
 /** The owner where `--owner` is missing. */
 const DEFAULT_OWNER = 'default';
 
@@ -49,6 +35,13 @@ export const declareConfig: Declare = (config, terminal) => {
     'Plans and keys as a configuration: a file in YAML or JSON that is kept in a repository and applied as a whole.',
   );
 
+  declareExport(config, terminal);
+  declareValidate(config, terminal);
+  declareDiff(config, terminal);
+  declareApply(config, terminal);
+};
+
+function declareExport(config: Command, terminal: Terminal): void {
   const exported = config
     .command('export')
     .summary('Print what there is as a configuration')
@@ -68,7 +61,9 @@ export const declareConfig: Declare = (config, terminal) => {
     const leftOut = Number((await call).response.headers.get('tollgate-keys-left-out'));
     if (leftOut > 0) output.note(`Keys that are left out, without an externalId of their own: ${leftOut}.`);
   });
+}
 
+function declareValidate(config: Command, terminal: Terminal): void {
   const validate = config
     .command('validate')
     .summary('Check a configuration')
@@ -91,7 +86,9 @@ export const declareConfig: Declare = (config, terminal) => {
     }
     terminal.stderr.write(`The configuration is valid (plans: ${counts.plans}, keys: ${counts.keys}).\n`);
   });
+}
 
+function declareDiff(config: Command, terminal: Terminal): void {
   const diff = owned(
     config
       .command('diff')
@@ -109,7 +106,9 @@ export const declareConfig: Declare = (config, terminal) => {
     if (difference.changes.length > 0) throw new CommandFault('differences', summaryOf(difference));
     output.note('There is nothing to change.');
   });
+}
 
+function declareApply(config: Command, terminal: Terminal): void {
   const apply = owned(
     config
       .command('apply')
@@ -136,139 +135,10 @@ Examples:
     terminal,
     (session, [file = ''], options) => applyFile(session, file, options),
   );
-};
+}
 
 function owned(command: Command): Command {
   return command
     .option('--owner <owner>', 'whose configuration it is', DEFAULT_OWNER)
     .option('--prune', 'delete what the owner manages and the file does not have');
 }
-
-async function applyFile(session: Session, file: string, options: ApplyOptions): Promise<void> {
-  const { client, output } = session;
-  const { force, secretFile } = options;
-  if (output.format === 'id' && secretFile === undefined)
-    throw new CommandFault('usage', 'With -o id the secrets of new keys need a --secret-file.');
-  const body = await bodyFor(file, options);
-  const difference = await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
-  if (options.dryRun) await output.report(CHANGES, difference.changes, difference);
-  if (difference.changes.length > 0 || options.dryRun) {
-    if (!options.yes && !options.dryRun) for (const line of linesOf(difference)) output.note(line);
-    if (!(await isConfirmed(summaryOf(difference), options, session))) return;
-  }
-  const expectDigest = options.expectDigest ?? difference.digest;
-  const perform = () =>
-    inFile(
-      bodyOf(
-        client.POST('/tollgate/config/apply', { body: { ...body, ...(force && { force }), expectDigest } }),
-      ),
-    );
-  if (secretFile === undefined) return showApplied(session, await perform());
-  await withSecretFile(secretFile, async (keep) => {
-    const { secrets, ...applied } = await perform();
-    if (secrets.length > 0) keep(secrets.map((secret) => `${JSON.stringify(secret)}\n`).join(''));
-    await showApplied(session, { ...applied, secrets: [] });
-  });
-}
-
-async function showApplied({ output }: Session, applied: Applied): Promise<void> {
-  await output.report(CHANGES, applied.changes, applied);
-  // JSON and YAML have shown them with the rest.
-  const isShown = output.format === 'json' || output.format === 'yaml';
-  if (applied.secrets.length > 0 && !isShown) await output.report(SECRETS, applied.secrets, applied.secrets);
-  output.note(doneOf(applied));
-}
-
-async function bodyFor(file: string, { owner, prune }: OwnerOptions): Promise<DiffBody> {
-  // The gateway checks it: it may know more than this version of the command.
-  return { config: (await readObject(file)) as DiffBody['config'], owner, ...(prune && { prune }) };
-}
-
-async function contentOf(file: string): Promise<string> {
-  try {
-    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new CommandFault('usage', `${file} can not be read (${code}).`, { cause: error });
-  }
-}
-
-async function checkedLocally(content: string): Promise<{ readonly plans: number; readonly keys: number }> {
-  const { readConfigurationText } = await import('../../../app/configuration-file.ts');
-  try {
-    const { plans, keys } = readConfigurationText(content);
-    return { plans: plans.length, keys: keys.length };
-  } catch (error) {
-    if (!(error instanceof InvalidConfiguration)) throw error;
-    throw new CommandFault('usage', error.message, { cause: error });
-  }
-}
-
-/** Says faults by their paths in the file, and conflicts one by one. */
-async function inFile<Result>(call: Promise<Result>): Promise<Result> {
-  return call.catch((error: unknown) => {
-    if (!(error instanceof ManagementFault)) throw error;
-    const { fields, details, message } = error;
-    const conflicts = Array.isArray(details.conflicts) ? details.conflicts : [];
-    if (fields.length === 0 && conflicts.length === 0) throw error;
-    const lines = [
-      ...fields.map(({ field, message: rule }) => shownCell(`  ${field.replace(/^config\./, '')}: ${rule}`)),
-      ...conflicts.map(({ type, id, reason }) =>
-        shownCell(`  ${type} ${id}: ${String(reason).replaceAll('_', ' ')}`),
-      ),
-    ];
-    const kind = fields.length > 0 ? 'usage' : 'conflict';
-    throw new CommandFault(kind, [message, ...lines].join('\n'), { cause: error });
-  });
-}
-
-function summaryOf({ summary }: Difference): string {
-  const { create, update, delete: gone, unchanged } = summary;
-  return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.`;
-}
-
-function doneOf({ summary, changes }: Applied): string {
-  if (changes.length === 0) return 'There was nothing to change.';
-  const { create, update, delete: gone, unchanged } = summary;
-  return `${create} created, ${update} changed, ${gone} deleted, ${unchanged} unchanged.`;
-}
-
-function linesOf({ changes }: Difference): readonly string[] {
-  return changes.map((change) =>
-    shownCell(`  ${change.action} ${change.type} ${change.id}  ${shownFields(change)}`),
-  );
-}
-
-function shownFields({ action, fields }: Change): string {
-  if (action === 'delete') return '';
-  return Object.entries(fields)
-    .map(([name, { from, to }]) =>
-      action === 'create' ? `${name} ${shown(to)}` : `${name} ${shown(from)} → ${shown(to)}`,
-    )
-    .join(', ');
-}
-
-function shown(value: unknown): string {
-  if (value === null || value === undefined) return '-';
-  return typeof value === 'string' ? value : JSON.stringify(value);
-}
-
-const CHANGES: Listing<Change> = {
-  columns: [
-    { name: 'action', toCell: ({ action }) => action },
-    { name: 'type', toCell: ({ type }) => type },
-    { name: 'id', toCell: ({ id }) => id },
-    { name: 'conflict', toCell: ({ conflict = '' }) => conflict.replaceAll('_', ' ') },
-    { name: 'fields', toCell: shownFields },
-  ],
-  idOf: ({ id }) => id,
-};
-
-const SECRETS: Listing<NewSecret> = {
-  columns: [
-    { name: 'externalId', toCell: ({ externalId }) => externalId },
-    { name: 'key', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
-    { name: 'secret', toCell: ({ secret }) => secret },
-  ],
-  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
-};

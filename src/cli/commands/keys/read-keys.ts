@@ -21,6 +21,12 @@ interface ListOptions extends PageOptions {
 
 /** The commands that look at keys. */
 export function declareKeyReads(keys: Command, terminal: Terminal): void {
+  declareList(keys, terminal);
+  declareShow(keys, terminal);
+  declareUsage(keys, terminal);
+}
+
+function declareList(keys: Command, terminal: Terminal): void {
   const list = keys
     .command('list')
     .summary('List keys')
@@ -64,7 +70,9 @@ Examples:
     });
     await output.list(keyListing(systemClock.nowMs()), pages);
   });
+}
 
+function declareShow(keys: Command, terminal: Terminal): void {
   const show = keys
     .command('show')
     .summary('Show a key with its usage')
@@ -91,7 +99,9 @@ Examples:
       await output.item(keyDetailListing(systemClock.nowMs()), reveal ? { ...detail, secret } : detail);
     },
   );
+}
 
+function declareUsage(keys: Command, terminal: Terminal): void {
   const usage = usageOptions(
     keys
       .command('usage')

@@ -23,6 +23,11 @@ interface EndOptions extends ConfirmationOptions {
 
 /** The commands that give a key another secret. */
 export function declareRotation(keys: Command, terminal: Terminal): void {
+  declareRotate(keys, terminal);
+  declareEndRotation(keys, terminal);
+}
+
+function declareRotate(keys: Command, terminal: Terminal): void {
   const rotate = keys
     .command('rotate')
     .summary('Give a key a new secret')
@@ -60,7 +65,9 @@ Examples:
     );
     await output.item(ROTATED, rotated);
   });
+}
 
+function declareEndRotation(keys: Command, terminal: Terminal): void {
   const end = keys
     .command('end-rotation')
     .summary('End a rotation before its time')

@@ -1,0 +1,72 @@
+import { bodyOf } from '../../../client/management-client.ts';
+import { type ConfirmationOptions, isConfirmed } from '../../api/confirmation.ts';
+import { withSecretFile } from '../../api/secret-file.ts';
+import type { Session } from '../../api/session.ts';
+import { CommandFault } from '../../command-fault.ts';
+import type { Listing } from '../../output/columns.ts';
+import { shownCell } from '../../output/table.ts';
+import { type Applied, CHANGES, type Difference, shownFields, summaryOf } from './differences.ts';
+import { bodyFor, inFile, type OwnerOptions } from './written-configuration.ts';
+
+export interface ApplyOptions extends OwnerOptions, ConfirmationOptions {
+  readonly force?: boolean;
+  readonly expectDigest?: string;
+  readonly secretFile?: string;
+}
+
+/** Applies a file, after it has shown what changes and had it confirmed. */
+export async function applyFile(session: Session, file: string, options: ApplyOptions): Promise<void> {
+  const { client, output } = session;
+  const { force, secretFile } = options;
+  if (output.format === 'id' && secretFile === undefined)
+    throw new CommandFault('usage', 'With -o id the secrets of new keys need a --secret-file.');
+  const body = await bodyFor(file, options);
+  const difference = await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
+  if (options.dryRun) await output.report(CHANGES, difference.changes, difference);
+  if (difference.changes.length > 0 || options.dryRun) {
+    if (!options.yes && !options.dryRun) for (const line of linesOf(difference)) output.note(line);
+    if (!(await isConfirmed(summaryOf(difference), options, session))) return;
+  }
+  const expectDigest = options.expectDigest ?? difference.digest;
+  const perform = () =>
+    inFile(
+      bodyOf(
+        client.POST('/tollgate/config/apply', { body: { ...body, ...(force && { force }), expectDigest } }),
+      ),
+    );
+  if (secretFile === undefined) return showApplied(session, await perform());
+  await withSecretFile(secretFile, async (keep) => {
+    const { secrets, ...applied } = await perform();
+    if (secrets.length > 0) keep(secrets.map((secret) => `${JSON.stringify(secret)}\n`).join(''));
+    await showApplied(session, { ...applied, secrets: [] });
+  });
+}
+
+async function showApplied({ output }: Session, applied: Applied): Promise<void> {
+  await output.report(CHANGES, applied.changes, applied);
+  // JSON and YAML have shown them with the rest.
+  const isShown = output.format === 'json' || output.format === 'yaml';
+  if (applied.secrets.length > 0 && !isShown) await output.report(SECRETS, applied.secrets, applied.secrets);
+  output.note(doneOf(applied));
+}
+
+function doneOf({ summary, changes }: Applied): string {
+  if (changes.length === 0) return 'There was nothing to change.';
+  const { create, update, delete: gone, unchanged } = summary;
+  return `${create} created, ${update} changed, ${gone} deleted, ${unchanged} unchanged.`;
+}
+
+function linesOf({ changes }: Difference): readonly string[] {
+  return changes.map((change) =>
+    shownCell(`  ${change.action} ${change.type} ${change.id}  ${shownFields(change)}`),
+  );
+}
+
+const SECRETS: Listing<Applied['secrets'][number]> = {
+  columns: [
+    { name: 'externalId', toCell: ({ externalId }) => externalId },
+    { name: 'key', toCell: ({ consumerApiKeyId }) => consumerApiKeyId },
+    { name: 'secret', toCell: ({ secret }) => secret },
+  ],
+  idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
+};

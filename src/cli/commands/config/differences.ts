@@ -1,0 +1,42 @@
+import type { paths } from '../../../client/management-api.ts';
+import type { Listing } from '../../output/columns.ts';
+
+/** What applying a configuration would change. */
+export type Difference =
+  paths['/tollgate/config/diff']['post']['responses'][200]['content']['application/json'];
+/** What it has changed, and the secrets that it made. */
+export type Applied =
+  paths['/tollgate/config/apply']['post']['responses'][200]['content']['application/json'];
+type Change = Difference['changes'][number];
+
+/** How much there is to change, in a sentence. */
+export function summaryOf({ summary }: Difference): string {
+  const { create, update, delete: gone, unchanged } = summary;
+  return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.`;
+}
+
+/** The fields of a change, with what they are now. Empty for what is deleted. */
+export function shownFields({ action, fields }: Change): string {
+  if (action === 'delete') return '';
+  return Object.entries(fields)
+    .map(([name, { from, to }]) =>
+      action === 'create' ? `${name} ${shown(to)}` : `${name} ${shown(from)} → ${shown(to)}`,
+    )
+    .join(', ');
+}
+
+function shown(value: unknown): string {
+  if (value === null || value === undefined) return '-';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+export const CHANGES: Listing<Change> = {
+  columns: [
+    { name: 'action', toCell: ({ action }) => action },
+    { name: 'type', toCell: ({ type }) => type },
+    { name: 'id', toCell: ({ id }) => id },
+    { name: 'conflict', toCell: ({ conflict = '' }) => conflict.replaceAll('_', ' ') },
+    { name: 'fields', toCell: shownFields },
+  ],
+  idOf: ({ id }) => id,
+};

@@ -1,0 +1,64 @@
+import { readFile } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
+import { InvalidConfiguration } from '../../../app/invalid-configuration.ts';
+import type { paths } from '../../../client/management-api.ts';
+import { ManagementFault } from '../../../client/management-fault.ts';
+import { readObject } from '../../api/read-object.ts';
+import { CommandFault } from '../../command-fault.ts';
+import { shownCell } from '../../output/table.ts';
+
+export type DiffBody = paths['/tollgate/config/diff']['post']['requestBody']['content']['application/json'];
+
+/** Whose configuration a file is, and whether what it does not have is deleted. */
+export interface OwnerOptions {
+  readonly owner: string;
+  readonly prune?: boolean;
+}
+
+/** What the gateway is sent for a file. */
+export async function bodyFor(file: string, { owner, prune }: OwnerOptions): Promise<DiffBody> {
+  // The gateway checks it: it may know more than this version of the command.
+  return { config: (await readObject(file)) as DiffBody['config'], owner, ...(prune && { prune }) };
+}
+
+/** The text of a file, or of standard input for `-`. */
+export async function contentOf(file: string): Promise<string> {
+  try {
+    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    throw new CommandFault('usage', `${file} can not be read (${code}).`, { cause: error });
+  }
+}
+
+/** The number of plans and keys of a configuration. Throws a `CommandFault` with all faults of its text. */
+export async function checkedLocally(
+  content: string,
+): Promise<{ readonly plans: number; readonly keys: number }> {
+  const { readConfigurationText } = await import('../../../app/configuration-file.ts');
+  try {
+    const { plans, keys } = readConfigurationText(content);
+    return { plans: plans.length, keys: keys.length };
+  } catch (error) {
+    if (!(error instanceof InvalidConfiguration)) throw error;
+    throw new CommandFault('usage', error.message, { cause: error });
+  }
+}
+
+/** Says faults by their paths in the file, and conflicts one by one. */
+export async function inFile<Result>(call: Promise<Result>): Promise<Result> {
+  return call.catch((error: unknown) => {
+    if (!(error instanceof ManagementFault)) throw error;
+    const { fields, details, message } = error;
+    const conflicts = Array.isArray(details.conflicts) ? details.conflicts : [];
+    if (fields.length === 0 && conflicts.length === 0) throw error;
+    const lines = [
+      ...fields.map(({ field, message: rule }) => shownCell(`  ${field.replace(/^config\./, '')}: ${rule}`)),
+      ...conflicts.map(({ type, id, reason }) =>
+        shownCell(`  ${type} ${id}: ${String(reason).replaceAll('_', ' ')}`),
+      ),
+    ];
+    const kind = fields.length > 0 ? 'usage' : 'conflict';
+    throw new CommandFault(kind, [message, ...lines].join('\n'), { cause: error });
+  });
+}
