@@ -1,5 +1,6 @@
 import { type OnReadOpts, Socket } from 'node:net';
-import { buildConnector } from 'undici';
+// Not `undici` itself: loading the rest of it, which nothing here uses, is a tenth of the CPU of a start.
+import buildConnector from 'undici/lib/core/connect.js';
 import { BackendError } from './backend-error.ts';
 import { ReadBuffers } from './read-buffers.ts';
 
