@@ -280,11 +280,13 @@ function readSetting(row: Setting<unknown>, environment: Environment, faults: st
   if (row.parseFile !== undefined && file) {
     if (direct) faults.push(`${row.variable}: is set both directly and by ${row.variable}_FILE; keep one`);
     const content = direct ? undefined : readText(file, row.variable, faults);
-    return content === undefined ? undefined : parseText(row.parseFile, content, row.variable, faults);
+    return content === undefined
+      ? undefined
+      : parsedValue({ parse: row.parseFile, variable: row.variable }, content, faults);
   }
   const isMissing = direct === undefined || (direct === '' && !row.emptyCounts);
   const value = isMissing ? row.byDefault : direct;
-  if (value !== undefined) return parseText(row.parse, value, row.variable, faults);
+  if (value !== undefined) return parsedValue(row, value, faults);
   faults.push(`${row.variable}: is required`);
   return undefined;
 }
@@ -303,7 +305,11 @@ function readText(file: string, variable: string, faults: string[]): string | un
   return undefined;
 }
 
-function parseText(parse: Parse<unknown>, value: string, variable: string, faults: string[]): unknown {
+function parsedValue(
+  { parse, variable }: Pick<Setting<unknown>, 'parse' | 'variable'>,
+  value: string,
+  faults: string[],
+): unknown {
   try {
     return parse(value);
   } catch (error) {

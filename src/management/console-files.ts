@@ -31,14 +31,18 @@ export function createConsoleApp(directory: string): Express {
   app.enable('case sensitive routing');
   app.use(noteOperation, setSecurityHeaders, rejectOtherMethods);
   app.get('/assets/*name', async (req, res) => {
-    const file = await chosenFile(req, res, join(directory, 'assets'), String(req.params.name));
+    const file = await chosenFile(req, res, {
+      directory: join(directory, 'assets'),
+      name: String(req.params.name),
+    });
     // The name has a hash of the content: what has this name never changes.
     res.set('Cache-Control', 'public, max-age=31536000, immutable').send(await assetOf(file));
   });
-  app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, directory, req.path.slice(1)));
+  app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, { directory, name: req.path.slice(1) }));
   // A page of the console: which one is for its script to say.
   app.get('/{*page}', async (req, res) => {
-    if (await isFile(join(directory, 'index.html'))) return sendCurrent(req, res, directory, 'index.html');
+    if (await isFile(join(directory, 'index.html')))
+      return sendCurrent(req, res, { directory, name: 'index.html' });
     res.status(404).type('text').send(BUILD);
   });
   return app;
@@ -68,9 +72,16 @@ const rejectOtherMethods: RequestHandler = (req, _res, next) => {
   next();
 };
 
+/** A file of the build, which may not be there. */
+interface ConsoleFile {
+  readonly directory: string;
+  /** As the client wrote it. */
+  readonly name: string;
+}
+
 /** Sends a file that may be another one tomorrow. Its tag is made from what is in it: files of an npm package all have the same date. */
-async function sendCurrent(req: Request, res: Response, directory: string, name: string): Promise<void> {
-  const content = await readFile(await chosenFile(req, res, directory, name));
+async function sendCurrent(req: Request, res: Response, file: ConsoleFile): Promise<void> {
+  const content = await readFile(await chosenFile(req, res, file));
   res.set('Cache-Control', 'no-cache').send(content);
 }
 
@@ -85,7 +96,7 @@ function onceRead(): (path: string) => Promise<Buffer> {
 }
 
 /** The path of the file as the client takes it, compressed if possible; sets the headers that say so. Throws `not_found`. */
-async function chosenFile(req: Request, res: Response, directory: string, name: string): Promise<string> {
+async function chosenFile(req: Request, res: Response, { directory, name }: ConsoleFile): Promise<string> {
   const path = join(directory, name);
   if (!FILE_NAME.test(name) || !(await isFile(path))) {
     throw new TollgateError('not_found', 'The console has no such file.');

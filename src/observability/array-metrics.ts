@@ -69,6 +69,14 @@ export class ArrayCounter<L extends string> {
   }
 }
 
+/** What a histogram says of itself and of its values. */
+interface HistogramOptions {
+  readonly help: string;
+  /** Upper bounds of the buckets, ascending. Seconds. */
+  readonly bounds: readonly number[];
+  readonly label?: { readonly name: string; readonly values: readonly string[] };
+}
+
 /**
  * A histogram with at most one label of a closed set. An observation costs a short linear search and three additions; cumulative
  * counts are made when it is scraped. Values and bounds are seconds.
@@ -82,12 +90,7 @@ export class ArrayHistogram {
   readonly #counts: Float64Array;
   readonly #sums: Float64Array;
 
-  constructor(
-    name: string,
-    help: string,
-    bounds: readonly number[],
-    label?: { readonly name: string; readonly values: readonly string[] },
-  ) {
+  constructor(name: string, { help, bounds, label }: HistogramOptions) {
     this.name = name;
     this.#help = help;
     this.#label = label?.name;

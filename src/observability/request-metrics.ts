@@ -36,18 +36,16 @@ export class RequestMetrics {
     method: METHODS,
     status_class: STATUS_CLASSES,
   });
-  readonly duration = new ArrayHistogram(
-    'tollgate_request_duration_seconds',
-    'Seconds from the start of a proxied request to the end of its response.',
-    DURATION_BOUNDS,
-    { name: 'outcome', values: OUTCOMES },
-  );
-  readonly overhead = new ArrayHistogram(
-    'tollgate_gateway_overhead_seconds',
-    'Seconds of a proxied request that the gateway itself took: all but the wait for the backend.',
-    OVERHEAD_BOUNDS,
-    { name: 'outcome', values: OUTCOMES },
-  );
+  readonly duration = new ArrayHistogram('tollgate_request_duration_seconds', {
+    help: 'Seconds from the start of a proxied request to the end of its response.',
+    bounds: DURATION_BOUNDS,
+    label: { name: 'outcome', values: OUTCOMES },
+  });
+  readonly overhead = new ArrayHistogram('tollgate_gateway_overhead_seconds', {
+    help: 'Seconds of a proxied request that the gateway itself took: all but the wait for the backend.',
+    bounds: OVERHEAD_BOUNDS,
+    label: { name: 'outcome', values: OUTCOMES },
+  });
 
   /** What the limits decided about them. */
   readonly limits = new LimitMetrics();

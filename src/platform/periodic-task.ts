@@ -1,5 +1,14 @@
 import type { Random } from './random.ts';
 
+/** How often a periodic task runs. */
+export interface PeriodicTaskOptions {
+  readonly random: Random;
+  /** From the end of a run to the start of the next one. Milliseconds. */
+  readonly pauseMs: number;
+  /** The longest pause after runs that failed; `pauseMs` when missing. Milliseconds. */
+  readonly longestPauseMs?: number;
+}
+
 /**
  * Runs a task again and again, never twice at a time: a pause after one run's end, the next begins. Pauses vary by a quarter, so that replicas do
  * not keep step; after a failed run they double up to a cap. Does not keep the process alive.
@@ -15,7 +24,10 @@ export class PeriodicTask {
   #isStopped = false;
 
   /** The task resolves with whether it succeeded, and never rejects. */
-  constructor(task: () => Promise<boolean>, random: Random, pauseMs: number, longestPauseMs: number) {
+  constructor(
+    task: () => Promise<boolean>,
+    { random, pauseMs, longestPauseMs = pauseMs }: PeriodicTaskOptions,
+  ) {
     this.#task = task;
     this.#random = random;
     this.#pauseMs = pauseMs;

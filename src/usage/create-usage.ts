@@ -68,10 +68,14 @@ export function createUsage(options: UsageOptions): Usage {
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
   const writeEveryMs = options.writeEveryMs ?? WRITE_EVERY_MS;
-  const writing = new PeriodicTask(() => writer.write(), random, writeEveryMs, LONGEST_RETRY_MS);
+  const writing = new PeriodicTask(() => writer.write(), {
+    random,
+    pauseMs: writeEveryMs,
+    longestPauseMs: LONGEST_RETRY_MS,
+  });
   // Not less often after a failure: what waits is then held within its bounds.
-  const flushing = new PeriodicTask(() => flusher.flush(), random, intervalMs, intervalMs);
-  const pruning = new PeriodicTask(() => prune(options), random, HOUR_MS, HOUR_MS);
+  const flushing = new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
+  const pruning = new PeriodicTask(() => prune(options), { random, pauseMs: HOUR_MS });
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };
   return {
     recorder: buffer,

@@ -16,5 +16,5 @@ export function responsePruning(requests: IdempotentRequests, { log, random }: P
       return false;
     }
   };
-  return new PeriodicTask(prune, random, EVERY_MS, LONGEST_PAUSE_MS);
+  return new PeriodicTask(prune, { random, pauseMs: EVERY_MS, longestPauseMs: LONGEST_PAUSE_MS });
 }

@@ -22,7 +22,7 @@ export function secretHints(
       return false;
     }
   };
-  const filling = new PeriodicTask(fill, random, EVERY_MS, EVERY_MS);
+  const filling = new PeriodicTask(fill, { random, pauseMs: EVERY_MS });
   return {
     start: () => filling.startAtOnce(),
     stop: () => {

@@ -21,7 +21,7 @@ export function wireAudit(
       return false;
     }
   };
-  const pruning = new PeriodicTask(prune, random, HOUR_MS, HOUR_MS);
+  const pruning = new PeriodicTask(prune, { random, pauseMs: HOUR_MS });
   lifecycle.add('retention of the audit log', CLOSE_DEADLINE_MS, () => pruning.stop());
   return { startPruning: () => pruning.startAtOnce() };
 }

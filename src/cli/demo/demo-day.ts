@@ -1,5 +1,5 @@
 import type { DemoClock } from './demo-clock.ts';
-import { type Consumer, sendRequest } from './demo-traffic.ts';
+import { type Consumer, type DemoTarget, sendRequest } from './demo-traffic.ts';
 
 const HOUR_MS = 3_600_000;
 /** Not quite a day, so that charts of the last 24 hours have all of it. */
@@ -11,14 +11,13 @@ const STEP_MS = HOUR_MS / 10;
  * something to see in charts of hours. Ends early when it is stopped.
  */
 export async function liveThroughDay(
-  url: string,
+  { url, stopping }: DemoTarget,
   consumers: readonly Consumer[],
   clock: DemoClock,
-  stopping: AbortSignal,
 ): Promise<void> {
   for (let step = 0; step < PAST_MS / STEP_MS && !stopping.aborted; step += 1) {
     const share = shareOfHour(new Date(clock.nowMs()).getUTCHours());
-    await Promise.all(consumers.map((consumer) => sendStep(url, consumer, { step, share }, stopping)));
+    await Promise.all(consumers.map((consumer) => sendStep({ url, stopping }, consumer, { step, share })));
     clock.putForward(STEP_MS);
   }
 }
@@ -29,15 +28,16 @@ function shareOfHour(hour: number): number {
 }
 
 async function sendStep(
-  url: string,
+  { url, stopping }: DemoTarget,
   { secret, requests, past }: Consumer,
   { step, share }: { readonly step: number; readonly share: number },
-  stopping: AbortSignal,
 ): Promise<void> {
   if (past === undefined || step % past.everySteps !== 0) return;
   const count = Math.round(past.requests * share);
   const turns = Array.from({ length: count }, (_, sent) => requests[(step + sent) % requests.length]);
   await Promise.all(
-    turns.map((request) => request !== undefined && !stopping.aborted && sendRequest(url, secret, request)),
+    turns.map(
+      (request) => request !== undefined && !stopping.aborted && sendRequest({ url }, secret, request),
+    ),
   );
 }

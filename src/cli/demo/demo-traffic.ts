@@ -36,16 +36,22 @@ export function startTraffic(
   };
 }
 
+/** The gateway that is sent requests, until `stopping`. */
+export interface DemoTarget {
+  readonly url: string;
+  readonly stopping: AbortSignal;
+}
+
 async function sendInTurn(
   url: string,
   { secret, first = [], requests, pauseMs }: Consumer,
   stopping: AbortSignal,
 ) {
   try {
-    for (const request of first) await sendRequest(url, secret, request, stopping);
+    for (const request of first) await sendRequest({ url, stopping }, secret, request);
     for (let turn = 0; ; turn += 1) {
       const request = requests[turn % requests.length];
-      if (request !== undefined) await sendRequest(url, secret, request, stopping);
+      if (request !== undefined) await sendRequest({ url, stopping }, secret, request);
       await pause(pauseMs, undefined, { signal: stopping });
     }
   } catch (error) {
@@ -55,10 +61,9 @@ async function sendInTurn(
 
 /** Sends one request and reads its response to the end. Only a stop rejects. */
 export async function sendRequest(
-  url: string,
+  { url, stopping }: Partial<DemoTarget> & Pick<DemoTarget, 'url'>,
   secret: string,
   { method = 'GET', path, customer }: TrafficRequest,
-  stopping?: AbortSignal,
 ): Promise<void> {
   const timeout = AbortSignal.timeout(REQUEST_TIMEOUT_MS);
   try {

@@ -47,7 +47,7 @@ async function showLiveGateway(gateway: DemoGateway, { terminal: { stdout }, clo
   await createDemoPlans(gateway.client);
   const consumers = await createConsumers(gateway.client, clock);
   stdout.write('A few made-up consumers live through a day, so that the console has something to show …\n\n');
-  await liveThroughDay(gateway.url, consumers, clock, stopping);
+  await liveThroughDay({ url: gateway.url, stopping }, consumers, clock);
   if (stopping.aborted) return;
   const traffic = startTraffic(gateway.url, consumers);
   try {

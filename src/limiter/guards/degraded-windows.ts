@@ -70,7 +70,8 @@ export class DegradedWindows {
   /** Decides for one of `replicas` replicas, and counts the request when it is allowed. At least one limit must apply. */
   decide(subject: LimitSubject, replicas: number): CountedDecision {
     const nowMs = this.#nowMs();
-    const met = subject.limits.map((limit) => this.#meet(subject, limit, replicas, nowMs));
+    const at = { nowMs, replicas };
+    const met = subject.limits.map((limit) => this.#meet(subject, limit, at));
     const isLimited = met.some(({ limit, isExceeded }) => isExceeded && limit.mode === 'enforce');
     const windows = met.map((window) => {
       const isCounted = !isLimited && !window.isExceeded && subject.cost > 0;
@@ -80,7 +81,11 @@ export class DegradedWindows {
     return { kind: isLimited ? 'limited' : 'allowed', windows, nowMs, degraded: true };
   }
 
-  #meet(subject: LimitSubject, limit: Limit, replicas: number, nowMs: number): MetWindow {
+  #meet(
+    subject: LimitSubject,
+    limit: Limit,
+    { nowMs, replicas }: { readonly nowMs: number; readonly replicas: number },
+  ): MetWindow {
     const { cost } = subject;
     const quota = limitAt(limit, nowMs);
     const found = this.#find(subject, limit);

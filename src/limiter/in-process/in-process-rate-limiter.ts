@@ -4,16 +4,15 @@ import { customerWindowName, type Limit, limitAt, MAX_CUSTOMER_WINDOWS, OTHER_CU
 import { windowEndMs } from '../period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
 import { isNewerVersion } from '../record-versions.ts';
-import { type OpenWindow, TOMBSTONE, type WindowTable } from './window-table.ts';
+import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
 
 /** Milliseconds that an installed version is kept. */
 const VERSION_KEPT_MS = 3_600_000;
 
-/** A window that a request meets: the open one, or the name under which one would open. */
+/** A window that a request meets: the open one, or where one would open. */
 interface MetWindow {
   readonly limit: Limit;
-  readonly kind: 'windows' | 'customerWindows';
-  readonly name: string;
+  readonly place: WindowPlace;
   readonly open: OpenWindow | undefined;
   readonly quota: number;
   readonly isShared: boolean;
@@ -58,43 +57,40 @@ export class InProcessRateLimiter implements RateLimiter {
     const windows = met.map((window) => {
       const isFull = isExceeded(window, cost);
       const isCounted = !isLimited && !isFull && cost > 0;
-      const open = isCounted ? this.#add(subject.keyId, window, cost, nowMs) : window.open;
-      return decidedWindow(window, open, isFull, nowMs);
+      const open = isCounted ? this.#add(window, cost, nowMs) : window.open;
+      return decidedWindow({ ...window, open }, isFull, nowMs);
     });
     return { kind: isLimited ? 'limited' : 'allowed', windows, nowMs, degraded: false };
   }
 
   #meet({ keyId, limits, customerId }: LimitSubject, nowMs: number): MetWindow[] {
+    const metAt = (place: WindowPlace, limit: Limit, isShared: boolean): MetWindow => {
+      const open = this.#table.window(place, nowMs);
+      return { limit, place, open, quota: limitAt(limit, nowMs), isShared };
+    };
     let opening = 0;
     return limits.map((limit) => {
-      const quota = limitAt(limit, nowMs);
-      if (limit.per === 'key') return this.#ofKey(keyId, limit, limit.windowName, quota, nowMs);
+      if (limit.per === 'key') return metAt({ keyId, kind: 'windows', name: limit.windowName }, limit, false);
       const name = customerWindowName(limit, customerId);
-      const open = this.#table.window(keyId, 'customerWindows', name, nowMs);
-      if (open === undefined) {
-        const isOther = customerId === OTHER_CUSTOMERS;
-        if (isOther || this.#table.hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs)) {
-          const shared = customerWindowName(limit, OTHER_CUSTOMERS);
-          return { ...this.#ofKey(keyId, limit, shared, quota, nowMs), isShared: true };
-        }
-        opening += 1;
+      const own = metAt({ keyId, kind: 'customerWindows', name }, limit, false);
+      if (own.open !== undefined) return own;
+      const isOther = customerId === OTHER_CUSTOMERS;
+      if (isOther || this.#table.hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS - opening, nowMs)) {
+        const shared = customerWindowName(limit, OTHER_CUSTOMERS);
+        return metAt({ keyId, kind: 'windows', name: shared }, limit, true);
       }
-      return { limit, kind: 'customerWindows', name, open, quota, isShared: false };
+      opening += 1;
+      return own;
     });
   }
 
-  #ofKey(keyId: string, limit: Limit, name: string, quota: number, nowMs: number): MetWindow {
-    const open = this.#table.window(keyId, 'windows', name, nowMs);
-    return { limit, kind: 'windows', name, open, quota, isShared: false };
-  }
-
-  #add(keyId: string, { limit, kind, name, open }: MetWindow, cost: number, nowMs: number): OpenWindow {
+  #add({ limit, place, open }: MetWindow, cost: number, nowMs: number): OpenWindow {
     if (open !== undefined) {
       open.used += cost;
       return open;
     }
     const opened = { resetAtMs: windowEndMs(nowMs, limit.period), used: cost, granted: 0 };
-    this.#table.openWindow(keyId, kind, name, opened, nowMs);
+    this.#table.openWindow(place, opened, nowMs);
     return opened;
   }
 }
@@ -104,9 +100,8 @@ function isExceeded({ open, quota }: MetWindow, cost: number): boolean {
 }
 
 function decidedWindow(
-  { limit, quota, isShared }: MetWindow,
-  open: OpenWindow | undefined,
-  isFull: boolean,
+  { limit, open, quota, isShared }: MetWindow,
+  isExceeded: boolean,
   nowMs: number,
 ): DecidedWindow {
   return {
@@ -114,7 +109,7 @@ function decidedWindow(
     quota,
     used: open?.used ?? 0,
     resetAtMs: open?.resetAtMs ?? windowEndMs(nowMs, limit.period),
-    isExceeded: isFull,
+    isExceeded,
     isShared,
   };
 }

@@ -17,7 +17,7 @@ import type {
   WindowCounters,
   WindowCounts,
 } from '../window-counters.ts';
-import { TOMBSTONE, type WindowKind, type WindowTable } from './window-table.ts';
+import { TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
 
 /** Room that one window can be given, in all. */
 const MOST = 999_999_999_999_999;
@@ -38,8 +38,8 @@ export class InProcessWindowCounters implements WindowCounters {
   async read({ keyId, limits, customerId }: CounterSubject): Promise<WindowCounts> {
     const nowMs = this.#clock.nowMs();
     const counters = limits.map((limit): WindowCounter => {
-      const [kind, name] = this.#place(keyId, limit, customerId, nowMs);
-      const open = this.#table.window(keyId, kind, name, nowMs);
+      const place = this.#place({ keyId, customerId }, limit, nowMs);
+      const open = this.#table.window(place, nowMs);
       if (open === undefined) return { limit, used: 0, granted: 0, resetAtMs: null };
       return { limit, used: open.used + open.granted, granted: open.granted, resetAtMs: open.resetAtMs };
     });
@@ -68,12 +68,12 @@ export class InProcessWindowCounters implements WindowCounters {
     if (this.#table.version(keyId, nowMs) === TOMBSTONE) return;
     for (const limit of limits) {
       if (!this.#isNew(operationId, keyId, windowNameOf(limit, customerId, false))) continue;
-      const [kind, name] = this.#place(keyId, limit, customerId, nowMs);
+      const place = this.#place({ keyId, customerId }, limit, nowMs);
       const resetAtMs = windowEndMs(nowMs, limit.period);
-      const open = this.#table.window(keyId, kind, name, nowMs) ?? { resetAtMs, used: 0, granted: 0 };
+      const open = this.#table.window(place, nowMs) ?? { resetAtMs, used: 0, granted: 0 };
       open.used = Math.max(open.used - units, -MOST);
       open.granted = Math.min(open.granted + units, MOST);
-      this.#table.openWindow(keyId, kind, name, open, nowMs);
+      this.#table.openWindow(place, open, nowMs);
     }
   }
 
@@ -82,7 +82,10 @@ export class InProcessWindowCounters implements WindowCounters {
     for (const { limit, isShared, resetAtMs } of windows) {
       const isOfCustomer = limit.per === 'customer' && !isShared;
       const kind = isOfCustomer ? 'customerWindows' : 'windows';
-      const open = this.#table.window(keyId, kind, windowNameOf(limit, customerId, isShared), nowMs);
+      const open = this.#table.window(
+        { keyId, kind, name: windowNameOf(limit, customerId, isShared) },
+        nowMs,
+      );
       if (open?.resetAtMs === resetAtMs) open.used += units;
     }
   }
@@ -98,18 +101,16 @@ export class InProcessWindowCounters implements WindowCounters {
 
   /** Where the window of a limit is: a customer beyond the bound has the one that those share. */
   #place(
-    keyId: string,
+    { keyId, customerId }: { readonly keyId: string; readonly customerId: string },
     limit: Limit,
-    customerId: string,
     nowMs: number,
-  ): readonly [kind: WindowKind, name: string] {
-    if (limit.per === 'key') return ['windows', limit.windowName];
-    const own = customerWindowName(limit, customerId);
-    const isOpen = this.#table.window(keyId, 'customerWindows', own, nowMs) !== undefined;
+  ): WindowPlace {
+    if (limit.per === 'key') return { keyId, kind: 'windows', name: limit.windowName };
+    const own = { keyId, kind: 'customerWindows', name: customerWindowName(limit, customerId) } as const;
+    const isOpen = this.#table.window(own, nowMs) !== undefined;
     const isOther =
       customerId === OTHER_CUSTOMERS || this.#table.hasCustomerWindows(keyId, MAX_CUSTOMER_WINDOWS, nowMs);
-    return isOpen || !isOther
-      ? ['customerWindows', own]
-      : ['windows', customerWindowName(limit, OTHER_CUSTOMERS)];
+    if (isOpen || !isOther) return own;
+    return { keyId, kind: 'windows', name: customerWindowName(limit, OTHER_CUSTOMERS) };
   }
 }

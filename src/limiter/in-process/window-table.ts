@@ -27,7 +27,14 @@ interface Entry {
 }
 
 /** Which of a key's windows: those of the key, or those of its customers. */
-export type WindowKind = 'windows' | 'customerWindows';
+type WindowKind = 'windows' | 'customerWindows';
+
+/** Where a window is in the table. */
+export interface WindowPlace {
+  readonly keyId: string;
+  readonly kind: WindowKind;
+  readonly name: string;
+}
 
 /** Entries looked at for each new one: two, so that the table is swept faster than it can grow. */
 const SWEPT_PER_INSERT = 2;
@@ -46,13 +53,13 @@ export class WindowTable {
     return this.#entries.size;
   }
 
-  /** The open window of a name. */
-  window(keyId: string, kind: WindowKind, name: string, nowMs: number): OpenWindow | undefined {
+  /** The open window of a place. */
+  window({ keyId, kind, name }: WindowPlace, nowMs: number): OpenWindow | undefined {
     const window = this.#entries.get(keyId)?.[kind].get(name);
     return window !== undefined && window.resetAtMs > nowMs ? window : undefined;
   }
 
-  openWindow(keyId: string, kind: WindowKind, name: string, window: OpenWindow, nowMs: number): void {
+  openWindow({ keyId, kind, name }: WindowPlace, window: OpenWindow, nowMs: number): void {
     this.#entry(keyId, nowMs)[kind].set(name, window);
   }
 

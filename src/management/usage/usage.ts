@@ -92,7 +92,8 @@ export const showKeyUsage = endpoint({
   async handle(call, services) {
     const query = readUsageQuery(call.query, call.id, services.clock.nowMs());
     await services.keys.requireKey(call.id, call.principal.onlyTags);
-    const read: ReadSeries = (limit, after) => services.series.readKey(call.id, query, limit, after);
+    const read: ReadSeries = (limit, after) =>
+      services.series.readKey({ ...query, keyId: call.id }, limit, after);
     return respondWithSeries(query, { call, services, read });
   },
 });

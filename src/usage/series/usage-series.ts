@@ -81,13 +81,12 @@ export class UsageSeries {
     const nowMs = this.#options.clock.nowMs();
     // Asked first: what is in the history by then is in the rows that are read after it.
     const oldestAtMs = (await this.#options.pending.oldestAtMs()) ?? nowMs;
-    return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), limit, after);
+    return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
   }
 
   /** The same of one key, with what is not in the history yet. */
   async readKey(
-    keyId: string,
-    request: SeriesRequest,
+    { keyId, ...request }: SeriesRequest & { readonly keyId: string },
     limit: number,
     after?: SeriesPosition,
   ): Promise<SeriesPage> {
@@ -96,7 +95,7 @@ export class UsageSeries {
     const nowMs = this.#options.clock.nowMs();
     // Before the history: what is moved in between is in the rows, and then left out here.
     const pending = pendingRows(await this.#options.pending.read([keyId]), selection.source);
-    return this.#readPage({ ...selection, pending }, this.#settledUntil(nowMs), limit, after);
+    return this.#readPage({ ...selection, pending }, this.#settledUntil(nowMs), { limit, after });
   }
 
   /** Until when all requests are among the counts, where those have all that was written before an instant. */
@@ -109,8 +108,7 @@ export class UsageSeries {
   async #readPage(
     selection: SeriesSelection,
     settledUntilMs: number,
-    limit: number,
-    after: SeriesPosition | undefined,
+    { limit, after }: { readonly limit: number; readonly after: SeriesPosition | undefined },
   ): Promise<SeriesPage> {
     // One row more than requested shows whether there is a next page.
     const { rows: found, total } = await this.#options.store.read(selection, limit + 1, after);

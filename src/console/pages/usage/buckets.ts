@@ -19,7 +19,7 @@ export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: I
     const start = Date.parse(row.start);
     byStart.set(start, [...(byStart.get(start) ?? []), row]);
   }
-  const known = bucketStarts(Date.parse(from), Date.parse(to), interval, timeZone === 'UTC');
+  const known = bucketStarts(Date.parse(from), Date.parse(to), { interval, isUtc: timeZone === 'UTC' });
   // Where clocks change, the gateway knows better.
   const starts = [...new Set([...known, ...byStart.keys()])].toSorted((a, b) => a - b);
   return {
@@ -31,17 +31,23 @@ export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: I
   };
 }
 
+/** How long the buckets are, and whether days and months are those of UTC or of the browser's time zone. */
+interface Calendar {
+  readonly interval: Interval;
+  readonly isUtc: boolean;
+}
+
 /** The first instants of the buckets from `from` until `to`, in UTC or in the time zone of the browser. */
-function bucketStarts(from: number, to: number, interval: Interval, isUtc: boolean): readonly number[] {
+function bucketStarts(from: number, to: number, calendar: Calendar): readonly number[] {
   const starts: number[] = [];
   for (let index = 0; ; index += 1) {
-    const start = startOf(from, index, interval, isUtc);
+    const start = startOf(from, index, calendar);
     if (start >= to) return starts;
     starts.push(start);
   }
 }
 
-function startOf(from: number, index: number, interval: Interval, isUtc: boolean): number {
+function startOf(from: number, index: number, { interval, isUtc }: Calendar): number {
   if (interval === 'hour') return Math.floor(from / HOUR_MS) * HOUR_MS + index * HOUR_MS;
   const date = new Date(from);
   const isDay = interval === 'day';

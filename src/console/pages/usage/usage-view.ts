@@ -89,10 +89,10 @@ export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number
     return { from: startOf(dates.first, 0), to: startOf(dates.last, 1) };
   }
   const length = RANGES[range === 'custom' ? '24h' : range];
-  const back = moved(now, length, -1, isUtc);
+  const back = moved(now, backwards(length), isUtc);
   if (interval === 'hour') return { from: back, to: now };
   // Whole days: today is the last of them.
-  const next = length.unit === 'day' ? moved(back, { unit: 'day', count: 1 }, 1, isUtc) : back;
+  const next = length.unit === 'day' ? moved(back, { unit: 'day', count: 1 }, isUtc) : back;
   return { from: dayStart(next, isUtc), to: now };
 }
 
@@ -103,7 +103,8 @@ export function spanBefore(view: UsageView, { from, to }: Span): Span {
     range === 'custom' && dates !== undefined
       ? { unit: 'day', count: daysBetween(dates) }
       : RANGES[range as RangeName];
-  return { from: moved(from, length, -1, isUtc), to: moved(to, length, -1, isUtc) };
+  const back = backwards(length);
+  return { from: moved(from, back, isUtc), to: moved(to, back, isUtc) };
 }
 
 /** The query of the series; `timeZone` is that of the browser, unless the view is in UTC. */
@@ -135,9 +136,13 @@ export function isByUtcDay(groupBy: Grouping | undefined): boolean {
   return groupBy === 'endpoint' || groupBy === 'customer';
 }
 
-function moved(at: number, { unit, count }: RangeLength, direction: 1 | -1, isUtc: boolean): number {
+function backwards({ unit, count }: RangeLength): RangeLength {
+  return { unit, count: -count };
+}
+
+/** An instant later, or earlier where the count is negative. */
+function moved(at: number, { unit, count: by }: RangeLength, isUtc: boolean): number {
   const date = new Date(at);
-  const by = direction * count;
   if (isUtc) {
     if (unit === 'day') date.setUTCDate(date.getUTCDate() + by);
     else date.setUTCMonth(date.getUTCMonth() + by);

@@ -52,7 +52,7 @@ export async function addNames(
     }),
   );
   const grown = new Map<string, number>();
-  for (const { key_id: keyId, name } of await addDays(db, days, names, summed(rows))) {
+  for (const { key_id: keyId, name } of await addDays(db, { days, names }, summed(rows))) {
     if (name !== OTHER) grown.set(keyId, (grown.get(keyId) ?? 0) + 1);
   }
   return grown;

@@ -32,7 +32,7 @@ export async function rotateUsagePartitions(db: RecordsDatabase, retention: Usag
     const sinceMs = KEPT_LIKE_HOURS.has(table) ? retention.hoursSinceMs : retention.daysSinceMs;
     const present = await partitionsOf(db, table);
     for (const month of months) {
-      if (!present.includes(`${table}_${month.name}`)) await createPartition(db, table, column, month);
+      if (!present.includes(`${table}_${month.name}`)) await createPartition(db, { table, column }, month);
     }
     for (const partition of present) {
       const endsAt = monthOfName(partition)?.endsAt.getTime() ?? Number.POSITIVE_INFINITY;
@@ -54,8 +54,7 @@ async function partitionsOf(db: RecordsDatabase, table: string): Promise<readonl
 /** Rows of the month that are in the default partition, because it was not made in time, move there. */
 async function createPartition(
   db: RecordsDatabase,
-  table: string,
-  column: string,
+  { table, column }: { readonly table: string; readonly column: string },
   { name, startsAt, endsAt }: Month,
 ): Promise<void> {
   const partition = `${table}_${name}`;

@@ -62,11 +62,16 @@ export async function addHours(db: RecordsDatabase, rows: readonly UsageRow[]): 
   if (rows.length > 0) await upsert('usage_hours', unnested('usage_hours', rows)).execute(db);
 }
 
+/** Where the counts of names are kept. */
+interface NameTables {
+  readonly days: 'usage_endpoint_days' | 'usage_customer_days';
+  readonly names: 'usage_by_endpoint' | 'usage_by_customer';
+}
+
 /** The same for days, by name, and for the lists of names; resolves with the names that are new in these. */
 export async function addDays(
   db: RecordsDatabase,
-  days: 'usage_endpoint_days' | 'usage_customer_days',
-  names: 'usage_by_endpoint' | 'usage_by_customer',
+  { days, names }: NameTables,
   rows: readonly UsageRow[],
 ): Promise<readonly { readonly key_id: string; readonly name: string }[]> {
   if (rows.length === 0) return [];

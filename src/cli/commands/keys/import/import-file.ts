@@ -44,7 +44,7 @@ export async function importFile(session: Session, path: string, options: Import
     const bytes = path === STANDARD_INPUT ? session.terminal.stdin : createReadStream(path);
     const rows = rowsOf(bytes, (header) => file?.beginWith(header));
     for await (const batch of batchesOf(rows, batchSize)) {
-      for (const [row, fault] of count(batch, await importRows(batch), options, counts)) {
+      for (const [row, fault] of count({ ...batch, ...(await importRows(batch)) }, options, counts)) {
         counts.rejected.push({ row: row.number, ...fault });
         file?.add(row);
       }
@@ -75,8 +75,7 @@ async function importer(
 
 /** Adds a batch to the counts. Returns the rows that were rejected, in their order. */
 function count(
-  { rows, faulty }: Batch,
-  { made, isReplayed, faults }: ImportedBatch,
+  { rows, faulty, made, isReplayed, faults }: Batch & ImportedBatch,
   { onConflict }: ImportOptions,
   counts: ImportCounts,
 ): readonly (readonly [Row, RowFault])[] {
