@@ -3,21 +3,22 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { copyRecordsInto } from '../support/data-directory.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import {
   ENCRYPTION_KEY,
-  type GatewayProcess,
   ROOT_TOKEN,
+  type RunningGateway,
   runGateway,
   startGateway,
 } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let directory: string;
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-config-file-'));
-  fleet = await startFleet(1);
+  fleet = await startInProcessFleet(1);
 });
 afterAll(async () => {
   await fleet?.stop();
@@ -25,7 +26,7 @@ afterAll(async () => {
 });
 
 /** Started beside the fleet, on its stores. */
-const started: GatewayProcess[] = [];
+const started: RunningGateway[] = [];
 afterEach(() => Promise.all(started.splice(0).map((gateway) => gateway.stop())));
 
 let files = 0;
@@ -38,8 +39,8 @@ async function fileWith(
   return { CONFIG_FILE: file, CONFIG_OWNER: `file-${files}` };
 }
 
-async function start(settings: Readonly<Record<string, string>>, isReady = true): Promise<GatewayProcess> {
-  const gateway = await startGateway({ ...fleet.environment, ...settings }, { isReady });
+async function start(settings: Readonly<Record<string, string>>, isReady = true): Promise<RunningGateway> {
+  const gateway = await startInProcess({ ...fleet.environment, ...settings }, { isReady });
   started.push(gateway);
   return gateway;
 }

@@ -3,17 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { WebSocket, WebSocketServer } from 'ws';
 import { Admin } from '../support/admin.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import type { RunningGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 let admins: readonly Admin[];
 /** What the backend was sent as `x-api-key`, in order. */
 const presented: (string | undefined)[] = [];
 
 beforeAll(async () => {
-  fleet = await startFleet(2, { CORS_ALLOWED_ORIGINS: 'https://app.example' }, (req, res) => {
+  fleet = await startInProcessFleet(2, { CORS_ALLOWED_ORIGINS: 'https://app.example' }, (req, res) => {
     presented.push(req.headers['x-api-key']?.toString());
     res.setHeader('Tollgate-Key-Expires', 'never');
     res.end('ok');
@@ -182,12 +183,12 @@ describe('a key that is rotated on one of two replicas', () => {
 
 describe('open WebSockets of a key that is rotated', () => {
   let backend: WebSocketServer;
-  let gateway: GatewayProcess;
+  let gateway: RunningGateway;
   beforeAll(async () => {
     backend = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     await once(backend, 'listening');
     const { port } = backend.address() as AddressInfo;
-    gateway = await startGateway({ ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${port}` });
+    gateway = await startInProcess({ ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${port}` });
   });
   afterAll(async () => {
     await gateway?.stop();

@@ -2,15 +2,16 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Client } from 'pg';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { until } from '../support/until.ts';
 
 const SELF = '/tollgate/self';
 
-let fleet: Fleet;
+let fleet: Fleet<RunningGateway>;
 beforeAll(async () => {
-  fleet = await startFleet(2);
+  fleet = await startInProcessFleet(2);
 });
 afterAll(() => fleet?.stop());
 
@@ -349,15 +350,18 @@ describe('a consumer that may rotate its key', () => {
 });
 
 describe('self-service', () => {
-  const open: GatewayProcess[] = [];
+  const open: RunningGateway[] = [];
   afterAll(async () => {
     for (const gateway of open) await gateway.stop();
   });
 
-  async function start(settings: Readonly<Record<string, string>>): Promise<GatewayProcess> {
-    const gateway = await startGateway({ ...fleet.environment, ...settings });
+  function ends(gateway: RunningGateway): RunningGateway {
     open.push(gateway);
     return gateway;
+  }
+
+  async function start(settings: Readonly<Record<string, string>>): Promise<RunningGateway> {
+    return ends(await startInProcess({ ...fleet.environment, ...settings }));
   }
 
   it('is on the public port alone where management has its own', async () => {
@@ -387,7 +391,7 @@ describe('self-service', () => {
   });
 
   it('is in the log and the metrics, as no proxied request', async () => {
-    const gateway = await start({ ACCESS_LOG: 'all' });
+    const gateway = ends(await startGateway({ ...fleet.environment, ACCESS_LOG: 'all' }));
     const { id, secret } = await fleet.admin.makeKey('logged');
     await fetch(`${gateway.url}${SELF}?customerId=a`, { headers: { authorization: `Bearer ${secret}` } });
     await fetch(`${gateway.url}${SELF}/usage`);

@@ -4,24 +4,25 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { copyRecordsInto } from '../support/data-directory.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import { freePort } from '../support/free-port.ts';
-import { ENCRYPTION_KEY, type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, startGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 /** Where the fleet's own replica is not seen: over relays to its Postgres, and to a Redis of its own. */
 let environment: Readonly<Record<string, string>>;
-let fleet: Fleet;
-let gateway: GatewayProcess;
+let fleet: Fleet<RunningGateway>;
+let gateway: RunningGateway;
 let redis: RedisServer;
 let redisRelay: TcpRelay;
 let postgresRelay: TcpRelay;
 const portOf = (url: string) => Number(new URL(url).port || 5432);
 
 beforeAll(async () => {
-  [fleet, redis] = await Promise.all([startFleet(1), startRedisServer()]);
+  [fleet, redis] = await Promise.all([startInProcessFleet(1), startRedisServer()]);
   redisRelay = await TcpRelay.start(redis.port);
   postgresRelay = await TcpRelay.start(portOf(fleet.databaseUrl));
   environment = {
@@ -30,7 +31,7 @@ beforeAll(async () => {
     REDIS_URL: redisRelay.urlOf(redis.url),
     REDIS_TIMEOUT_MS: '500',
   };
-  gateway = await startGateway(environment);
+  gateway = await startInProcess(environment);
 });
 afterAll(async () => {
   await gateway?.stop();
@@ -62,7 +63,7 @@ interface System {
   readonly backend: Readonly<Record<string, unknown>>;
 }
 
-async function systemOf({ url }: Pick<GatewayProcess, 'url'>): Promise<System> {
+async function systemOf({ url }: Pick<RunningGateway, 'url'>): Promise<System> {
   const response = await fetch(`${url}/tollgate/system`, {
     headers: { authorization: `Bearer ${ROOT_TOKEN}` },
   });
@@ -75,7 +76,7 @@ async function systemOf({ url }: Pick<GatewayProcess, 'url'>): Promise<System> {
 
 /** A replica says of itself that which its last check of the stores has found. */
 async function untilSystem(
-  of: Pick<GatewayProcess, 'url'>,
+  of: Pick<RunningGateway, 'url'>,
   claim: (system: System) => boolean,
 ): Promise<System> {
   let system = await systemOf(of);
@@ -97,7 +98,7 @@ describe('GET /tollgate/system', () => {
     const instant = expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     const said = { lastSeenAt: instant, startedAt: instant, version: expect.any(String), workers: 1 };
     expect(system.replicas).toEqual([
-      expect.objectContaining({ ...said, current: true, pid: gateway.pid }),
+      expect.objectContaining({ ...said, current: true, pid: process.pid }),
       expect.objectContaining({ ...said, current: false, pid: second.pid }),
     ]);
     expect(own.replicas[0]?.replicaId).not.toBe(others.replicas[0]?.replicaId);
@@ -134,11 +135,11 @@ describe('GET /tollgate/system', () => {
   });
 
   it('takes a replica off the list that has stopped', async () => {
-    const second = ends(await startGateway(environment), ({ stop }) => stop());
+    const second = ends(await startInProcess(environment), ({ stop }) => stop());
     await untilSystem(gateway, ({ replicas }) => replicas.length === 2);
     await second.stop();
     const system = await systemOf(gateway);
-    expect(system.replicas.map(({ pid }) => pid)).toEqual([gateway.pid]);
+    expect(system.replicas.map(({ current }) => current)).toEqual([true]);
     expect(system.liveReplicas).toBe(1);
   });
 
@@ -148,7 +149,7 @@ describe('GET /tollgate/system', () => {
     expect(system.degraded).toContain('redis');
     expect(system.degraded).not.toContain('postgres');
     expect(system.liveReplicas).toBeNull();
-    expect(system.replicas).toEqual([expect.objectContaining({ pid: gateway.pid, current: true })]);
+    expect(system.replicas).toEqual([expect.objectContaining({ pid: process.pid, current: true })]);
     expect(system.stores.redis).toMatchObject({
       latencyMs: null,
       fault: expect.stringContaining('connect'),
@@ -184,7 +185,7 @@ describe('GET /tollgate/system', () => {
     const port = await freePort();
     const { environment: settings } = fleet;
     const other = ends(
-      await startGateway({ ...settings, BACKEND_URL: `http://127.0.0.1:${port}` }),
+      await startInProcess({ ...settings, BACKEND_URL: `http://127.0.0.1:${port}` }),
       ({ stop }) => stop(),
     );
     const system = await systemOf(other);
@@ -221,14 +222,14 @@ describe('GET /tollgate/system', () => {
     await copyRecordsInto(directory);
     const backend = fleet.environment.BACKEND_URL ?? '';
     const alone = ends(
-      await startGateway({ BACKEND_URL: backend, DATA_DIR: directory, ROOT_TOKEN, ENCRYPTION_KEY }),
+      await startInProcess({ BACKEND_URL: backend, DATA_DIR: directory, ROOT_TOKEN, ENCRYPTION_KEY }),
       ({ stop }) => stop(),
     );
     const system = await systemOf(alone);
     expect(system).toMatchObject({
       degraded: [],
       liveReplicas: 1,
-      replicas: [{ replicaId: 'embedded', current: true, pid: alone.pid, degraded: [] }],
+      replicas: [{ replicaId: 'embedded', current: true, pid: process.pid, degraded: [] }],
       stores: { postgres: { embedded: true, reachable: true, migrations: { pending: [] } }, redis: null },
       usage: { pendingSeconds: expect.any(Number) },
     });

@@ -8,8 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { type GatewayProcess, ROOT_TOKEN } from '../support/gateway.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
 import { testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
@@ -17,12 +17,12 @@ import { until } from '../support/until.ts';
 const run = promisify(execFile);
 
 describe('the commands of docs/api.md that read usage', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   let directory: string;
   beforeAll(async () => {
     await Promise.all([requireProgram('curl', 'curl'), requireProgram('jq', 'jq')]);
     directory = await mkdtemp(join(tmpdir(), 'tollgate-usage-'));
-    fleet = await startFleet(1, { USAGE_FLUSH_MS: '500' });
+    fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '500' });
   });
   afterAll(async () => {
     await fleet?.stop();
@@ -59,9 +59,9 @@ describe('the commands of docs/api.md that read usage', () => {
 });
 
 describe('the series of one key', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   beforeAll(async () => {
-    fleet = await startFleet(2, { USAGE_FLUSH_MS: '1000' });
+    fleet = await startInProcessFleet(2, { USAGE_FLUSH_MS: '1000' });
   });
   afterAll(() => fleet?.stop());
 
@@ -95,9 +95,9 @@ describe('the series of one key', () => {
 });
 
 describe('the series of all keys', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   beforeAll(async () => {
-    fleet = await startFleet(1, { USAGE_FLUSH_MS: '50000' });
+    fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '50000' });
   });
   afterAll(() => fleet?.stop());
 
@@ -119,12 +119,12 @@ describe('the series of all keys', () => {
 describe('completeUntil', () => {
   let relay: TcpRelay;
   let redisPort: number;
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   beforeAll(async () => {
     const redisUrl = testRedisUrl();
     redisPort = Number(new URL(redisUrl).port);
     relay = await TcpRelay.start(redisPort);
-    fleet = await startFleet(2, { REDIS_URL: relay.urlOf(redisUrl), USAGE_FLUSH_MS: '500' });
+    fleet = await startInProcessFleet(2, { REDIS_URL: relay.urlOf(redisUrl), USAGE_FLUSH_MS: '500' });
   });
   afterAll(async () => {
     await fleet?.stop();
@@ -137,7 +137,7 @@ describe('completeUntil', () => {
     const admins = fleet.replicas.map(({ url }) => new Admin(url));
     const endedAt: number[] = [];
     let isOver = false;
-    const use = async ({ url }: GatewayProcess) => {
+    const use = async ({ url }: RunningGateway) => {
       while (!isOver) {
         const { status } = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
         expect(status).toBe(200);
@@ -176,9 +176,9 @@ describe('completeUntil', () => {
 });
 
 describe('the series of some of the keys', () => {
-  let fleet: Fleet;
+  let fleet: Fleet<RunningGateway>;
   beforeAll(async () => {
-    fleet = await startFleet(1, { USAGE_FLUSH_MS: '200' });
+    fleet = await startInProcessFleet(1, { USAGE_FLUSH_MS: '200' });
   });
   afterAll(() => fleet?.stop());
 

@@ -1,14 +1,20 @@
 import { once } from 'node:events';
-import { createServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { Admin } from './admin.ts';
-import { type GatewayProcess, gatewaySettings, startGateway } from './gateway.ts';
+import { type GatewayProcess, gatewaySettings, type RunningGateway, startGateway } from './gateway.ts';
 import { createMigratedDatabase, testRedisUrl } from './stores.ts';
 
 /** Replicas over one Postgres database and one Redis, in front of one backend. */
-export interface Fleet {
-  readonly replicas: readonly GatewayProcess[];
+export interface Fleet<Replica extends RunningGateway = GatewayProcess> {
+  readonly replicas: readonly Replica[];
   /** Of the first replica. */
   readonly admin: Admin;
   readonly databaseUrl: string;
@@ -20,12 +26,40 @@ export interface Fleet {
   stop(): Promise<void>;
 }
 
-/** Starts `count` replicas. The backend responds with 200 by default. */
-export async function startFleet(
+/** Starts `count` replicas, each in a process of its own. The backend responds with 200 by default. */
+export function startFleet(
   count: number,
   settings: Readonly<Record<string, string>> = {},
-  respond: RequestListener = (_req, res) => void res.end('ok'),
+  respond: RequestListener = respondOk,
 ): Promise<Fleet> {
+  return openFleet(startGateway, { count, settings, respond });
+}
+
+/** The same in this process: for what is to hold on several replicas, rather than over the death or the signals of a process. */
+export async function startInProcessFleet(
+  count: number,
+  settings: Readonly<Record<string, string>> = {},
+  respond: RequestListener = respondOk,
+): Promise<Fleet<RunningGateway>> {
+  // Loaded where it is used: it is most of the gateway.
+  const { startInProcess } = await import('./in-process-gateway.ts');
+  return openFleet(startInProcess, { count, settings, respond });
+}
+
+function respondOk(_req: IncomingMessage, res: ServerResponse): void {
+  res.end('ok');
+}
+
+interface FleetOptions {
+  readonly count: number;
+  readonly settings: Readonly<Record<string, string>>;
+  readonly respond: RequestListener;
+}
+
+async function openFleet<Replica extends RunningGateway>(
+  start: (environment: Readonly<Record<string, string>>) => Promise<Replica>,
+  { count, settings, respond }: FleetOptions,
+): Promise<Fleet<Replica>> {
   const database = await createMigratedDatabase();
   const redisUrl = testRedisUrl();
   const redis = new Redis(redisUrl);
@@ -43,7 +77,7 @@ export async function startFleet(
     ...gatewaySettings(`http://127.0.0.1:${backend.port}`, database.url, redisUrl),
     ...settings,
   };
-  const replicas = await Promise.all(Array.from({ length: count }, () => startGateway(environment)));
+  const replicas = await Promise.all(Array.from({ length: count }, () => start(environment)));
   const [first] = replicas;
   if (first === undefined) throw new Error('a fleet needs a replica');
   return {

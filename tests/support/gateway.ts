@@ -26,17 +26,23 @@ export function gatewaySettings(backendUrl: string, databaseUrl: string, redisUr
 }
 
 /** Generous, because a process starts slowly where others take the cores. */
-const START_DEADLINE_MS = 60_000;
+export const START_DEADLINE_MS = 60_000;
 
-/** A replica in a separate process. */
-export interface GatewayProcess {
+/** A replica, in whichever process. */
+export interface RunningGateway {
   readonly url: string;
   readonly opsUrl: string;
+  /** All that it wrote. */
+  output(): string;
+  /** Asks it to stop, and resolves once it has. */
+  stop(): Promise<unknown>;
+}
+
+/** A replica in a separate process, which writes to standard output and error. */
+export interface GatewayProcess extends RunningGateway {
   readonly pid: number;
   /** The workers that live, oldest first; none where it is a single process. */
   workerPids(): readonly number[];
-  /** All that it wrote, standard output and error together. */
-  output(): string;
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>;
   /** Ends it without notice. */
