@@ -40,10 +40,10 @@ function parseText(text: string): unknown {
     );
   }
   try {
-    // As JSON has it, and the interface would get it: no infinity, and nothing twice in memory that an alias names.
+    // As the API would get it in JSON: no infinity, and a copy for each alias.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES }) ?? null));
   } catch (error) {
-    // Aliases of nothing and too many are a ReferenceError; one that is a part of what it names makes a circle, which JSON can't write.
+    // Unknown aliases and too many are a ReferenceError; an alias inside of its own anchor makes a cycle, which JSON can't write.
     if (!(error instanceof ReferenceError || error instanceof TypeError)) throw error;
     throw new InvalidConfiguration([
       `its aliases stand for too much (${MAX_ALIASES} at most), for nothing, or for themselves`,
@@ -51,5 +51,5 @@ function parseText(text: string): unknown {
   }
 }
 
-/** What aliases may stand for altogether: a few lines of them could be more than any memory. */
+/** Most expansions of aliases in all: a few lines of them could fill the memory. */
 const MAX_ALIASES = 100;

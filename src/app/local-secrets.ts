@@ -7,7 +7,10 @@ import { StartFault } from '../platform/process/start-fault.ts';
 import type { Random } from '../platform/random.ts';
 import { recordsDirectory } from './stores/open-stores.ts';
 
-/** To be called before the records are opened, which makes their directory. The root tokens and encryption keys of the settings; where none are set, those of a file in `DATA_DIR`, which is made when missing. */
+/**
+ * The root tokens and encryption keys of the settings; where none are set, those of a file in `DATA_DIR`, which is made when missing. To be
+ * called before the records are opened, because that makes the directory.
+ */
 export function secretsOf(
   settings: Settings,
   { random, log }: Platform,

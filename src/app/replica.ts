@@ -136,7 +136,7 @@ interface StatusParts extends Pick<GatewayStatusParts, 'stores' | 'usage'> {
   readonly observers: RequestObservers;
 }
 
-/** The status, which the other replicas hear of from now on. */
+/** The status, which is published to the other replicas from now on. */
 function announcedStatus(
   { settings, platform }: ReplicaContext,
   { stores, usage, observers }: StatusParts,

@@ -36,7 +36,7 @@ export interface ObserverOptions extends Pick<Platform, 'clock' | 'log'> {
   readonly mask: (path: string) => string;
 }
 
-/** Puts together what the settings ask for. What is off is not there at all. */
+/** Builds the observers that the settings turn on. */
 export function observeRequests(
   {
     accessLog: rate,

@@ -1,4 +1,4 @@
-/** What a schema says of how much a value may hold. */
+/** The parts of a schema that bound the size of a value. */
 interface SizedSchema {
   readonly description?: string;
   readonly maxItems?: number;
@@ -30,7 +30,7 @@ export function oversizedFields(
   return found;
 }
 
-/** So many fields more than there are may be misspelt: a validator names them. */
+/** Up to this many unknown fields are left to the validator, which names them: they may be misspelt. */
 const UNKNOWN_FIELDS = 50;
 
 function sizeOf(part: object): number {
@@ -48,7 +48,7 @@ function mostIn(
     : Number.POSITIVE_INFINITY;
 }
 
-/** Where a list stands in the place of a text it may be of any size. */
+/** Whether the schema describes what a value holds. A list in the place of a text is rejected by the validator, whatever its size. */
 function describesParts({ items, properties, additionalProperties }: SizedSchema, part: object): boolean {
   if (Array.isArray(part)) return items !== undefined;
   return properties !== undefined || (additionalProperties !== undefined && additionalProperties !== false);

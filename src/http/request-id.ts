@@ -10,7 +10,7 @@ const ID_LENGTH = 16;
 /** Ids that are drawn and encoded at once: a system call for each would cost more than the rest of this. */
 const IDS_PER_DRAW = 256;
 
-/** Names requests, so that what a response, the backend and the log say can be put together. */
+/** Gives each request an id, by which its response, the backend's log and the gateway's can be matched. */
 export class RequestIds {
   readonly #random: Random;
   readonly #holdsSecret: (text: string) => boolean;

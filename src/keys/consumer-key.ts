@@ -71,7 +71,7 @@ export interface KeySnapshot {
   readonly plan: PlanSnapshot | null;
   /** Where alone the key may be used from; null = anywhere. */
   readonly restrictions: KeyRestrictions | null;
-  /** Tells the key's secret from all that it had before. */
+  /** Differs from the version of every secret that the key had before. */
   readonly secretVersion: number;
   /** The secret that it had before, while that is valid beside the present one, and for a time after; null = none. */
   readonly previousSecret: PreviousSecret | null;

@@ -9,7 +9,7 @@ import { type NewKeyFields, newKey, recordOf } from './new-key.ts';
 import type { FoundKey, ImportedKey, ImportFailure, SecretRepository } from './secrets/secret-repository.ts';
 import type { ImportedSecret, SecretSealer } from './secrets/stored-secret.ts';
 
-/** What imports of keys work with. */
+/** What imports of keys need. */
 export interface KeyImportsOptions {
   readonly secrets: SecretRepository;
   readonly sealer: SecretSealer;

@@ -64,12 +64,13 @@ export interface KeyChanges {
 export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags';
 
 /**
- * Where keys and their bindings are kept. Each change is in the audit log, in one transaction with its entry. Every method rejects with `StoreUnavailable` when the store does not respond; one that gives the
- * snapshot of a key that is bound to no plan, also where the default plan that is set does not exist.
+ * Where keys and their bindings are kept. A change and its entry in the audit log are one transaction. Every method rejects with
+ * `StoreUnavailable` when the store does not respond. Those that give the snapshot of a key without a plan of its own also do so where the
+ * default plan does not exist.
  */
 export interface KeyRepository {
   insert(key: NewConsumerKey, change: ChangeContext): Promise<void>;
-  /** For who sees only keys with all of these tags. */
+  /** For callers that see only keys with all of these tags. */
   exists(keyId: string, onlyTags: readonly string[]): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;
   /**

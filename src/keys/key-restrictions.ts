@@ -18,9 +18,9 @@ export interface KeyRestrictions {
 export interface RequestSource {
   /** The client's address as far as it can be trusted; empty when it is not known. */
   readonly address: string;
-  /** Of the page that makes it, by its own account. */
+  /** The origin of the page that makes it, as the client sent it. */
   readonly origin: string | undefined;
-  /** A browser says so. Whatever is no browser may say anything, or nothing. */
+  /** As the browser sends it. Other clients may send anything, or nothing. */
   readonly isFromBrowser: boolean;
 }
 

@@ -9,7 +9,7 @@ import { createSecret } from './secrets/secret-format.ts';
 import type { KeptSecret, SecretRepository } from './secrets/secret-repository.ts';
 import type { SecretSealer } from './secrets/stored-secret.ts';
 
-/** What the rotation of keys works with. */
+/** What the rotation of keys needs. */
 export interface KeyRotationsOptions {
   readonly secrets: SecretRepository;
   readonly versions: RecordVersions;
@@ -83,7 +83,7 @@ export class KeyRotations {
   /** Looked at before anything is marked as being changed, because each mark costs the key's requests a read until it lapses. */
   async #isRotating(keyId: string, { atMs, onlyTags }: ChangeContext): Promise<boolean> {
     const { secrets } = this.#options;
-    // What has another form is no key, and may hold what a database rejects.
+    // Text of another form is no key id, and may hold bytes that a database rejects.
     const rotation = isKeyId(keyId) ? await secrets.findRotation(keyId, onlyTags) : 'key_not_found';
     if (rotation === 'key_not_found') throw new KeyNotFound();
     return rotation !== null && !isOver(rotation, atMs);

@@ -20,7 +20,7 @@ import { createSecret, maskedSecret } from './secrets/secret-format.ts';
 import type { SecretVault } from './secrets/secret-vault.ts';
 import { SecretSealer } from './secrets/stored-secret.ts';
 
-/** What the service of keys works with. */
+/** What the service of keys needs. */
 export interface KeyServiceOptions {
   readonly repository: KeyRepository;
   readonly keyList: KeyListStore;
@@ -28,7 +28,7 @@ export interface KeyServiceOptions {
   readonly vault: SecretVault;
   readonly clock: Clock;
   readonly random: Random;
-  /** In front of new secrets: a letter and at most 15 letters and digits. */
+  /** What new secrets begin with: a letter and at most 15 letters and digits. */
   readonly keyPrefix: string;
   /** `once`: a secret is shown when it is made and never again, and is not stored in a form that could be opened. */
   readonly reveal: 'always' | 'once';
@@ -91,7 +91,7 @@ export class KeyService {
     return this.#options.repository.findNames(keyIds);
   }
 
-  /** The secret of a key, for who may see it; null where it is not to be shown again, or not kept. */
+  /** The secret of a key; null where it must not be shown again, or is not kept. */
   openSecret({ key, sealedSecret }: Pick<StoredKey, 'key' | 'sealedSecret'>): string | null {
     const { vault, reveal } = this.#options;
     return reveal === 'once' || sealedSecret === null ? null : vault.open(key.id, sealedSecret);
@@ -102,9 +102,9 @@ export class KeyService {
     return maskedSecret(this.#options.keyPrefix);
   }
 
-  /** The key as it is stored, its secret sealed, for who sees only keys with all of these tags. Throws `KeyNotFound`. */
+  /** The key as it is stored, its secret sealed, for callers that see only keys with all of these tags. Throws `KeyNotFound`. */
   async record(keyId: string, onlyTags: readonly string[]): Promise<StoredKey> {
-    // What has another form is no key, and may hold what a database rejects.
+    // Text of another form is no key id, and may hold bytes that a database rejects.
     const stored = isKeyId(keyId) ? await this.#options.repository.find(keyId) : undefined;
     if (stored === undefined || !isVisible(stored.key.tags, onlyTags)) {
       throw new KeyNotFound();
@@ -153,7 +153,7 @@ export class KeyService {
     if (!isKeyId(keyId)) {
       throw new KeyNotFound();
     }
-    // What is done below even where the row is gone must not be done to a key that others see.
+    // The clean-up below is done even where the row is gone: never to a key that the caller can't see.
     if (change.onlyTags.length > 0) await this.requireKey(keyId, change.onlyTags);
     await versions.markStale([keyId]);
     const windowNames = await this.#windowNames(keyId);

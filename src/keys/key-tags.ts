@@ -13,12 +13,12 @@ export function isTag(text: string): boolean {
   return TAG.test(text);
 }
 
-/** Whether a key with these tags exists for who sees only keys with all of `onlyTags`. */
+/** Whether a caller that sees only keys with all of `onlyTags` sees a key with these tags. */
 export function isVisible(tags: readonly string[], onlyTags: readonly string[]): boolean {
   return onlyTags.every((tag) => tags.includes(tag));
 }
 
-/** The tags, and those that who makes the change is limited to: what they make, they must see. Throws `InvalidBody` where these are too many. */
+/** The tags, and those that the caller is limited to: callers must see what they make. Throws `InvalidBody` where these are too many. */
 export function withOwnTags(
   tags: readonly string[],
   { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
@@ -30,7 +30,7 @@ export function withOwnTags(
   ]);
 }
 
-/** The changes as they may be made: a token can't move a key out of its sight. Throws `InvalidBody`. */
+/** The changes that the caller may make: a token can't take its own tags from a key. Throws `InvalidBody`. */
 export function withinOwnTags(changes: KeyChanges, change: Pick<ChangeContext, 'onlyTags'>): KeyChanges {
   const { tags, removeTags = [] } = changes;
   if (removeTags.some((tag) => change.onlyTags.includes(tag))) {

@@ -1,13 +1,13 @@
 import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 import type { WindowCounters } from './window-counters.ts';
 
-/** What became of the costs that backends were to report, counted from the start of the process. */
+/** Outcomes of the costs that backends were to report, counted from the start of the process. */
 export interface SettlementCounts {
   /** Added to, or given back from, the windows. */
   readonly settled: number;
-  /** The response did not say: the reserve stands. */
+  /** The response had no cost: the reserve stands. */
   readonly missing: number;
-  /** It said something that is no cost: the reserve stands. */
+  /** The response had no valid cost: the reserve stands. */
   readonly malformed: number;
   /** The store did not respond: it is not known whether it was settled, and it is not tried again. */
   readonly failed: number;

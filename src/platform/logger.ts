@@ -13,7 +13,7 @@ export function createLogger(level: LogLevel): Logger {
   return pino(optionsOf(level));
 }
 
-/** A logger for very many lines, which are written in bunches, and what is not written yet can be. */
+/** A logger for very many lines, which are written in batches. `flush` writes those that wait. */
 export interface BulkLogger {
   readonly lines: Logger;
   /** Writes what is left. */

@@ -4,7 +4,7 @@ import { rejectingWindow, shadowRejectionsOf } from '../limiter/decided-window.t
 import type { Outcome } from '../observability/outcomes.ts';
 import { type Exchange, type LimitDecision, statusOf } from './exchange.ts';
 
-/** Why a request has a 5xx of the gateway's, or a response that was cut. */
+/** Why a request got a 5xx from the gateway, or a response that was cut off. */
 interface RequestFailure {
   /** As `failureCause` says. */
   readonly cause: string | undefined;
@@ -16,9 +16,9 @@ interface RequestFailure {
   readonly attempts: number;
 }
 
-/** What metrics, log and traces get of a request whose response has closed. Nothing in it is secret; only method and path are the client's. */
+/** What metrics, log and traces get of a request whose response has closed. It holds no secret; only method and path come from the client. */
 export interface ExchangeSummary {
-  /** The client's own where it was fit to be repeated, else ours. */
+  /** The client's own where it was valid, else one of the gateway. */
   readonly requestId: string;
   /** Undefined while tracing is off. */
   readonly traceId: string | undefined;
@@ -34,7 +34,7 @@ export interface ExchangeSummary {
   readonly failure: RequestFailure | undefined;
   /** From the request's start to the response's end. Milliseconds. */
   readonly durationMs: number;
-  /** The part of it that the backend had nothing to do with. Milliseconds. */
+  /** The part of it that the gateway took, without the wait for the backend. Milliseconds. */
   readonly gatewayMs: number;
   /** When the backend's part was over, by the monotonic clock; null = never begun or never over. */
   readonly backendEndedAtMs: number | null;

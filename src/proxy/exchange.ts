@@ -59,12 +59,12 @@ export class Exchange {
   entry: KeyEntry | undefined = undefined;
   /** True while the key's copy was read from the record store for this very request. */
   isFresh = false;
-  /** How often the copy was called stale, and read again. */
+  /** How often the limiter found the copy stale, and it was read again. */
   reloads = 0;
   decision: LimitDecision | undefined = undefined;
-  /** The subject that was decided with a reserve, because only the backend knows the cost. */
+  /** The subject of a decision that was made with a reserve, because only the backend knows the cost. */
   reserved: LimitSubject | undefined = undefined;
-  /** What the backend says that the request did cost, as it says it. */
+  /** The request's cost as the backend reported it, not parsed yet. */
   reportedCost: string | undefined = undefined;
   /** Why the request will not be forwarded although it is authenticated. */
   rejection: TollgateError | undefined = undefined;

@@ -1,7 +1,7 @@
 import type { NoPlace } from '../backend/pool/places.ts';
 import type { PlaceKind } from './forwarding/backend-errors.ts';
 
-/** Plain numbers of the proxied side, for the metrics. */
+/** Counts of the proxied side, for the metrics. */
 export class ProxyCounters {
   /** Requests whose response is not over. */
   inFlight = 0;

@@ -1,6 +1,6 @@
 /** Counts the open connections of a port against a maximum. */
 export class ConnectionLimit {
-  /** Infinite: none. */
+  /** Infinite: there is none. */
   readonly most: number;
   /** Connections that are open. */
   open = 0;

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** What a connection had carried when it was last found quiet, and for how long it had been then. */
+/** What a connection had carried when its timer last fired, and for how long it had been idle by then. */
 interface Quiet {
   readonly bytesRead: number;
   readonly bytesWritten: number;

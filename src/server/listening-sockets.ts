@@ -30,10 +30,10 @@ const HAS_REUSE_PORT = process.platform === 'linux';
 /** Listening sockets of each port. */
 export const SOCKETS_OF_A_PORT = HAS_REUSE_PORT ? SOCKETS : 1;
 
-/** The sockets on which a server's port is listened on. The system spreads connections over them. */
+/** The sockets that listen on a server's port. The system spreads connections over them. */
 export class ListeningSockets {
   readonly #server: Server;
-  /** Of the sockets but the first, which is the server's own. Their connections are handed to the server. */
+  /** All sockets but the first, which is the server's own. Their connections are handed to the server. */
   readonly #others: readonly TcpServer[];
 
   constructor(server: Server) {
@@ -45,7 +45,7 @@ export class ListeningSockets {
     );
   }
 
-  /** Resolves with the address that is listened on. Rejects when the port can't be had; then nothing listens. */
+  /** Resolves with the address of the port. Rejects when the port can't be had; then nothing listens. */
   async listen({ port, host, sharesPort }: ListenPlace): Promise<AddressInfo> {
     if (HAS_REUSE_PORT && !sharesPort && port !== 0) await rejectUsedPort(port, host);
     try {
@@ -65,7 +65,7 @@ export class ListeningSockets {
   }
 }
 
-/** Rejects when another process listens on a port. Several sockets that share it could have it all the same, if their user is the same. */
+/** Rejects when another process listens on a port. Sockets that share ports would bind to it all the same, where both processes have the same user. */
 export async function rejectUsedPort(port: number, host: string): Promise<void> {
   const probe = createServer();
   await listen(probe, { port, host });

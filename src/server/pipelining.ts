@@ -34,7 +34,7 @@ export function serveInOrder(serve: Serve): Serve {
     const { socket } = req;
     const count = (waiting.get(socket) ?? 0) + 1;
     waiting.set(socket, count);
-    // At the end of each request Node says to read on, so not before it is through with the piece that it has.
+    // Node resumes the socket at the end of each request: the pause must come after the chunk that is being parsed.
     if (count === MOST_WAITING) process.nextTick(pauseFlooded, socket);
     res.once('socket', () => setImmediate(serveNext, req, res));
   };

@@ -63,7 +63,7 @@ const KEEP_ALIVE_GRACE_MS = 1000;
 
 /** The port for clients, none of which is trusted. */
 export interface PublicServer {
-  /** Resolves with the address that is listened on. Rejects when the port can't be had. */
+  /** Resolves with the address of the port. Rejects when the port can't be had. */
   listen(port: number, host: string): Promise<AddressInfo>;
   /** From now on every response says `Connection: close`; connections and requests are taken as before. */
   announceClose(): void;

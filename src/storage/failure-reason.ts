@@ -27,7 +27,7 @@ const BY_CODE: Readonly<Record<string, string>> = {
  * SQLSTATEs whose message names nothing but roles, databases and tables: 28 and 3D log-in, 42501 rights, 53 out of resources, 57 shut down or starting,
  * 25006 read-only, 42P01 and 3F000 missing tables.
  */
-const TOLD_STATE = /^(?:28...|3D...|42501|53...|57...|25006|42P01|3F000)$/;
+const SHOWN_STATE = /^(?:28...|3D...|42501|53...|57...|25006|42P01|3F000)$/;
 
 /** What Redis says by the first word of an error. */
 const BY_WORD: Readonly<Record<string, string>> = {
@@ -62,7 +62,7 @@ export function failureReason(error: unknown): string {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
     const said = BY_CODE[code] ?? BY_WORD[cause.message.split(' ', 1)[0] ?? ''];
     if (said !== undefined) return said;
-    if (TOLD_STATE.test(code)) return cause.message.replaceAll('"', '');
+    if (SHOWN_STATE.test(code)) return cause.message.replaceAll('"', '');
   }
   for (const { message } of chain) {
     const said = BY_MESSAGE.find(([pattern]) => pattern.test(message))?.[1];

@@ -19,7 +19,7 @@ const MAX_NAMES = 50_000;
 /** Slices of one key: a store that is away for days, and plans that change meanwhile, find the rest in the last of them. */
 const MAX_SLICES = 4;
 
-/** What a buffer works with. */
+/** What a buffer needs. */
 export interface UsageBufferOptions {
   readonly clock: Clock;
   /** Takes out of a path or a customer's id what must not be stored: a client may put its key anywhere. */
@@ -171,7 +171,7 @@ export class UsageBuffer implements UsageRecorder {
   }
 }
 
-/** Whether a request can be added to these counts. A name that is cleaned up is no longer what the client sent. */
+/** Whether a request can be added to these counts. Names that had to be cleaned differ from what the client sent. */
 function isSame(uniform: UniformUsage, request: CompletedRequest, hour: number): boolean {
   const { planId, endpoint, customerId } = uniform;
   return (

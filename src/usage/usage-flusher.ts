@@ -102,7 +102,7 @@ export class UsageFlusher {
     return round.isDone;
   }
 
-  /** Less and less often, after 1, 2, 4, … rounds: it costs as much as all that waits. In between the writes see to the bounds. */
+  /** Less and less often, after 1, 2, 4, … rounds: it costs as much as all that waits. Between these rounds the writes themselves keep the bounds. */
   get #isTimeToCompact(): boolean {
     const rounds = this.#roundsAway + 1;
     return (rounds & (rounds - 1)) === 0;
@@ -152,7 +152,7 @@ export class UsageFlusher {
     this.#stats.batchesOutdated += 1;
     this.#options.log.warn(
       { shard },
-      'Redis went back: it had usage that was moved already, which is not counted again',
+      'Redis was restored to an earlier state: usage that was moved already is not counted again',
     );
   }
 }

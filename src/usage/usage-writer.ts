@@ -138,7 +138,7 @@ export class UsageWriter {
         this.#rollbacks += 1;
         log.warn(
           { shard: write.shard },
-          'Redis is another one or went back: what it lost of the usage is lost',
+          'Redis was replaced or restored to an earlier state: the usage that it lost is lost',
         );
       }
       if (isCounted) this.#acknowledge(write);

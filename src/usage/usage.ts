@@ -22,7 +22,7 @@ export interface CompletedRequest {
   readonly bytesOut: number;
 }
 
-/** Takes note of a completed request. Never throws, never waits, writes nothing per request. */
+/** Records a completed request. Never throws, never waits, writes nothing per request. */
 export interface UsageRecorder {
   record(request: CompletedRequest): void;
 }

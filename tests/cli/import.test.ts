@@ -227,7 +227,7 @@ describe('tollgate keys import', () => {
     expect(text.stdout).toMatch(/^row,code,field,message\n2,invalid_body,secret,"must be a secret/);
   });
 
-  it('ends with 5 where secrets are taken, or leaves those rows out with --on-conflict skip', async () => {
+  it('ends with 5 where secrets are taken, or skips those with --on-conflict skip', async () => {
     const path = await file(csv('name,secret', `one,${secret()}`, `two,${secret()}`));
     expect((await imported(path)).code).toBe(0);
     const [, again] = [await imported(path), await imported(path, '--restart')];

@@ -84,7 +84,7 @@ describe('the pages of plans', () => {
     await close();
   });
 
-  it('saves an edit after showing its difference, never over that of another administrator', async () => {
+  it('saves an edit after showing it, never over that of another administrator', async () => {
     await createPlan('edited', { additionalLimits: [{ limitId: 'burst', limit: 10, period: 'second' }] });
     const path = { rateLimitId: 'edited' };
     const { page, close, accessibilityFaults } = await stage.open('/plans/edited?edit');

@@ -24,7 +24,7 @@ describe('a log of outages', () => {
     expect(shown()).toEqual([]);
   });
 
-  it('has one from the last response until now after a failure, and after a long silence', () => {
+  it('has one since the last response after a failure, and after a long silence', () => {
     const { clock, outages, shown } = log();
     outages.noteResponse(clock.nowMs());
     clock.advance(2000);

@@ -143,7 +143,7 @@ describe('rule 3: the client address', () => {
       expect(received).toContain('\r\nX-Forwarded-Proto: http\r\n');
       expect(received).toContain('\r\nForwarded: for=127.0.0.1;host=api.example.com;proto=http\r\n');
     });
-    it('the host is that of each request, whatever the one before on the connection named', async () => {
+    it('the host is that of each request, not of the one before on the connection', async () => {
       stage.backend.respond(OK);
       const client = await stage.gateway.send(stage.gateway.head('GET /1'));
       await client.until((text) => text.split('\r\n\r\nok').length === 2);

@@ -225,7 +225,7 @@ describe('rule 16: what is no slow download', () => {
     expect(gateway.proxy.counters.tooSlow.download).toBe(0);
   });
 
-  it('is an export that takes long to make, of which the client takes all that there is', async () => {
+  it('is an export that takes long to make, whose client takes all that there is', async () => {
     served.by = (req, res) => {
       if (req.url === '/rate-limit/all') sendsMuch(req, res);
       else res.write('first row');

@@ -1,6 +1,6 @@
 import { type Finding, ok, warning } from './finding.ts';
 
-/** Clocks that a time service keeps differ by much less. */
+/** Clocks that NTP keeps in step differ by much less. */
 const TOLERATED_MS = 1000;
 
 /** Whether the clock of a store agrees with that of this machine: one judges when keys expire, the other when windows end. */

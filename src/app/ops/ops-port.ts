@@ -16,7 +16,7 @@ export async function openOpsPort(
 ): Promise<OpsPort> {
   const server = createOpsServer(sources);
   const place = { port: opsPort, host: opsHost, portSetting: 'OPS_PORT', hostSetting: 'OPS_HOST' } as const;
-  // A probe must not wait for a turn of the event loop for each connection that came before it.
+  // A probe must not wait for one turn of the event loop for each connection before it.
   const listening = new ListeningSockets(server);
   const { port } = await listenAt(place, (at, host) =>
     listening.listen({ port: at, host, sharesPort: false }),

@@ -31,12 +31,12 @@ export interface GatewayStatusParts {
 const RESPONSE_DEADLINE_MS = 2000;
 /** Of the list of replicas. */
 const LISTED_REPLICAS = 200;
-/** By so much more than two intervals usage may wait before it counts as degraded. Milliseconds. */
+/** Usage counts as degraded when it has waited for two intervals and this time. Milliseconds. */
 const FLUSH_MARGIN_MS = 10_000;
 
 type Shared = NonNullable<Counting['shared']>;
 
-/** Asks the stores and the backend how they are, and lets the other replicas know how this one is. */
+/** Checks the stores and the backend, and publishes the state of this replica for the others. */
 export class GatewayStatus implements SystemStatus {
   readonly #parts: GatewayStatusParts;
   readonly #process: Omit<ReplicaDescription, 'degraded'>;
@@ -47,7 +47,7 @@ export class GatewayStatus implements SystemStatus {
     this.#process = describeProcess(gatewayVersion(), parts.settings.workers, parts.clock.nowMs());
   }
 
-  /** Has the heartbeats say how this replica is. */
+  /** Has the heartbeats carry the state of this replica. */
   announce(): void {
     const { shared } = this.#parts.stores.counting;
     shared?.redis.replicas.describeWith(() => ({ ...this.#process, degraded: this.#lastDegraded() }));
@@ -213,7 +213,7 @@ async function probe(
   }
 }
 
-/** Rejects when there is no result in time: a store that hangs must not hold up what is known of the others. */
+/** Rejects when there is no result in time: a store that hangs must not hold up the state of the others. */
 async function withinDeadline<Result>(result: Promise<Result>): Promise<Result> {
   const deadline = Promise.withResolvers<never>();
   const timer = setTimeout(() => deadline.reject(new Error('no response: timed out')), RESPONSE_DEADLINE_MS);

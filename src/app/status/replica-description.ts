@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { DEGRADABLE, type Degradable, type ReplicaStatus } from '../../management/system/system-report.ts';
 
-/** What a replica says of itself with each heartbeat. */
+/** What each heartbeat of a replica carries. */
 export interface ReplicaDescription {
   readonly version: string;
   readonly host: string;
@@ -20,7 +20,7 @@ export function describeProcess(
   return { version, host: hostname(), pid: process.pid, workers, startedAtMs };
 }
 
-/** Reads what another replica has said, which may be of another version: what is missing or new to this one is left out. */
+/** Reads the heartbeat of another replica, which may be of another version: unknown fields are ignored, and missing ones stay undefined. */
 export function readDescription(
   said: unknown,
 ): Pick<ReplicaStatus, 'version' | 'host' | 'pid' | 'workers' | 'startedAtMs' | 'degraded'> {

@@ -31,7 +31,7 @@ export async function openRecordStore(settings: RecordSettings, { log }: Platfor
     ...options,
     url: settings.databaseUrl,
     maxConnections: POSTGRES_CONNECTIONS,
-    // Not the error itself: it carries the whole client, with what it takes to cancel its queries.
+    // Not the error itself: it holds the whole client, with the secret that cancels its queries.
     onIdleError: (error) => log.warn({ reason: error.message }, 'an idle Postgres connection broke'),
   });
 }

@@ -8,7 +8,7 @@ import { failureReason } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
 const RETRY_MS = 1000;
-/** A conflict of a configuration is solved by people. */
+/** How often a conflict of the configuration, which a person has to solve, is looked at again. */
 const CONFIGURE_RETRY_MS = 5000;
 
 /** What is prepared. */

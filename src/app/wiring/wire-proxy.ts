@@ -97,7 +97,7 @@ interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys'>
   readonly proxy: ProxiedSide;
 }
 
-/** Has caches and open upgrades let go of keys that change: as the changes are published, and by regular checks that find what was not heard of. */
+/** Drops changed keys from caches and open upgrades: when a change is published, and by regular checks for changes that were missed. */
 function followKeyChanges(
   { platform, lifecycle }: ReplicaContext,
   { records, counting, keys, keyOrigins, proxy }: KeyFollowers,

@@ -5,7 +5,7 @@ const LINGER_MS = 2000;
 
 /**
  * Sends what is written and a FIN, and goes on reading (and discarding) what the client sends until it closes too, for two seconds
- * at most. Closing at once while the client still sends makes the kernel response with a reset, and a reset takes our response, which the
+ * at most. Closing at once while the client still sends makes the kernel respond with a reset, and a reset takes our response, which the
  * client may not have read yet, with it (RFC 9112 section 9.6).
  */
 export function lingeringClose(socket: Socket): void {

@@ -11,7 +11,7 @@ export interface FailedCredentialsOptions {
   readonly trustedProxies: BlockList;
   /** Failures that an address, or an IPv6 network of 64 bits, may have at once; default 1000. */
   readonly burst?: number;
-  /** Failures that it may have for good; default 50, and at least 1, as `Retry-After` says one second. */
+  /** Failures per second that it may have in the long run; default 50, and at least 1, as `Retry-After` says one second. */
   readonly perSecond?: number;
   /** Clients remembered; the one that failed longest ago is forgotten first. Default 10 000. */
   readonly maxClients?: number;

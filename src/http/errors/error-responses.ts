@@ -30,7 +30,7 @@ const wrong: Mapping = {
 };
 const tryAgain: Mapping = { status: 503, headers: { 'Retry-After': '1' } };
 
-/** The one table from error code to respond. */
+/** The one table from error code to response. */
 const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   malformed_json: { status: 400 },
   invalid_body: { status: 400 },

@@ -3,7 +3,7 @@ import type { KeySnapshot } from '../consumer-key.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { RoundRobinQueue } from './round-robin-queue.ts';
 
-/** What the look-ups work with, and their bounds. */
+/** What the look-ups need, and their bounds. */
 export interface KeyBatchLoaderOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup'>;
   /** Queries that run together. */

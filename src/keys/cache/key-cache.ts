@@ -15,10 +15,10 @@ import { NegativeCache, type NegativeCacheOptions } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
 const WAITING_PER_LOOKUP = 100;
-/** Secrets being looked up, or waiting for it, at a time. */
+/** Most secrets that are looked up, or wait for it, at a time. */
 const SECRETS_LOOKED_UP = 10_000;
 
-/** Keys that were used within this time are checked again and again. Milliseconds. */
+/** Keys that were used within this time are revalidated regularly. Milliseconds. */
 const ACTIVE_FOR_MS = 60_000;
 /** A copy that was neither read nor checked for this long is read before it is used. Longer than two checks take. Milliseconds. */
 const CHECKED_FOR_MS = 8000;
@@ -41,7 +41,7 @@ interface PresentedSecret {
   readonly client: string;
 }
 
-/** What the key cache works with, and its bounds. */
+/** What the key cache needs, and its bounds. */
 export interface KeyCacheOptions extends NegativeCacheOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotById'>;
   readonly secrets: Pick<SecretRepository, 'importedSecrets'>;
@@ -182,8 +182,8 @@ export class KeyCache {
 
   /**
    * Reads an entry's key again, with a read that begins after this call. Calls for the same secret whose read has not begun share
-   * one. The entry is forgotten, and none is given, when the key is gone or has other secrets now: the secret may be another key's. Gives `StoreUnavailable`, or `overloaded` when too many reads wait; the entry stays
-   * remembered then.
+   * one. The entry is forgotten, and none is given, when the key is gone or has other secrets now: the secret may be another key's. Gives
+   * `StoreUnavailable`, or `overloaded` when too many reads wait; the entry stays remembered then.
    */
   reload(entry: KeyEntry, loaded: Reloaded): void {
     const { snapshot, secretVersion, digest } = entry;

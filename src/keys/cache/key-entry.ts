@@ -11,7 +11,7 @@ export class KeyEntry {
   readonly digest: string;
   /** When the read, or the latest check, began. By the monotonic clock, as the other one. */
   checkedAtMs: number;
-  /** When it was used last, to a few seconds: a look at the clock for each request would cost more than it is worth. */
+  /** When it was used last, to a few seconds: reading the clock for each request would cost too much. */
   usedAtMs: number;
 
   private constructor(

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { KeyRepository, OutdatedKey } from '../key-repository.ts';
 
-/** What the revalidator works with. */
+/** What the revalidator needs. */
 export interface KeyRevalidatorOptions {
   readonly cache: { readonly takeActive: () => readonly { readonly snapshot: RecordVersion }[] };
   readonly repository: Pick<KeyRepository, 'findOutdated'>;

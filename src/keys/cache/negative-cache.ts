@@ -1,7 +1,7 @@
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 
-/** Of how many secrets, and for how long, it is remembered that they name no key. */
+/** How many unknown secrets are remembered, and for how long. */
 export interface NegativeCacheOptions {
   /** 100 000 by default. */
   readonly maxUnknown?: number;

@@ -8,11 +8,11 @@ interface SharedRead<Value> {
   readonly waiters: ReadEnded<Value>[];
   /** False while the concurrency limit keeps it waiting: callers that come until then share a read that is yet to begin. */
   begun: boolean;
-  /** Those that came too late for this read, and get the one after it. */
+  /** Callers that came too late for this read, and get the next one. */
   readonly late: ReadEnded<Value>[];
 }
 
-/** Reads by name, of which at most one runs for a name at a time, and the gate's number in all. */
+/** Reads by name: at most one runs for a name at a time, and as many in all as the concurrency limit lets run. */
 export class SingleFlight<Value> {
   readonly #gate: ConcurrencyLimit;
   readonly #reads = new Map<string, SharedRead<Value>>();

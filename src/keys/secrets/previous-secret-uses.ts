@@ -2,7 +2,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
 import type { PreviousSecretUse, SecretRepository } from './secret-repository.ts';
 
-/** What the notes of uses work with. */
+/** What the notes of uses need. */
 export interface PreviousSecretUsesOptions {
   readonly secrets: Pick<SecretRepository, 'noteUses'>;
   readonly clock: Clock;

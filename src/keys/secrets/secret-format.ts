@@ -56,7 +56,7 @@ const GIVEN_HINT = 11;
 const HINT_SHARE = 1 / 4;
 
 /**
- * By which people recognise a secret: its prefix with the first 4 digits, and its last 4, `tg_Ab3d…9xYz`. Of a secret from outside the first 7 and
+ * The hint by which people recognise a secret: its prefix with the first 4 digits, and its last 4, `tg_Ab3d…9xYz`. Of a secret from outside the first 7 and
  * the last 4 characters, but no more of them than a quarter of it.
  */
 export function secretHint(secret: string, origin: 'generated' | 'given'): string {

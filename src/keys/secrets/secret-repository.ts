@@ -36,11 +36,11 @@ export interface FoundKey {
   readonly isPrevious: boolean;
 }
 
-/** Which secrets there are besides those that the gateway makes. */
+/** Whether there are secrets besides those that the gateway makes. */
 export interface ImportedSecrets {
   /** Grows with each secret that comes in from outside: what was found to be wrong at one version may be right at a later one. */
   readonly version: number;
-  /** Some were given as they are. They have no checksum. */
+  /** Some were given in plain. They have no checksum. */
   readonly given: boolean;
   /** Some are known only by their digests, and are found by it. */
   readonly hashed: boolean;
@@ -91,7 +91,7 @@ export interface SecretRepository {
   isTaken(match: SecretMatch): Promise<boolean>;
   /** The key that has a secret. Also a previous one that is over, as `rotation` says. */
   findBySecret(match: SecretMatch): Promise<FoundKey | undefined>;
-  /** Which secrets there are besides those that the gateway makes. */
+  /** Whether there are secrets besides those that the gateway makes. */
   importedSecrets(): Promise<ImportedSecrets>;
   /** Notes when secrets were used last, where they still are the previous ones of their keys. The latest use stays. */
   noteUses(uses: readonly PreviousSecretUse[]): Promise<void>;

@@ -36,11 +36,11 @@ export interface SecretMatch {
   readonly lookups: readonly Buffer[];
   /** HMACs of its digest. */
   readonly digestLookups: readonly Buffer[];
-  /** It is a credential of another kind, and so never a key's. */
+  /** It is a credential of another kind, and must not be a key's. */
   readonly isReserved: boolean;
 }
 
-/** What secrets are stored with. */
+/** What is needed to store secrets. */
 export interface SecretSealerOptions {
   readonly vault: SecretVault;
   /** `once`: secrets are not stored in a form that could be opened. */

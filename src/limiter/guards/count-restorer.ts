@@ -1,6 +1,6 @@
 import type { Limit } from '../limit.ts';
 
-/** Units of one window that a replica allowed alone while the shared limiter was unavailable. */
+/** Units of one window that a replica allowed by itself while the shared limiter was unavailable. */
 export interface UncountedUnits {
   readonly keyId: string;
   readonly limit: Limit;

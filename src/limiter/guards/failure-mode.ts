@@ -26,7 +26,7 @@ export interface FailureModeOptions {
   readonly liveReplicas: () => number;
   /** Called for each request that was allowed locally and that the shared count certainly does not hold. */
   readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
-  /** Called with each decision of the inner limiter on limits: it responds. `nowMs` is its time. */
+  /** Called with each decision of the inner limiter, which shows that it responds. `nowMs` is its time. */
   readonly onShared?: (nowMs: number) => void;
 }
 

@@ -19,7 +19,7 @@ export interface GuardOptions {
   readonly onCircuitChange?: (state: CircuitState) => void;
 }
 
-/** A shared limiter that a gateway can rely on; the parts are there for their numbers. */
+/** A shared limiter with its guards. The parts are exposed for their metrics. */
 export interface GuardedRateLimiter {
   /** The limiter behind the guards. */
   readonly limiter: RateLimiter;
@@ -31,7 +31,7 @@ export interface GuardedRateLimiter {
 
 /**
  * Puts the guards around a limiter that lives in another process, from the inside out: the breaker, so that a dead store is not
- * asked; the failure mode, which decides instead; local rejections, so that a key over its limit does not cost a call each time.
+ * called; the failure mode, which decides instead; local rejections, so that a key over its limit does not cost a call each time.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
   const { clock, random, changes, mode, liveReplicas, countRestorer, onCircuitChange } = options;

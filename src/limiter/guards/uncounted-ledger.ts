@@ -88,7 +88,7 @@ export class UncountedLedger {
 
   /** Gives back what was noted, if anything. Call it when the shared count responds, with its time. Never rejects. */
   async giveBack(nowMs: number): Promise<void> {
-    // Decisions come by the thousand, and each is an occasion.
+    // Every shared decision calls this: while a try has failed, only the timer starts the next one.
     if (this.size === 0 || this.#retry !== undefined) return;
     const sent = this.#takeOpen(nowMs);
     for (let start = 0; start < sent.length; start += CHUNK_SIZE) {

@@ -24,7 +24,7 @@ const MOST = 999_999_999_999_999;
 /** Grants to windows that are remembered. */
 const MAX_OPERATIONS = 10_000;
 
-/** The windows of one process, for all that is no decision. */
+/** Reads and changes the windows of one process outside of decisions. */
 export class InProcessWindowCounters implements WindowCounters {
   readonly #table: WindowTable;
   readonly #clock: Clock;

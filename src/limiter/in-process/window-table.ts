@@ -41,7 +41,7 @@ const SWEPT_PER_INSERT = 2;
 
 /**
  * What Redis holds for the gateway, for one process: windows and versions by key, each with an end. What has ended is treated as
- * absent, and removed by and by as new keys come in, with no timer. So the table holds at most about twice the keys that were
+ * absent, and removed gradually as new keys come in, with no timer. So the table holds at most about twice the keys that were
  * used within their period or changed within the last hour; ids of keys that don't exist never get here.
  */
 export class WindowTable {

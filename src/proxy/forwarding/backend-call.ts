@@ -44,7 +44,7 @@ export interface BackendCallOptions {
 export type Switched = (backend: Socket, head: ResponseHead) => void;
 
 /**
- * One exchange's part with the backend: waits for a connection, sends the request, passes on the response, and sees to it that neither
+ * One exchange's part with the backend: waits for a connection, sends the request, passes on the response, and makes sure that neither
  * side outlives the other. The connection calls the `on…` methods; the exchange calls `abandon` when its client closes or gets another
  * response. The call holds no place: that comes and goes with the connection.
  */
@@ -270,7 +270,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     this.#hasDeadline = false;
   }
 
-  /** Lets go of everything. */
+  /** Ends the call: its deadline and its rate watches stop, and it lets go of the connection. */
   #end(): void {
     if (this.#isOver) return;
     this.#isOver = true;

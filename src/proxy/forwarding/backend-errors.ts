@@ -33,7 +33,7 @@ const OVERLOADED = {
 
 export type PlaceKind = keyof typeof OVERLOADED;
 
-/** There is no place with the backend, nor in the line before it. */
+/** There is no place with the backend, nor in the queue for one. */
 export function overloaded(kind: PlaceKind, reason: NoPlace): TollgateError {
   return new TollgateError('overloaded', OVERLOADED[kind][reason]);
 }

@@ -24,7 +24,7 @@ interface Source {
 
 /** With a head in front it still fits into what Node writes of a string without allocating, 16 KiB. */
 const SMALL_BYTES = 8 * 1024;
-/** From here on a chunk is written out of the buffer that it was read into; below that it would hold too much for what is in it. */
+/** From this size on a chunk is written from the buffer that it was read into. A smaller one would keep a large buffer from being reused. */
 const LARGE_BYTES = 32 * 1024;
 const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
 
@@ -39,7 +39,7 @@ export class ResponseStream implements Transfer {
   #isHeadWritten = false;
   /** The first chunk of the body, held until all that has arrived was passed on: within one read. */
   #held: Buffer | undefined;
-  /** What it is a part of. */
+  /** The buffer that it is a part of. */
   #heldBuffer: ReadBuffer | undefined;
   #resume: (() => void) | undefined;
   /** `#resume` waits for the client to take more: chunks that arrived in the same read are still written. */

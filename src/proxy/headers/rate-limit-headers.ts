@@ -3,7 +3,7 @@ import { type Limit, MAIN_LIMIT_ID } from '../../limiter/limit.ts';
 import { periodSeconds } from '../../limiter/period.ts';
 import type { Decision } from '../../limiter/rate-limiter.ts';
 
-/** Names that belong to the gateway: a backend's own fields of these names never reach the client. Lower case. */
+/** Headers that only the gateway writes: those of a backend never reach the client. Lower case. */
 export const RATE_LIMIT_HEADERS = [
   'ratelimit-policy',
   'ratelimit',

@@ -6,7 +6,7 @@ import { CurrentKey, type CurrentKeyOptions, missingKey } from './current-key.ts
 /** The part of the key cache that the pipeline uses. */
 export type KeySource = Pick<KeyCache, 'find' | 'isUnchecked' | 'confirm' | 'load' | 'reload'>;
 
-/** What it takes to know who is asking. */
+/** What authentication needs. */
 export interface AuthenticateOptions extends CurrentKeyOptions {
   readonly keys: KeySource;
 }

@@ -11,7 +11,7 @@ import type { Clock } from '../../platform/clock.ts';
 import type { CrossOrigin } from '../cross-origin.ts';
 import type { Exchange, Step } from '../exchange.ts';
 
-/** What it takes to know whether a copy of a key is current. */
+/** What is needed to find out whether a cached key is current. */
 export interface CurrentKeyOptions {
   readonly keys: Pick<KeyCache, 'load' | 'reload'>;
   /** Compares the copy's version with the shared one. */
@@ -37,7 +37,7 @@ const MAX_RELOADS = 2;
  *        │                                                        └── no secret of that key any more: looked up by the secret
  *        └── it is the same ──► rejected
  *
- * So what memory says against a key is said only when the shared version confirms it, and a change holds with the next request.
+ * So a cached key is rejected only after the shared version has confirmed it, and a change holds with the next request.
  */
 export class CurrentKey {
   readonly #options: CurrentKeyOptions;
@@ -114,10 +114,10 @@ export class CurrentKey {
     });
   }
 
-  /** Responds that the credential is no key's, or that its address has sent too many wrong ones. */
+  /** Rejects a credential that is no key's, or says that its address has sent too many wrong ones. */
   rejectUnknown(exchange: Exchange): void {
     const fault = this.#faultOf(exchange, new InvalidApiKey());
-    // Who guesses gets no look-up for each attempt.
+    // A client that guesses gets no look-up for each attempt.
     if (fault.code === 'too_many_requests') exchange.reject(fault);
     else this.#options.crossOrigin.followAnyKey(exchange, () => exchange.reject(fault));
   }

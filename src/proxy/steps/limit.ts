@@ -6,7 +6,7 @@ import type { Exchange, Step } from '../exchange.ts';
 import { CurrentKey, type CurrentKeyOptions, unavailable } from './current-key.ts';
 import { type BackendDeadline, tooLate } from './reserve.ts';
 
-/** What it takes to decide whether a key may make one more request. */
+/** What the rate limit step needs. */
 export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
   /** Name of the request header that names the customer, lower case. */
   readonly customerIdHeader: string;
@@ -70,7 +70,7 @@ function subjectOf(
 }
 
 /**
- * Sees to it that a cost which only the backend knows is settled once, when the response is over, however it ended. Comes after the step
+ * Settles a cost which only the backend knows once, when the response is over, however it ended. Comes after the step
  * that records, whose call at the end it adds to.
  */
 export function settle(settler: CostSettler): Step {

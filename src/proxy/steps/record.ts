@@ -17,7 +17,7 @@ export interface RecordOptions {
 }
 
 /**
- * Sees to it that an authenticated request is recorded exactly once, when its response is over, however it ended. It subscribes before
+ * Records an authenticated request exactly once, when its response is over, however it ended. It subscribes before
  * anything is forwarded; a request whose client has left already is recorded at once.
  */
 export function record(options: RecordOptions): Step {

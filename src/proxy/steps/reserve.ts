@@ -12,7 +12,7 @@ export interface BackendDeadline {
   readonly clock: Clock;
 }
 
-/** Where the places come from, and the callback for requests that got none. */
+/** Where places come from, and what is called for requests that got none. */
 export interface ReserveOptions extends BackendDeadline {
   readonly connections: BackendConnections;
   readonly kind: PlaceKind;

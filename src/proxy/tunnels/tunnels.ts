@@ -6,9 +6,9 @@ import { Tunnel, type TunnelOptions } from './tunnel.ts';
 
 /** How long to wait before a key is read again after the record store did not respond. Milliseconds. */
 const RETRY_MS = 1000;
-/** How often tunnels are looked through for those that are stuck. Milliseconds. */
+/** How often stuck tunnels are looked for. Milliseconds. */
 const PROBE_MS = 1000;
-/** The longest that a timer of Node's can wait. Milliseconds. */
+/** The longest delay of a timer in Node. Milliseconds. */
 const LONGEST_TIMER_MS = 2_147_483_647;
 
 interface Expiry {
@@ -59,7 +59,7 @@ export class Tunnels {
     for (const keyId of this.#byKey.keys()) this.recheck(keyId);
   }
 
-  /** What is known of each key that has tunnels, for each secret with which they were opened. */
+  /** The latest entry of each key that has tunnels, one for each secret with which they were opened. */
   get entries(): readonly KeyEntry[] {
     return [...this.#byKey.keys()].flatMap((keyId) => this.#entriesOf(keyId));
   }

@@ -82,7 +82,7 @@ const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 
     : undefined,
 );
 
-/** Whether one of the hops in a Via field is us: `[protocol/]version SP received-by [comment]`. */
+/** Whether one of the hops in a Via field is this gateway: `[protocol/]version SP received-by [comment]`. */
 function namesUs(via: string): boolean {
   return via.split(',').some(
     (hop) =>

@@ -7,7 +7,7 @@ import { HEAD_LIMIT_BYTES, type HeadFields, MAX_HEADERS, readFields } from './he
 import { readTarget } from './request-target.ts';
 
 /**
- * Holds what the parser of Node lets through against RFC 9112: version, method, framing, Host, Expect, repeated credentials, loops and
+ * Checks what the parser of Node lets through against RFC 9112: version, method, framing, Host, Expect, repeated credentials, loops and
  * the target. The response is a `TollgateError` for a head that another program could read differently; then the connection must be
  * closed, because where the next request begins is not certain.
  */

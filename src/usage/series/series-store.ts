@@ -75,7 +75,7 @@ export interface PendingRow {
   readonly counts: SeriesCounts;
 }
 
-/** Where a row stands: rows are in the order of their starts, then of their groups by bytes. */
+/** The position of a row: rows are in the order of their starts, then of their groups by bytes. */
 export interface SeriesPosition {
   readonly startMs: number;
   /** In the order of `groupBy`. A plan is '' where none applied. */

@@ -45,7 +45,7 @@ export interface SeriesPage {
   readonly next?: SeriesPosition;
 }
 
-/** What series are read with. */
+/** What is needed to read series. */
 export interface UsageSeriesOptions {
   readonly store: SeriesStore;
   readonly clock: Clock;

@@ -247,7 +247,7 @@ describe('a script call that is encoded at once', () => {
     expect(server.calls).toEqual([]);
   });
 
-  it('that is not a decision times out as others do, and its late reply is no other one', async () => {
+  it('that is no decision times out as others do, and its late reply is dropped', async () => {
     const port = await server.start();
     const seen: unknown[] = [];
     for (const call of WAYS) {
@@ -273,7 +273,7 @@ describe('a script call that is encoded at once', () => {
     expect(server.calls.map((bytes) => /\$\d+\r\n(\w+)/.exec(bytes)?.[1])).toEqual(['evalsha', 'eval']);
   });
 
-  it('whose connection ends between the digest and the text fails, and ran at most once', async () => {
+  it('fails when its connection ends between digest and text, and ran at most once', async () => {
     const redis = await connected(await server.start());
     server.onCall = (socket, bytes) => {
       if (/\r\nevalsha\r\n/.test(bytes))
