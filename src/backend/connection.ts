@@ -23,7 +23,10 @@ export interface ResponseHandler {
   /** An interim response (1xx, but not 101). */
   onInterim(head: ResponseHead): void;
   onHead(head: ResponseHead): void;
-  /** A chunk of a `buffer` is overwritten after the next call of `onReadEnd`, `onComplete` or `onError`, unless the buffer is retained. */
+  /**
+   * A chunk of a `buffer` is overwritten after the next call of `onReadEnd`, `onComplete` or `onError`, unless the buffer is retained.
+   * What is before the first chunk of a body in its buffer is needed no more.
+   */
   onBody(chunk: Buffer, buffer: ReadBuffer | undefined): void;
   /** A trailer, as a line without its end. */
   onTrailer?(line: string): void;
@@ -243,10 +246,10 @@ export class BackendConnection implements ResponseParts {
           this.#readBuffer = undefined;
         }
         this.#readBuffer ??= readBuffers.take();
-        return this.#readBuffer.bytes;
+        return this.#readBuffer.target;
       },
       callback: (length) => {
-        if (this.#readBuffer !== undefined) this.#read(this.#readBuffer.bytes.subarray(0, length));
+        if (this.#readBuffer !== undefined) this.#read(this.#readBuffer.target.subarray(0, length));
         return true;
       },
     };

@@ -1,5 +1,7 @@
-/** Size of a buffer: a head, and as much of a body as comes in one read. */
+/** Most that one read takes: a head, and as much of a body as comes with it. */
 const READ_BYTES = 68 * 1024;
+/** In front of what is read: room for the head of the response that is sent on, so that it can be written together with the body. */
+const ROOM_BYTES = 2 * 1024;
 /** Unused buffers that are kept: what a few responses at once need. */
 const MOST_UNUSED = 64;
 
@@ -8,7 +10,9 @@ const MOST_UNUSED = 64;
  * call in which it gets that must `retain` it, and call `release` once for each time.
  */
 export class ReadBuffer {
-  readonly bytes: Buffer = Buffer.allocUnsafeSlow(READ_BYTES);
+  readonly bytes: Buffer = Buffer.allocUnsafeSlow(ROOM_BYTES + READ_BYTES);
+  /** The part that a connection reads into. What is before it belongs to no read. */
+  readonly target: Buffer = this.bytes.subarray(ROOM_BYTES);
   readonly #pool: ReadBuffers;
   #users = 0;
   #isLost = false;

@@ -29,4 +29,16 @@ describe('the check of the undocumented parts of Node', () => {
     });
     await expect(checkNodeInternals()).rejects.toThrow(/has changed/);
   });
+
+  it('fails when Node sends a head that is in front of the body already', async () => {
+    const { end } = ServerResponse.prototype;
+    jest.spyOn(ServerResponse.prototype, 'end').mockImplementation(function (
+      this: ServerResponse,
+      chunk?: unknown,
+    ) {
+      Reflect.set(this, '_headerSent', false);
+      return Reflect.apply(end, this, [chunk]);
+    });
+    await expect(checkNodeInternals()).rejects.toThrow(/has changed/);
+  });
 });

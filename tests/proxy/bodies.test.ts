@@ -25,6 +25,38 @@ describe('bodies', () => {
     expect(digest(bodyOf(client.bytes))).toBe(digest(body));
   });
 
+  it.each([0, 1000, 3000, 9000])(
+    'arrive unchanged at the client behind a head of %i bytes more',
+    async (filled) => {
+      const lengths = [1, 700, 2048, 8192, 8193, 30_000, 60_000];
+      const bodies = lengths.map((length) => randomBytes(length));
+      const filler = 'é'.repeat(filled);
+      stage.backend.onConnection((connection) => {
+        connection.socket.on('data', async (chunk: Buffer) => {
+          const [, number, isSplit] = /^GET \/(\d+)(\?split)?/.exec(chunk.toString('latin1')) ?? [];
+          const body = bodies[Number(number)] ?? Buffer.alloc(0);
+          const head = `HTTP/1.1 200 OK\r\nX-Filler: ${filler}\r\nContent-Length: ${body.length}\r\n\r\n`;
+          const bytes = Buffer.concat([Buffer.from(head, 'latin1'), body]);
+          const at = isSplit === undefined ? 0 : head.length - 2;
+          if (at > 0) connection.send(bytes.subarray(0, at));
+          for (let turn = 0; turn < 10 && at > 0; turn += 1) await nextTurn();
+          connection.send(bytes.subarray(at));
+        });
+      });
+      const client = await stage.gateway.connect();
+      for (const [number, body] of bodies.entries()) {
+        for (const query of ['', '?split']) {
+          const before = client.length;
+          client.send(stage.gateway.head(`GET /${number}${query}`));
+          await until(() => bodyOf(client.bytes.subarray(before)).length === body.length);
+          const bytes = client.bytes.subarray(before);
+          expect(bytes.toString('latin1')).toContain(`X-Filler: ${filler}\r\n`);
+          expect(digest(bodyOf(bytes))).toBe(digest(body));
+        }
+      }
+    },
+  );
+
   it('of 10 MB arrive unchanged at the client, in chunks', async () => {
     const body = randomBytes(TEN_MB);
     const framed = Buffer.concat([

@@ -9,6 +9,9 @@ import { type Stage, withGateway } from './support/with-gateway.ts';
 const CLIENTS = 6;
 /** More than the system keeps for a connection. */
 const BODY_BYTES = 12 * 1024 * 1024;
+/** Together more than that. */
+const PIPELINED = 400;
+const SMALL_BODY_BYTES = 30_000;
 const NOTHING = Buffer.alloc(0);
 
 /** Clients that have asked for `/0`, `/1` and so on, and read nothing yet. */
@@ -57,6 +60,34 @@ describe('clients that read slowly', () => {
     expect(areTheirOwn).toEqual(clients.map(() => true));
   });
 
+  it('get their own small bodies where the system takes none for now and others use the connection', async () => {
+    const responses = Array.from({ length: PIPELINED + 1 }, () => withLength(randomBytes(SMALL_BODY_BYTES)));
+    let served = 0;
+    stage.backend.onConnection((connection) => {
+      connection.socket.on('data', (chunk: Buffer) => {
+        served += 1;
+        connection.send(responses[Number(/^GET \/(\d+)/.exec(chunk.toString('latin1'))?.[1])] ?? NOTHING);
+      });
+    });
+    const slow = await stage.gateway.connect();
+    slow.socket.pause();
+    for (let number = 0; number < PIPELINED; number += 1) slow.send(stage.gateway.head(`GET /${number}`));
+    // What it has not read fills what the system keeps for it.
+    expect(await untilAtRest(() => served, 1)).toBeLessThan(PIPELINED);
+
+    const other = await stage.gateway.connect();
+    for (let count = 1; count <= 3; count += 1) {
+      other.send(stage.gateway.head(`GET /${PIPELINED}`));
+      await until(() => bodiesIn(other.bytes).length === count);
+    }
+    slow.socket.resume();
+    await until(() => bodiesIn(slow.bytes).length === PIPELINED);
+    const areTheirOwn = bodiesIn(slow.bytes).map((body, number) =>
+      body.equals(bodyOf(responses[number] ?? NOTHING)),
+    );
+    expect(areTheirOwn).toEqual(areTheirOwn.map(() => true));
+  });
+
   it('hold a bounded number of buffers, however much they have asked for', async () => {
     const buffers = new Set<ReadBuffer>();
     let taken = 0;
@@ -92,6 +123,17 @@ describe('clients that read slowly', () => {
 
 function withLength(body: Buffer): Buffer {
   return Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\nContent-Length: ${body.length}\r\n\r\n`), body]);
+}
+
+/** The bodies of small responses, one after the other. */
+function bodiesIn(bytes: Buffer): Buffer[] {
+  const bodies: Buffer[] = [];
+  for (let at = 0; ; ) {
+    const end = bytes.indexOf('\r\n\r\n', at);
+    if (end === -1 || bytes.length < end + 4 + SMALL_BODY_BYTES) return bodies;
+    at = end + 4 + SMALL_BODY_BYTES;
+    bodies.push(bytes.subarray(end + 4, at));
+  }
 }
 
 /** Chunks of 1 byte to 300 kB. */

@@ -2,6 +2,7 @@ import type { ReadBuffer } from '../../backend/read-buffers.ts';
 import { lingeringClose } from '../../http/connections/lingering-close.ts';
 import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
 import { bytesTaken } from '../../http/node-internals.ts';
+import type { RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResponseHeaders } from '../headers/response-headers.ts';
 import type { Transfer } from './minimum-body-rate.ts';
@@ -102,6 +103,7 @@ export class ResponseStream implements Transfer {
     this.#held = undefined;
     this.#heldBuffer = undefined;
     if (held === undefined) res.end();
+    else if (buffer !== undefined && res.endBehindHead(buffer.bytes, held)) keepUntilWritten(res, buffer);
     // As a string it goes out with the head in one plain write, which costs less than a vectored one.
     else if (held.length <= SMALL_BYTES) res.end(held.toString('latin1'), 'latin1');
     else {
@@ -158,6 +160,13 @@ export class ResponseStream implements Transfer {
     const { bytes, onWritten } = lasting(chunk, buffer);
     return res.write(bytes, onWritten);
   }
+}
+
+/** Keeps what `res` has just written from a buffer, unless the system has taken all of it already. After a failed write it is never used again. */
+function keepUntilWritten(res: RawHeadResponse, buffer: ReadBuffer): void {
+  if (res.writableLength === 0) return;
+  buffer.retain();
+  res.once('finish', () => buffer.release());
 }
 
 /** Bytes that stay as they are until they are written; the write has to call `onWritten`. */
