@@ -27,7 +27,7 @@ export interface BackendPoolOptions extends BackendOptions {
 const WAITING_PER_CONNECTION = 4;
 const LEAST_WAITING = 64;
 
-/** How often idle connections are looked through. Milliseconds. */
+/** How often idle connections and lines are looked through. Milliseconds. */
 const IDLE_CHECK_MS = 500;
 
 /**
@@ -41,7 +41,10 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #connector: BackendConnector;
   readonly #placesPerKey: number;
   readonly #queue: FairQueue<PooledTicket, PooledLine>;
-  /** The lines of the keys that have a place. */
+  /**
+   * The lines of the keys that have a place, and of those that had one a moment ago. A line that came and went with each request would make
+   * the map rehash again and again: its old tables refer to the next ones, so that all of them and all lines outlive the young generation.
+   */
   readonly #lines = new Map<string, PooledLine>();
   readonly #all = new Set<PooledConnection>();
   /** The one that was used last is the last. */
@@ -112,7 +115,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   giveBack(line: PooledLine): void {
     line.taken -= 1;
     this.#taken -= 1;
-    if (line.taken === 0) this.#lines.delete(line.key);
+    if (line.taken === 0) this.#checkLater();
   }
 
   enter(ticket: PooledTicket, nowMs: number): void {
@@ -175,7 +178,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
 
   #addIdle(pooled: PooledConnection, nowMs: number): void {
     this.#idle.push(pooled);
-    this.#idleCheck ??= setTimeout(() => this.#checkIdle(), IDLE_CHECK_MS).unref();
+    this.#checkLater();
     this.#free(pooled);
     this.#serve(nowMs);
   }
@@ -260,11 +263,16 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     }
   }
 
+  #checkLater(): void {
+    this.#idleCheck ??= setTimeout(() => this.#checkIdle(), IDLE_CHECK_MS).unref();
+  }
+
   #checkIdle(): void {
+    this.#idleCheck = undefined;
     const nowMs = this.#options.clock.monotonicMs();
     for (const old of this.#idle.filter((idle) => isTooOld(idle, nowMs))) old.connection.destroy();
-    this.#idleCheck =
-      this.#idle.length === 0 ? undefined : setTimeout(() => this.#checkIdle(), IDLE_CHECK_MS).unref();
+    for (const [key, { taken }] of this.#lines) if (taken === 0) this.#lines.delete(key);
+    if (this.#idle.length > 0) this.#checkLater();
   }
 }
 

@@ -79,13 +79,24 @@ export class LuaScript {
     // A cluster finds the server by the keys, which it reads from the arguments.
     if (redis instanceof Cluster) return redis.evalsha(this.#sha, keys, ...keysAndArguments);
     const command = new EncodedCall(this.#head, keys, keysAndArguments);
-    redis.sendCommand(command);
+    redis.sendCommand(command as unknown as Command);
     return command.promise;
   }
 }
 
+/** A command of the client, with the methods that only its types keep from others. A test fails when the client does without them. */
+interface OpenCommand extends Pick<Command, Exclude<keyof Command, 'toWritable'>> {
+  toWritable(): string;
+  initPromise(): void;
+  _convertValue(resolve: (value: unknown) => void): (reply: unknown) => void;
+  _clearTimers(): void;
+}
+const OpenCommand = Command as unknown as new (
+  ...options: ConstructorParameters<typeof Command>
+) => OpenCommand;
+
 /** A call as it is sent. The client would check each argument, and join them after more checks, for each call anew. */
-class EncodedCall extends Command {
+class EncodedCall extends OpenCommand {
   readonly #text: string;
 
   constructor(head: string, keys: number, keysAndArguments: readonly string[]) {
@@ -101,6 +112,25 @@ class EncodedCall extends Command {
   override toWritable(): string {
     return this.#text;
   }
+
+  /**
+   * As the client's own does it, but for where the functions live. V8 makes a function that is written as the value of a property in the
+   * old generation, where each would keep its command, its reply and its promise until that is collected.
+   */
+  override initPromise(): void {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    this.promise = promise;
+    this.resolve = this._convertValue(resolve);
+    this.reject = rejection(this, reject);
+  }
+}
+
+function rejection(command: OpenCommand, reject: (error: Error) => void): (error: Error) => void {
+  return (error) => {
+    command._clearTimers();
+    command.isSettled = true;
+    reject(error);
+  };
 }
 
 /** As the protocol of Redis has it. */

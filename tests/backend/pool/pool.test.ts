@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { BackendError } from '../../../src/backend/backend-error.ts';
-import type { Ticket } from '../../../src/backend/pool/places.ts';
+import type { BackendPlace, Ticket } from '../../../src/backend/pool/places.ts';
 import { BackendPool, type BackendPoolOptions } from '../../../src/backend/pool/pool.ts';
 import type { ReadBuffer } from '../../../src/backend/read-buffers.ts';
 import { type Clock, systemClock } from '../../../src/platform/clock.ts';
@@ -31,11 +31,16 @@ function makePool(changes: Partial<BackendPoolOptions> = {}): BackendPool {
   });
 }
 
-/** Asks for a connection. Throws where there is no place. */
-function ask(job: RecordingJob, key = 'one'): Ticket {
+/** Throws where there is no place. */
+function reserved(key: string): BackendPlace {
   const place = pool.reserve(key);
   if (typeof place === 'string') throw new Error(place);
-  return place.request(job, clock.monotonicMs());
+  return place;
+}
+
+/** Asks for a connection. Throws where there is no place. */
+function ask(job: RecordingJob, key = 'one'): Ticket {
+  return reserved(key).request(job, clock.monotonicMs());
 }
 
 beforeEach(async () => {
@@ -361,6 +366,30 @@ describe('rule 20: fairness keys', () => {
     for (const job of asked) await job.heard('onComplete');
     expect(order).toEqual(['a0', 'b0', 'c0', 'a1', 'b1', 'a2', 'a3']);
     expect(backend.connections).toHaveLength(1);
+  });
+
+  it('have one line from each request to the next, and none once they are idle', async () => {
+    const place = reserved('a');
+    place.cancel();
+    expect(reserved('a')).toBe(place);
+    place.cancel();
+    await until(() => {
+      const later = reserved('a');
+      later.cancel();
+      return later !== place;
+    });
+  });
+
+  it('keep their line for as long as one of their requests has a place', async () => {
+    const place = reserved('a');
+    const other = reserved('b');
+    other.cancel();
+    await until(() => {
+      const later = reserved('b');
+      later.cancel();
+      return later !== other;
+    });
+    expect(reserved('a')).toBe(place);
   });
 
   it('give every place back, whatever becomes of it', async () => {

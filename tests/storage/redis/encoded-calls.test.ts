@@ -10,6 +10,7 @@ import { systemRandom } from '../../../src/platform/random.ts';
 import { connectRedis, type RedisPurpose } from '../../../src/storage/redis/connection.ts';
 import { LuaScript } from '../../../src/storage/redis/lua-script.ts';
 import { until } from '../../support/until.ts';
+import { isInYoungGeneration } from '../../support/young-generation.ts';
 
 const FILE = new URL('../../../src/storage/redis/counters/readWindows-n.lua', import.meta.url);
 const SHA = createHash('sha1').update(readFileSync(FILE)).digest('hex');
@@ -282,6 +283,20 @@ describe('a script call that is encoded at once', () => {
     expect(await outcomeOf(encoded(redis, ['a'], []))).toEqual({ error: expect.any(String) });
     await until(() => redis.status === 'ready' && server.connections === 2);
     expect(server.calls.length).toBeLessThanOrEqual(2);
+  });
+
+  it('has no function in the old generation, which would keep its reply there', async () => {
+    const redis = await connected(await server.start());
+    server.onCall = (socket) => socket.write(':1\r\n');
+    const isYoung: boolean[] = [];
+    const send = redis.sendCommand.bind(redis);
+    redis.sendCommand = (command, stream) => {
+      isYoung.push([command.resolve, command.reject].every(isInYoungGeneration));
+      return send(command, stream);
+    };
+    for (const call of WAYS) await call(redis, ['a'], []);
+    // Once the client's own calls are no different, this need not be ours to see to.
+    expect(isYoung).toEqual([true, false]);
   });
 
   it('has no arguments in the error that the client makes of it', async () => {
