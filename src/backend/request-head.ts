@@ -28,13 +28,14 @@ export function requestHead({
   body,
   isUpgrade,
 }: RequestHeadParts): string {
-  const head = `${method} ${target} HTTP/1.1\r\nhost: ${host}\r\nconnection: ${connectionOf(method, body !== 'none', isUpgrade)}\r\n${headerLines}`;
+  const head = `${method} ${target} HTTP/1.1\r\nhost: ${host}${connectionLine(method, body !== 'none', isUpgrade)}${headerLines}`;
   if (body === 'chunked') return `${head}Transfer-Encoding: chunked\r\n\r\n`;
   if (body !== 'none') return `${head}Content-Length: ${body}\r\n\r\n`;
   return WITH_LENGTH.has(method) ? `${head}content-length: 0\r\n\r\n` : `${head}\r\n`;
 }
 
-function connectionOf(method: string, hasBody: boolean, isUpgrade: boolean): string {
-  if (isUpgrade) return 'upgrade\r\nupgrade: websocket';
-  return mayKeepAfter(method, hasBody) ? 'keep-alive' : 'close';
+/** With the end of the line before it. */
+function connectionLine(method: string, hasBody: boolean, isUpgrade: boolean): string {
+  if (isUpgrade) return '\r\nconnection: upgrade\r\nupgrade: websocket\r\n';
+  return mayKeepAfter(method, hasBody) ? '\r\nconnection: keep-alive\r\n' : '\r\nconnection: close\r\n';
 }

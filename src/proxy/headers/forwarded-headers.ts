@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Peer } from '../../http/client-address.ts';
+import { flatText } from '../../http/flat-text.ts';
 import { headerLine } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';
 
@@ -35,7 +36,7 @@ export function forwardedLines({ req, head }: Exchange, peer: Peer): string {
   if (peer.isTrusted) return linesFor(peer.address, host, req.headers);
   const last = lastLines.get(peer);
   if (last !== undefined && last.host === host) return last.lines;
-  const lines = linesFor(peer.address, host, NOTHING);
+  const lines = flatText(linesFor(peer.address, host, NOTHING));
   if (host !== undefined && host.length <= LONGEST_KEPT) lastLines.set(peer, { host, lines });
   return lines;
 }

@@ -1,3 +1,4 @@
+import { flatText } from '../../http/flat-text.ts';
 import { type DecidedWindow, remainingIn, tightestWindow } from '../../limiter/decided-window.ts';
 import { type Limit, MAIN_LIMIT_ID } from '../../limiter/limit.ts';
 import { periodSeconds } from '../../limiter/period.ts';
@@ -22,6 +23,10 @@ export function rateLimitLines(planId: string, decision: Decision): string {
   const { windows, nowMs } = decision;
   const tightest = tightestWindow(windows);
   if (tightest === undefined) return '';
+  const remaining = String(remainingIn(tightest));
+  const end = `\r\nX-RateLimit-Remaining: ${remaining}\r\nX-RateLimit-Reset: ${Math.ceil(tightest.resetAtMs / 1000)}\r\n`;
+  const start = windows.length === 1 ? textsOf(tightest.limit, planId).start : undefined;
+  if (start !== undefined) return `${start}${remaining};t=${secondsToReset(tightest, nowMs)}${end}`;
   let policies = '';
   let states = '';
   for (const window of windows) {
@@ -31,10 +36,7 @@ export function rateLimitLines(planId: string, decision: Decision): string {
     policies += separator + (policy ?? policyOf(name, window.quota, window.limit));
     states += `${separator}${name};r=${remainingIn(window)};t=${secondsToReset(window, nowMs)}`;
   }
-  return (
-    `RateLimit-Policy: ${policies}\r\nX-RateLimit-Limit: ${tightest.quota}\r\nRateLimit: ${states}\r\n` +
-    `X-RateLimit-Remaining: ${remainingIn(tightest)}\r\nX-RateLimit-Reset: ${Math.ceil(tightest.resetAtMs / 1000)}\r\n`
-  );
+  return `${startOf(policies, tightest.quota)}${states}${end}`;
 }
 
 /** Whole seconds until the window ends, rounded up, never negative. */
@@ -42,10 +44,13 @@ export function secondsToReset({ resetAtMs }: DecidedWindow, nowMs: number): num
   return Math.max(0, Math.ceil((resetAtMs - nowMs) / 1000));
 }
 
-/** What is the same for every request under a limit. `policy` is undefined where the limit changes with time. */
+/** What is the same for every request under a limit. */
 interface LimitTexts {
   readonly name: string;
+  /** Undefined where the limit changes with time. */
   readonly policy: string | undefined;
+  /** Where the limit is the only one: the lines up to what remains. Undefined where the limit changes with time. */
+  readonly start: string | undefined;
 }
 
 /** Each limit is one plan's, and lives as long as a copy of it does. */
@@ -57,9 +62,14 @@ function textsOf(limit: Limit, planId: string): LimitTexts {
   // Ids have only characters that need no escape in a structured field's string.
   const name = limit.id === MAIN_LIMIT_ID ? `"${planId}"` : `"${planId}.${limit.id}"`;
   const policy = limit.endsAtMs === null ? policyOf(name, limit.limit, limit) : undefined;
-  const texts = { name, policy };
+  const start = policy && flatText(`${startOf(policy, limit.limit)}${name};r=`);
+  const texts = { name, policy, start };
   textsOfLimits.set(limit, texts);
   return texts;
+}
+
+function startOf(policies: string, quota: number): string {
+  return `RateLimit-Policy: ${policies}\r\nX-RateLimit-Limit: ${quota}\r\nRateLimit: `;
 }
 
 function policyOf(name: string, quota: number, { period }: Limit): string {

@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net';
 import { peerOf } from '../../http/client-address.ts';
+import { flatText } from '../../http/flat-text.ts';
 import { VIA_NAME } from '../../http/parsed-request.ts';
 import { headerLine } from '../../http/raw-head-response.ts';
 import type { RequestTrace } from '../../observability/tracing.ts';
@@ -28,7 +29,7 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
 /** The gateway's own while the request is traced, else the client's. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
-const VIA = headerLine('Via', `1.1 ${VIA_NAME}`);
+const VIA = flatText(headerLine('Via', `1.1 ${VIA_NAME}`));
 
 /**
  * The headers of the request to the backend, as lines, in one pass over the client's: names and values byte for
@@ -51,7 +52,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
     lines += headerLine(name, rawHeaders[i + 1] ?? '');
   }
   lines += VIA + forwardedLines(exchange, peer);
-  lines += headerLine('X-Request-Id', exchange.requestId) + headerLine('x-api-key', exchange.secret);
+  lines += `X-Request-Id: ${exchange.requestId}\r\nx-api-key: ${exchange.secret}\r\n`;
   return trace === undefined ? lines : lines + traceLines(trace);
 }
 

@@ -15,7 +15,7 @@ export type ScriptCallback = (error: Error | null | undefined, reply?: unknown) 
 export class LuaScript {
   readonly #text: string;
   readonly #sha: string;
-  /** The name of the command and the digest as they are sent. */
+  /** The name of the command and the digest as they are sent, but for the last line end. */
   readonly #head: string;
   readonly #numberOfKeys: number;
 
@@ -23,7 +23,7 @@ export class LuaScript {
   constructor(file: URL) {
     this.#text = readFileSync(file, 'utf8');
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
-    this.#head = bulkString('evalsha') + bulkString(this.#sha);
+    this.#head = `${bulkString('evalsha')}$${this.#sha.length}\r\n${this.#sha}`;
     this.#numberOfKeys = Number(/-(\d+)\.lua$/.exec(file.pathname)?.[1]);
   }
 
@@ -101,12 +101,14 @@ class EncodedCall extends OpenCommand {
 
   constructor(head: string, keys: number, keysAndArguments: readonly string[]) {
     super('evalsha', [], { replyEncoding: 'utf8' });
-    const start = `*${keysAndArguments.length + 3}\r\n${head}${bulkString(String(keys))}`;
-    let text = start;
-    for (const argument of keysAndArguments) text += `$${argument.length}\r\n${argument}\r\n`;
+    const start = `*${keysAndArguments.length + 3}\r\n${head}`;
+    const count = String(keys);
+    let text = start + lengthLine(count.length) + count;
+    for (const argument of keysAndArguments) text += lengthLine(argument.length) + argument;
+    text += '\r\n';
     // Lengths are in bytes. Nearly all calls are plain ASCII, and to look once is cheaper than once for each argument.
     const isAscii = Buffer.byteLength(text) === text.length;
-    this.#text = isAscii ? text : start + keysAndArguments.map(bulkString).join('');
+    this.#text = isAscii ? text : `${start}\r\n${[count, ...keysAndArguments].map(bulkString).join('')}`;
   }
 
   override toWritable(): string {
@@ -131,6 +133,18 @@ function rejection(command: OpenCommand, reject: (error: Error) => void): (error
     command.isSettled = true;
     reject(error);
   };
+}
+
+/** Lines of shorter arguments than this are made once: nearly all arguments of decisions are. */
+const MADE_LINES = 256;
+const LENGTH_LINES: readonly string[] = Array.from(
+  { length: MADE_LINES },
+  (_, length) => `\r\n$${length}\r\n`,
+);
+
+/** What is between one argument and the next, which has so many bytes. */
+function lengthLine(bytes: number): string {
+  return LENGTH_LINES[bytes] ?? `\r\n$${bytes}\r\n`;
 }
 
 /** As the protocol of Redis has it. */
