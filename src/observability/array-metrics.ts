@@ -24,14 +24,16 @@ export class ArrayCounter<L extends string> {
   readonly name: string;
   readonly #help: string;
   readonly #labels: Labels<L>;
+  /** How many values each label has. */
+  readonly #sizes: readonly number[];
   readonly #counts: Float64Array;
 
   constructor(name: string, help: string, labels: Labels<L>) {
     this.name = name;
     this.#help = help;
     this.#labels = labels;
-    const sizes = (Object.values(labels) as (readonly string[])[]).map((values) => values.length);
-    this.#counts = new Float64Array(sizes.reduce((product, size) => product * size, 1));
+    this.#sizes = (Object.values(labels) as (readonly string[])[]).map((values) => values.length);
+    this.#counts = new Float64Array(this.#sizes.reduce((product, size) => product * size, 1));
   }
 
   /** Adds one. `positions` are indexes into each label's values, in the order of the labels. */
@@ -51,9 +53,11 @@ export class ArrayCounter<L extends string> {
   }
 
   #index(positions: readonly number[]): number {
+    const sizes = this.#sizes;
     let index = 0;
-    let position = 0;
-    for (const name in this.#labels) index = index * this.#labels[name].length + (positions[position++] ?? 0);
+    for (let label = 0; label < sizes.length; label += 1) {
+      index = index * (sizes[label] ?? 0) + (positions[label] ?? 0);
+    }
     return index;
   }
 

@@ -114,7 +114,9 @@ export class DegradedWindows {
     if (limit.per === 'customer') {
       return this.#ofCustomers.get(keyId + customerWindowName(limit, customerId));
     }
-    return this.#ofKeys.get(keyId)?.find(({ name }) => name === limit.windowName);
+    const windows = this.#ofKeys.get(keyId) ?? [];
+    for (const window of windows) if (window.name === limit.windowName) return window;
+    return undefined;
   }
 
   #add({ keyId, customerId }: LimitSubject, limit: Limit): Window {

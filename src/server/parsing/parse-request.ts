@@ -31,10 +31,7 @@ export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateErro
   if (target instanceof TollgateError) return target;
   if (fields.host === undefined && httpVersionMinor === 1) return bad('A Host field is required.');
   const host = target.authority ?? fields.host;
-  if (
-    (host !== undefined && !isAuthority(host)) ||
-    (fields.host !== undefined && !isAuthority(fields.host))
-  ) {
+  if (!mayBeHost(host) || (target.authority !== undefined && !mayBeHost(fields.host))) {
     return bad('The Host field is malformed.');
   }
   return {
@@ -118,8 +115,8 @@ function expectationFault(fields: HeadFields, minor: number): TollgateError | un
 /** `uri-host [":" port]` of RFC 9110 section 7.2, not empty; no `.` or `..`, which some take for directories. */
 const AUTHORITY = /^(?!.*\.\.|\.(?::|$))(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
-function isAuthority(value: string): boolean {
-  return AUTHORITY.test(value);
+function mayBeHost(value: string | undefined): boolean {
+  return value === undefined || AUTHORITY.test(value);
 }
 
 function is(text: string, lowerCase: string): boolean {
