@@ -38,28 +38,7 @@ function AuditLog() {
         replace: true,
       },
     );
-  const entries = useLivePages(
-    ['audit', filter],
-    (client, cursor, signal) =>
-      client.GET('/tollgate/audit-log', {
-        params: {
-          query: {
-            ...auditQuery(filter),
-            format: 'json',
-            limit: 100,
-            count: 'true',
-            ...(cursor !== undefined && { cursor }),
-          },
-        },
-        signal,
-      }),
-    (body) => {
-      // Without `format=csv` the body is never a text.
-      if (typeof body === 'string') return { rows: [] };
-      return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
-    },
-    { scope: 'audit:read' },
-  );
+  const entries = useAuditEntries(filter);
   return (
     <>
       <PageHeader
@@ -68,15 +47,7 @@ function AuditLog() {
         actions={
           <>
             <VerifyButton />
-            <CsvButton
-              name="audit.csv"
-              fetchCsv={(client) =>
-                client.GET('/tollgate/audit-log', {
-                  params: { query: { ...auditQuery(filter), format: 'csv' } },
-                  parseAs: 'blob',
-                })
-              }
-            />
+            <ExportButton filter={filter} />
           </>
         }
       />
@@ -110,6 +81,45 @@ function AuditLog() {
   );
 }
 
+function useAuditEntries(filter: AuditFilter) {
+  return useLivePages(
+    ['audit', filter],
+    (client, cursor, signal) =>
+      client.GET('/tollgate/audit-log', {
+        params: {
+          query: {
+            ...auditQuery(filter),
+            format: 'json',
+            limit: 100,
+            count: 'true',
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
+        signal,
+      }),
+    (body) => {
+      // Without `format=csv` the body is never a text.
+      if (typeof body === 'string') return { rows: [] };
+      return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
+    },
+    { scope: 'audit:read' },
+  );
+}
+
+function ExportButton({ filter }: { readonly filter: AuditFilter }) {
+  return (
+    <CsvButton
+      name="audit.csv"
+      fetchCsv={(client) =>
+        client.GET('/tollgate/audit-log', {
+          params: { query: { ...auditQuery(filter), format: 'csv' } },
+          parseAs: 'blob',
+        })
+      }
+    />
+  );
+}
+
 function columnsOf(
   onFilter: (fields: Partial<AuditFilter>) => void,
   onShow: (entry: AuditEntry) => void,
@@ -134,23 +144,12 @@ function columnsOf(
     {
       id: 'changes',
       header: 'Difference',
-      cell: (entry) => {
-        const words = changesInShort(entry);
-        return (
-          <bdi className={styles.words} title={words}>
-            {words}
-          </bdi>
-        );
-      },
+      cell: (entry) => <Words text={changesInShort(entry)} />,
     },
     {
       id: 'reason',
       header: 'Reason',
-      cell: ({ reason }) => (
-        <bdi className={styles.words} title={reason ?? undefined}>
-          {reason}
-        </bdi>
-      ),
+      cell: ({ reason }) => <Words text={reason} />,
     },
     {
       id: 'outcome',
@@ -163,6 +162,14 @@ function columnsOf(
         ),
     },
   ];
+}
+
+function Words({ text }: { readonly text: string | null }) {
+  return (
+    <bdi className={styles.words} title={text ?? undefined}>
+      {text}
+    </bdi>
+  );
 }
 
 interface ActorProps {

@@ -27,24 +27,7 @@ function PlanList() {
   const { whoami } = useApi();
   const [params, setParams] = useSearchParams();
   const q = params.get('q') ?? '';
-  const plans = useLivePages(
-    ['plans', 'list', q],
-    (client, cursor, signal) =>
-      client.GET('/rate-limit', {
-        params: {
-          query: {
-            limit: 100,
-            count: 'true',
-            include: 'keys',
-            ...(q !== '' && { q }),
-            ...(cursor !== undefined && { cursor }),
-          },
-        },
-        signal,
-      }),
-    ({ rateLimits, total, nextCursor }) => ({ rows: rateLimits, total, nextCursor }),
-    { scope: 'plans:read' },
-  );
+  const plans = usePlans(q);
   const search = (text: string) => setParams(text === '' ? {} : { q: text }, { replace: true });
   return (
     <>
@@ -79,28 +62,51 @@ function PlanList() {
         hasMore={plans.hasMore}
         loadMore={plans.loadMore}
         total={plans.total}
-        empty={
-          q === '' ? (
-            <EmptyState
-              icon={Gauge}
-              title="No plans yet"
-              action={
-                can('plans:write') && <ButtonLink href="/plans?create">Create the first plan</ButtonLink>
-              }
-            >
-              A plan says how many requests a key may make, and in which time.
-            </EmptyState>
-          ) : (
-            <EmptyState
-              title="No plan matches"
-              action={<Button onClick={() => search('')}>Clear the search</Button>}
-            >
-              Nothing has <q>{q}</q> in its id or description.
-            </EmptyState>
-          )
-        }
+        empty={q === '' ? <NoPlans /> : <NoMatch q={q} onClear={() => search('')} />}
       />
     </>
+  );
+}
+
+function usePlans(q: string) {
+  return useLivePages(
+    ['plans', 'list', q],
+    (client, cursor, signal) =>
+      client.GET('/rate-limit', {
+        params: {
+          query: {
+            limit: 100,
+            count: 'true',
+            include: 'keys',
+            ...(q !== '' && { q }),
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
+        signal,
+      }),
+    ({ rateLimits, total, nextCursor }) => ({ rows: rateLimits, total, nextCursor }),
+    { scope: 'plans:read' },
+  );
+}
+
+function NoPlans() {
+  const { can } = useScopes();
+  return (
+    <EmptyState
+      icon={Gauge}
+      title="No plans yet"
+      action={can('plans:write') && <ButtonLink href="/plans?create">Create the first plan</ButtonLink>}
+    >
+      A plan says how many requests a key may make, and in which time.
+    </EmptyState>
+  );
+}
+
+function NoMatch({ q, onClear }: { readonly q: string; readonly onClear: () => void }) {
+  return (
+    <EmptyState title="No plan matches" action={<Button onClick={onClear}>Clear the search</Button>}>
+      Nothing has <q>{q}</q> in its id or description.
+    </EmptyState>
   );
 }
 

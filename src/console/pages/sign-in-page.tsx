@@ -4,7 +4,7 @@ import { faultKind, faultSentence } from '../api/fault-kind.ts';
 import { createGatewayClient } from '../api/gateway-client.ts';
 import type { SessionStore, SignedOutReason } from '../api/session.ts';
 import { Button } from '../components/forms/button.tsx';
-import { Checkbox, Field, Input } from '../components/forms/field.tsx';
+import { Checkbox, TextField } from '../components/forms/field.tsx';
 import { Notice } from '../components/states/notice.tsx';
 import iconUrl from '../icon.svg';
 import styles from './sign-in-page.module.css';
@@ -18,25 +18,10 @@ interface SignInPageProps {
 export function SignInPage({ session, reason }: SignInPageProps) {
   const [token, setToken] = useState('');
   const [remember, setRemember] = useState(true);
-  const [error, setError] = useState<string>();
-  const [isPending, setPending] = useState(false);
-  const submit = async (event: FormEvent) => {
+  const { signIn, error, isPending } = useSignIn(session);
+  const submit = (event: FormEvent) => {
     event.preventDefault();
-    const presented = token.trim();
-    if (presented === '') return setError('Enter a token.');
-    setPending(true);
-    setError(undefined);
-    try {
-      await bodyOf(createGatewayClient(presented, () => undefined).GET('/tollgate/whoami'));
-      session.signIn(presented, remember);
-    } catch (fault) {
-      setError(
-        faultKind(fault) === 'unauthorized'
-          ? 'The gateway does not know this token, or it has expired.'
-          : faultSentence(fault),
-      );
-      setPending(false);
-    }
+    return signIn(token.trim(), remember);
   };
   return (
     <main className={styles.page}>
@@ -49,20 +34,18 @@ export function SignInPage({ session, reason }: SignInPageProps) {
           <Notice tone="limited">The token is no longer valid. Sign in again to go on where you were.</Notice>
         )}
         <form onSubmit={submit} noValidate>
-          <Field label="Token" error={error} hint="An admin token (tga_…), or the root token.">
-            {(control) => (
-              <Input
-                {...control}
-                type="password"
-                name="token"
-                autoComplete="off"
-                spellCheck={false}
-                autoFocus
-                value={token}
-                onChange={(event) => setToken(event.target.value)}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Token"
+            error={error}
+            hint="An admin token (tga_…), or the root token."
+            type="password"
+            name="token"
+            autoComplete="off"
+            spellCheck={false}
+            autoFocus
+            value={token}
+            onText={setToken}
+          />
           <Checkbox
             label="Keep me signed in until this tab is closed"
             hint="Otherwise only until the page is reloaded."
@@ -79,4 +62,27 @@ export function SignInPage({ session, reason }: SignInPageProps) {
       </div>
     </main>
   );
+}
+
+/** Signs in with a token that the gateway knows. */
+function useSignIn(session: SessionStore) {
+  const [error, setError] = useState<string>();
+  const [isPending, setPending] = useState(false);
+  const signIn = async (token: string, remember: boolean) => {
+    if (token === '') return setError('Enter a token.');
+    setPending(true);
+    setError(undefined);
+    try {
+      await bodyOf(createGatewayClient(token, () => undefined).GET('/tollgate/whoami'));
+      session.signIn(token, remember);
+    } catch (fault) {
+      setError(
+        faultKind(fault) === 'unauthorized'
+          ? 'The gateway does not know this token, or it has expired.'
+          : faultSentence(fault),
+      );
+      setPending(false);
+    }
+  };
+  return { signIn, error, isPending };
 }

@@ -38,16 +38,7 @@ function Tokens() {
   const { can } = useScopes();
   const [params, setParams] = useSearchParams();
   const [action, setAction] = useState<Action>();
-  const tokens = useLivePages(
-    ['tokens'],
-    (client, cursor, signal) =>
-      client.GET('/tollgate/admin-token', {
-        params: { query: { limit: 100, ...(cursor !== undefined && { cursor }) } },
-        signal,
-      }),
-    ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }),
-    { scope: 'tokens:write' },
-  );
+  const tokens = useTokens();
   const create = () => setParams({ create: '' }, { replace: true });
   const close = () => setAction(undefined);
   return (
@@ -92,6 +83,19 @@ function Tokens() {
   );
 }
 
+function useTokens() {
+  return useLivePages(
+    ['tokens'],
+    (client, cursor, signal) =>
+      client.GET('/tollgate/admin-token', {
+        params: { query: { limit: 100, ...(cursor !== undefined && { cursor }) } },
+        signal,
+      }),
+    ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }),
+    { scope: 'tokens:write' },
+  );
+}
+
 interface ColumnOptions {
   /** Of the token that is signed in; null for the root token. */
   readonly ownId: string | null;
@@ -99,24 +103,13 @@ interface ColumnOptions {
   readonly onAction: (kind: Action['kind'], token: AdminToken) => void;
 }
 
-function columnsOf({ ownId, mayChange, onAction }: ColumnOptions): readonly Column<AdminToken>[] {
+function columnsOf(options: ColumnOptions): readonly Column<AdminToken>[] {
   return [
     {
       id: 'name',
       header: 'Token',
       sortBy: ({ name }) => name,
-      cell: (token) => (
-        <>
-          {mayChange(token) ? (
-            <button type="button" className={styles.name} onClick={() => onAction('edit', token)}>
-              <bdi>{token.name}</bdi>
-            </button>
-          ) : (
-            <bdi>{token.name}</bdi>
-          )}{' '}
-          {token.adminTokenId === ownId && <StatusBadge tone="accent">You</StatusBadge>}
-        </>
-      ),
+      cell: (token) => <TokenName token={token} {...options} />,
     },
     { id: 'hint', header: 'Secret', cell: ({ secretHint }) => <code>{secretHint}</code> },
     {
@@ -149,26 +142,47 @@ function columnsOf({ ownId, mayChange, onAction }: ColumnOptions): readonly Colu
       header: 'Actions',
       hiddenHeader: true,
       align: 'end',
-      cell: (token) => (
-        <Menu
-          trigger={
-            <Button look="quiet" small icon aria-label={`Actions for ${token.name}`}>
-              <EllipsisVertical aria-hidden="true" />
-            </Button>
-          }
-          items={[
-            ...(mayChange(token)
-              ? [
-                  { label: 'Edit…', onSelect: () => onAction('edit', token) },
-                  { label: 'Rotate…', onSelect: () => onAction('rotate', token) },
-                ]
-              : []),
-            { label: 'Revoke…', onSelect: () => onAction('revoke', token), danger: true },
-          ]}
-        />
-      ),
+      cell: (token) => <TokenMenu token={token} {...options} />,
     },
   ];
+}
+
+type TokenCellProps = ColumnOptions & { readonly token: AdminToken };
+
+function TokenName({ token, ownId, mayChange, onAction }: TokenCellProps) {
+  const name = <bdi>{token.name}</bdi>;
+  return (
+    <>
+      {mayChange(token) ? (
+        <button type="button" className={styles.name} onClick={() => onAction('edit', token)}>
+          {name}
+        </button>
+      ) : (
+        name
+      )}{' '}
+      {token.adminTokenId === ownId && <StatusBadge tone="accent">You</StatusBadge>}
+    </>
+  );
+}
+
+function TokenMenu({ token, mayChange, onAction }: TokenCellProps) {
+  const changes = [
+    { label: 'Edit…', onSelect: () => onAction('edit', token) },
+    { label: 'Rotate…', onSelect: () => onAction('rotate', token) },
+  ];
+  return (
+    <Menu
+      trigger={
+        <Button look="quiet" small icon aria-label={`Actions for ${token.name}`}>
+          <EllipsisVertical aria-hidden="true" />
+        </Button>
+      }
+      items={[
+        ...(mayChange(token) ? changes : []),
+        { label: 'Revoke…', onSelect: () => onAction('revoke', token), danger: true },
+      ]}
+    />
+  );
 }
 
 function TokenState({ token: { expiresAt, rotation } }: { readonly token: AdminToken }) {

@@ -47,31 +47,40 @@ export function CommandPalette({ onClose }: CommandPaletteProps) {
               {isSearching ? 'Searching…' : 'Nothing has this in its name.'}
             </Autocomplete.Empty>
             <Autocomplete.List className={styles.list}>
-              {(group: (typeof groups)[number]) => (
-                <Autocomplete.Group key={group.value} items={group.items}>
-                  <Autocomplete.GroupLabel className={styles.group}>{group.value}</Autocomplete.GroupLabel>
-                  <Autocomplete.Collection>
-                    {(command: Command) => (
-                      <Autocomplete.Item
-                        key={command.href}
-                        value={command}
-                        className={styles.item}
-                        onClick={() => run(command)}
-                      >
-                        <command.icon aria-hidden="true" />
-                        <bdi className={styles.label}>{command.label}</bdi>
-                        {command.detail !== undefined && (
-                          <span className={styles.detail}>{command.detail}</span>
-                        )}
-                      </Autocomplete.Item>
-                    )}
-                  </Autocomplete.Collection>
-                </Autocomplete.Group>
-              )}
+              {(group: CommandGroup) => <Group key={group.value} group={group} onRun={run} />}
             </Autocomplete.List>
           </Autocomplete.Root>
         </Dialog.Popup>
       </Dialog.Portal>
     </Dialog.Root>
+  );
+}
+
+type CommandGroup = ReturnType<typeof useCommands>['groups'][number];
+
+interface GroupProps {
+  readonly group: CommandGroup;
+  readonly onRun: (command: Command) => void;
+}
+
+function Group({ group, onRun }: GroupProps) {
+  return (
+    <Autocomplete.Group items={group.items}>
+      <Autocomplete.GroupLabel className={styles.group}>{group.value}</Autocomplete.GroupLabel>
+      <Autocomplete.Collection>
+        {(command: Command) => (
+          <Autocomplete.Item
+            key={command.href}
+            value={command}
+            className={styles.item}
+            onClick={() => onRun(command)}
+          >
+            <command.icon aria-hidden="true" />
+            <bdi className={styles.label}>{command.label}</bdi>
+            {command.detail !== undefined && <span className={styles.detail}>{command.detail}</span>}
+          </Autocomplete.Item>
+        )}
+      </Autocomplete.Collection>
+    </Autocomplete.Group>
   );
 }

@@ -51,6 +51,37 @@ export function Field({ label, hint, error, optional = false, children }: FieldP
   );
 }
 
+type TextProps<Tag extends 'input' | 'textarea'> = Omit<FieldProps, 'children'> &
+  Omit<ComponentProps<Tag>, 'value' | 'onChange'> & {
+    readonly value: string;
+    readonly onText: (text: string) => void;
+  };
+
+/** A field for a line of text, a date or a number. */
+export function TextField({ label, hint, error, optional = false, onText, ...input }: TextProps<'input'>) {
+  return (
+    <Field label={label} hint={hint} error={error} optional={optional}>
+      {(control) => <Input {...control} {...input} onChange={({ target }) => onText(target.value)} />}
+    </Field>
+  );
+}
+
+/** A field for several lines of text. */
+export function TextAreaField({
+  label,
+  hint,
+  error,
+  optional = false,
+  onText,
+  ...area
+}: TextProps<'textarea'>) {
+  return (
+    <Field label={label} hint={hint} error={error} optional={optional}>
+      {(control) => <TextArea {...control} {...area} onChange={({ target }) => onText(target.value)} />}
+    </Field>
+  );
+}
+
 export function Input({ className, ...props }: ComponentProps<'input'>) {
   return <input className={classes(styles.control, className)} {...props} />;
 }

@@ -125,10 +125,53 @@ function Box({ label, isRefreshing, children }: BoxProps) {
 }
 
 function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
-  const { label, rows, columns, rowId, rowHref, hasMore = false, loadMore, total } = props;
+  const { label, columns, rowHref, hasMore = false, loadMore, total } = props;
+  const { sorted, sort, setSort } = useSortedRows(props);
+  const { element, first, last } = useVisibleRows(sorted.length);
+  const end = useEndReached(hasMore ? loadMore : undefined);
+  return (
+    <>
+      <table
+        ref={element}
+        className={styles.table}
+        aria-label={label}
+        aria-rowcount={(total ?? sorted.length) + 1}
+      >
+        <thead>
+          <tr aria-rowindex={1}>
+            {columns.map((column) => (
+              <HeaderCell key={column.id} column={column} sort={sort} onSort={setSort} />
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Spacer rows={first} columns={columns.length} />
+          {sorted.slice(first, last + 1).map(({ id, original }, offset) => (
+            <BodyRow
+              key={id}
+              row={original}
+              columns={columns}
+              position={first + offset + 2}
+              href={rowHref?.(original)}
+            />
+          ))}
+          <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
+        </tbody>
+      </table>
+      {hasMore && (
+        <div ref={end} className={styles.more}>
+          Loading more…
+        </div>
+      )}
+    </>
+  );
+}
+
+/** The rows in their order, which is the table's own unless the server sorts. */
+function useSortedRows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
+  const { rows, columns, rowId } = props;
   const [localSort, setLocalSort] = useState(props.sort);
   const sort = props.onSort === undefined ? localSort : props.sort;
-  const setSort = props.onSort ?? setLocalSort;
   const definitions = useMemo(
     () =>
       columns.map(
@@ -151,76 +194,56 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
     manualSorting: props.onSort !== undefined,
     state: { sorting: sort === undefined ? [] : [{ id: sort.column, desc: sort.order === 'desc' }] },
   });
-  const sorted = table.getRowModel().rows;
+  return { sorted: table.getRowModel().rows, sort, setSort: props.onSort ?? setLocalSort };
+}
 
+/** From which to which row a long table is drawn: those in sight. `element` is the table. */
+function useVisibleRows(count: number) {
   const element = useRef<HTMLTableElement>(null);
-  const isVirtual = sorted.length > VIRTUAL_FROM;
+  const isVirtual = count > VIRTUAL_FROM;
   const virtualizer = useWindowVirtualizer({
-    count: sorted.length,
+    count,
     estimateSize: () => ROW_PX,
     overscan: 12,
     enabled: isVirtual,
     scrollMargin: element.current?.offsetTop ?? 0,
   });
   const items = virtualizer.getVirtualItems();
-  const first = isVirtual ? (items[0]?.index ?? 0) : 0;
-  const last = isVirtual ? (items.at(-1)?.index ?? -1) : sorted.length - 1;
-  const end = useEndReached(hasMore ? loadMore : undefined);
-  const [, navigate] = useLocation();
-  const open = (event: MouseEvent, href: string) => {
-    // A link or button in the row does its own; marked text is meant to be copied.
-    if (
-      (event.target as Element).closest('a, button, input') !== null ||
-      getSelection()?.isCollapsed === false
-    )
-      return;
-    navigate(href);
+  return {
+    element,
+    first: isVirtual ? (items[0]?.index ?? 0) : 0,
+    last: isVirtual ? (items.at(-1)?.index ?? -1) : count - 1,
   };
+}
 
+interface BodyRowProps<Row> {
+  readonly row: Row;
+  readonly columns: readonly Column<Row>[];
+  /** In the whole table, from 1 for the header on. */
+  readonly position: number;
+  readonly href: string | undefined;
+}
+
+function BodyRow<Row>({ row, columns, position, href }: BodyRowProps<Row>) {
+  const [, navigate] = useLocation();
+  const open = ({ target }: MouseEvent) => {
+    // A link or button in the row does its own; marked text is meant to be copied.
+    const isOther = (target as Element).closest('a, button, input') !== null;
+    if (href !== undefined && !isOther && getSelection()?.isCollapsed !== false) navigate(href);
+  };
   return (
-    <>
-      <table
-        ref={element}
-        className={styles.table}
-        aria-label={label}
-        aria-rowcount={(total ?? sorted.length) + 1}
-      >
-        <thead>
-          <tr aria-rowindex={1}>
-            {columns.map((column) => (
-              <HeaderCell key={column.id} column={column} sort={sort} onSort={setSort} />
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <Spacer rows={first} columns={columns.length} />
-          {sorted.slice(first, last + 1).map(({ id, original }, offset) => {
-            const href = rowHref?.(original);
-            return (
-              // For the mouse only; the keyboard has the link in the row.
-              <tr
-                key={id}
-                aria-rowindex={first + offset + 2}
-                className={classes(styles.row, href !== undefined && styles.linked)}
-                onClick={href === undefined ? undefined : (event) => open(event, href)}
-              >
-                {columns.map(({ id: column, cell, align }) => (
-                  <td key={column} className={align === 'end' ? styles.end : undefined}>
-                    {cell(original)}
-                  </td>
-                ))}
-              </tr>
-            );
-          })}
-          <Spacer rows={sorted.length - 1 - last} columns={columns.length} />
-        </tbody>
-      </table>
-      {hasMore && (
-        <div ref={end} className={styles.more}>
-          Loading more…
-        </div>
-      )}
-    </>
+    // For the mouse only; the keyboard has the link in the row.
+    <tr
+      aria-rowindex={position}
+      className={classes(styles.row, href !== undefined && styles.linked)}
+      onClick={href === undefined ? undefined : open}
+    >
+      {columns.map(({ id, cell, align }) => (
+        <td key={id} className={align === 'end' ? styles.end : undefined}>
+          {cell(row)}
+        </td>
+      ))}
+    </tr>
   );
 }
 

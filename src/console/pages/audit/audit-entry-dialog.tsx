@@ -23,32 +23,7 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
       onClose={onClose}
       title={`${actor.type === 'root' ? 'Root token' : (actor.name ?? actor.type)} ${actionWords(action)}`}
     >
-      {fields.length > 0 && (
-        <div className={styles.scroll}>
-          <table className={styles.changes} aria-label="Difference">
-            <thead>
-              <tr>
-                <th scope="col">Field</th>
-                <th scope="col">Before</th>
-                <th scope="col">After</th>
-              </tr>
-            </thead>
-            <tbody>
-              {fields.map(([field, { from, to }]) => (
-                <tr key={field}>
-                  <th scope="row">{field}</th>
-                  <td>
-                    <bdi>{valueWords(from)}</bdi>
-                  </td>
-                  <td>
-                    <bdi>{valueWords(to)}</bdi>
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
-      )}
+      {fields.length > 0 && <Difference fields={fields} />}
       <dl className={styles.facts}>
         <Fact name="When">{exactTime(Date.parse(at))}</Fact>
         <Fact name="Target">
@@ -81,6 +56,37 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
         </Fact>
       </dl>
     </Dialog>
+  );
+}
+
+type FieldChange = readonly [field: string, AuditEntry['changes'][string]];
+
+function Difference({ fields }: { readonly fields: readonly FieldChange[] }) {
+  return (
+    <div className={styles.scroll}>
+      <table className={styles.changes} aria-label="Difference">
+        <thead>
+          <tr>
+            <th scope="col">Field</th>
+            <th scope="col">Before</th>
+            <th scope="col">After</th>
+          </tr>
+        </thead>
+        <tbody>
+          {fields.map(([field, { from, to }]) => (
+            <tr key={field}>
+              <th scope="row">{field}</th>
+              <td>
+                <bdi>{valueWords(from)}</bdi>
+              </td>
+              <td>
+                <bdi>{valueWords(to)}</bdi>
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
   );
 }
 

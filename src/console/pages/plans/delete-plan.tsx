@@ -38,38 +38,19 @@ export function DeletePlan({ plan, etag, onClose }: DeletePlanProps) {
   );
 }
 
-function DeleteForm({
-  plan,
-  etag,
-  plans,
-  onClose,
-}: DeletePlanProps & { readonly plans: readonly ListedPlan[] }) {
-  const { rateLimitId } = plan;
+type DeleteFormProps = DeletePlanProps & { readonly plans: readonly ListedPlan[] };
+
+function DeleteForm(props: DeleteFormProps) {
+  const { plans, plan, onClose } = props;
   const { can } = useScopes();
-  const { settings, onlyTags } = useApi().whoami;
-  const [, navigate] = useLocation();
-  const others = plans.filter((each) => each.rateLimitId !== rateLimitId);
-  const boundKeys = plans.find((each) => each.rateLimitId === rateLimitId)?.boundKeys ?? 0;
+  const { settings } = useApi().whoami;
+  const others = plans.filter((each) => each.rateLimitId !== plan.rateLimitId);
+  const boundKeys = plans.find((each) => each.rateLimitId === plan.rateLimitId)?.boundKeys ?? 0;
   const fallback = others.find((each) => each.rateLimitId === settings.defaultPlanId) ?? others[0];
   const [rebindTo, setRebindTo] = useState(fallback?.rateLimitId ?? '');
   const target = others.find((each) => each.rateLimitId === rebindTo);
-  const remove = useChange((client, query: { rebindTo?: string }) =>
-    client.DELETE('/rate-limit/{rateLimitId}', {
-      params: { path: { rateLimitId }, query, header: etag === undefined ? {} : { 'If-Match': etag } },
-    }),
-  );
+  const { remove, submit } = useDeletion(props, boundKeys > 0 ? { rebindTo } : {});
   const isMovable = boundKeys === 0 || (can('keys:write') && target !== undefined);
-  const submit = async (event: FormEvent) => {
-    event.preventDefault();
-    const gone = await remove.submit(boundKeys > 0 ? { rebindTo } : {});
-    if (gone === undefined) return;
-    navigate('/plans');
-    const moved = gone.reboundKeys ?? 0;
-    toast.done(
-      `The plan ${rateLimitId} is deleted`,
-      moved > 0 ? `${counted(moved, 'key')} moved to ${rebindTo}.` : undefined,
-    );
-  };
   return (
     <form onSubmit={submit}>
       {remove.error !== undefined && (
@@ -80,38 +61,9 @@ function DeleteForm({
         </Notice>
       )}
       {boundKeys === 0 ? (
-        <p>
-          {onlyTags.length > 0
-            ? 'No key that this token sees is bound to it. With others it is not deleted.'
-            : 'No key is bound to it. Nothing else changes.'}
-        </p>
+        <NoKeys />
       ) : (
-        <>
-          <p className={styles.lead}>
-            {counted(boundKeys, 'key is', 'keys are')} bound to it, and {boundKeys === 1 ? 'gets' : 'get'}{' '}
-            another plan. Counts of the present windows go on where the new plan has a limit of the same name
-            and period.
-          </p>
-          {can('keys:write') ? (
-            <Field
-              label="They get the plan"
-              hint={target !== undefined && `It allows ${planWords(target)}, from their next request on.`}
-            >
-              {(control) => (
-                <Select {...control} value={rebindTo} onChange={(event) => setRebindTo(event.target.value)}>
-                  {others.map((each) => (
-                    <option key={each.rateLimitId}>{each.rateLimitId}</option>
-                  ))}
-                </Select>
-              )}
-            </Field>
-          ) : (
-            <Notice tone="limited">
-              To move keys to another plan a token needs the scope <code>keys:write</code>, which this one
-              lacks.
-            </Notice>
-          )}
-        </>
+        <MovedKeys boundKeys={boundKeys} others={others} target={target} onTarget={setRebindTo} />
       )}
       <DialogActions>
         <Button onClick={onClose}>Keep the plan</Button>
@@ -122,5 +74,87 @@ function DeleteForm({
         )}
       </DialogActions>
     </form>
+  );
+}
+
+/** Deletes the plan, unless it was changed since it was shown, and goes to the list. */
+function useDeletion(
+  { plan: { rateLimitId }, etag }: DeletePlanProps,
+  query: { readonly rebindTo?: string },
+) {
+  const [, navigate] = useLocation();
+  const remove = useChange((client, sent: { readonly rebindTo?: string }) =>
+    client.DELETE('/rate-limit/{rateLimitId}', {
+      params: {
+        path: { rateLimitId },
+        query: sent,
+        header: etag === undefined ? {} : { 'If-Match': etag },
+      },
+    }),
+  );
+  const submit = async (event: FormEvent) => {
+    event.preventDefault();
+    const gone = await remove.submit(query);
+    if (gone === undefined) return;
+    navigate('/plans');
+    const moved = gone.reboundKeys ?? 0;
+    toast.done(
+      `The plan ${rateLimitId} is deleted`,
+      moved > 0 ? `${counted(moved, 'key')} moved to ${query.rebindTo}.` : undefined,
+    );
+  };
+  return { remove, submit };
+}
+
+function NoKeys() {
+  const { onlyTags } = useApi().whoami;
+  return (
+    <p>
+      {onlyTags.length > 0
+        ? 'No key that this token sees is bound to it. With others it is not deleted.'
+        : 'No key is bound to it. Nothing else changes.'}
+    </p>
+  );
+}
+
+interface MovedKeysProps {
+  readonly boundKeys: number;
+  readonly others: readonly ListedPlan[];
+  readonly target: ListedPlan | undefined;
+  readonly onTarget: (rateLimitId: string) => void;
+}
+
+/** Asks which plan the keys get. */
+function MovedKeys({ boundKeys, others, target, onTarget }: MovedKeysProps) {
+  const { can } = useScopes();
+  return (
+    <>
+      <p className={styles.lead}>
+        {counted(boundKeys, 'key is', 'keys are')} bound to it, and {boundKeys === 1 ? 'gets' : 'get'} another
+        plan. Counts of the present windows go on where the new plan has a limit of the same name and period.
+      </p>
+      {can('keys:write') ? (
+        <Field
+          label="They get the plan"
+          hint={target !== undefined && `It allows ${planWords(target)}, from their next request on.`}
+        >
+          {(control) => (
+            <Select
+              {...control}
+              value={target?.rateLimitId ?? ''}
+              onChange={(event) => onTarget(event.target.value)}
+            >
+              {others.map((each) => (
+                <option key={each.rateLimitId}>{each.rateLimitId}</option>
+              ))}
+            </Select>
+          )}
+        </Field>
+      ) : (
+        <Notice tone="limited">
+          To move keys to another plan a token needs the scope <code>keys:write</code>, which this one lacks.
+        </Notice>
+      )}
+    </>
   );
 }

@@ -32,36 +32,36 @@ export function PlanTermsPanels({ plan }: { readonly plan: Plan }) {
           </table>
         </WideTable>
       </Panel>
-      {costs.length > 0 && (
-        <Panel
-          title="Costs"
-          about="The first that matches a request counts; any other request costs 1."
-          flush
-        >
-          <WideTable label="Costs, scrollable">
-            <table className={styles.facts} aria-label="Costs">
-              <thead>
-                <tr>
-                  <th scope="col">Requests</th>
-                  <th scope="col">Cost</th>
-                </tr>
-              </thead>
-              <tbody>
-                {costs.map((cost, index) => (
-                  // biome-ignore lint/suspicious/noArrayIndexKey: a cost is known by its place alone
-                  <tr key={index}>
-                    <td>
-                      <code>{patternWords(cost)}</code>
-                    </td>
-                    <td>{costWords(cost)}</td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </WideTable>
-        </Panel>
-      )}
+      {costs.length > 0 && <CostsPanel costs={costs} />}
     </>
+  );
+}
+
+function CostsPanel({ costs }: { readonly costs: NonNullable<Plan['costs']> }) {
+  return (
+    <Panel title="Costs" about="The first that matches a request counts; any other request costs 1." flush>
+      <WideTable label="Costs, scrollable">
+        <table className={styles.facts} aria-label="Costs">
+          <thead>
+            <tr>
+              <th scope="col">Requests</th>
+              <th scope="col">Cost</th>
+            </tr>
+          </thead>
+          <tbody>
+            {costs.map((cost, index) => (
+              // biome-ignore lint/suspicious/noArrayIndexKey: a cost is known by its place alone
+              <tr key={index}>
+                <td>
+                  <code>{patternWords(cost)}</code>
+                </td>
+                <td>{costWords(cost)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </WideTable>
+    </Panel>
   );
 }
 

@@ -2,7 +2,7 @@ import type { Scope } from '../../api/api-context.tsx';
 import { useScopes } from '../../api/api-context.tsx';
 import { fieldMessage } from '../../api/fault-kind.ts';
 import { Button } from '../../components/forms/button.tsx';
-import { Checkbox, Field, Input } from '../../components/forms/field.tsx';
+import { Checkbox, Field, Input, TextField } from '../../components/forms/field.tsx';
 import { now } from '../../format/clock.ts';
 import { dateText } from '../../format/date-text.ts';
 import { timeZone } from '../../format/exact-time.ts';
@@ -32,72 +32,75 @@ export function TokenForm({ draft, onChange, error }: TokenFormProps) {
   };
   return (
     <>
-      <Field label="Name" error={fault('name')} hint="Whose it is: it stands in the audit log.">
-        {(control) => (
-          <Input
-            {...control}
-            placeholder="Support"
-            maxLength={255}
-            value={draft.name}
-            onChange={(event) => set({ name: event.target.value })}
-          />
-        )}
-      </Field>
+      <TextField
+        label="Name"
+        error={fault('name')}
+        hint="Whose it is: it stands in the audit log."
+        placeholder="Support"
+        maxLength={255}
+        value={draft.name}
+        onText={(text) => set({ name: text })}
+      />
       <ScopeFields scopes={draft.scopes} onChange={(scopes) => set({ scopes })} error={fault('scopes')} />
-      <Field
+      <TextField
         label="Only keys with all of these tags"
         optional
         error={fault('onlyTags')}
         hint="For this token other keys do not exist. What it makes gets the tags."
-      >
-        {(control) => (
-          <Input
-            {...control}
-            placeholder="eu partner:acme"
-            value={draft.onlyTags}
-            onChange={(event) => set({ onlyTags: event.target.value })}
-          />
-        )}
-      </Field>
-      <Field
+        placeholder="eu partner:acme"
+        value={draft.onlyTags}
+        onText={(text) => set({ onlyTags: text })}
+      />
+      <TextField
         label="Only from these addresses"
         optional
         error={fault('allowedIps')}
         hint="Addresses or CIDR blocks; empty: from anywhere."
-      >
-        {(control) => (
+        placeholder="203.0.113.0/24"
+        value={draft.allowedIps}
+        onText={(text) => set({ allowedIps: text })}
+      />
+      <ExpiryField
+        value={draft.expires}
+        error={fault('expiresAt')}
+        onChange={(expires) => set({ expires })}
+      />
+    </>
+  );
+}
+
+interface ExpiryFieldProps {
+  /** The last day; empty: none. */
+  readonly value: string;
+  readonly error: string | undefined;
+  readonly onChange: (day: string) => void;
+}
+
+function ExpiryField({ value, error, onChange }: ExpiryFieldProps) {
+  return (
+    <Field
+      label="Valid until the end of"
+      optional
+      error={error}
+      hint={`In ${timeZone}; empty: it never expires.`}
+    >
+      {(control) => (
+        <div className={styles.expiry}>
           <Input
             {...control}
-            placeholder="203.0.113.0/24"
-            value={draft.allowedIps}
-            onChange={(event) => set({ allowedIps: event.target.value })}
+            type="date"
+            min={dateText(now())}
+            value={value}
+            onChange={({ target }) => onChange(target.value)}
           />
-        )}
-      </Field>
-      <Field
-        label="Valid until the end of"
-        optional
-        error={fault('expiresAt')}
-        hint={`In ${timeZone}; empty: it never expires.`}
-      >
-        {(control) => (
-          <div className={styles.expiry}>
-            <Input
-              {...control}
-              type="date"
-              min={dateText(now())}
-              value={draft.expires}
-              onChange={(event) => set({ expires: event.target.value })}
-            />
-            {EXPIRIES.map(({ label, days }) => (
-              <Button key={days} small onClick={() => set({ expires: dateText(now() + days * DAY_MS) })}>
-                {label}
-              </Button>
-            ))}
-          </div>
-        )}
-      </Field>
-    </>
+          {EXPIRIES.map(({ label, days }) => (
+            <Button key={days} small onClick={() => onChange(dateText(now() + days * DAY_MS))}>
+              {label}
+            </Button>
+          ))}
+        </div>
+      )}
+    </Field>
   );
 }
 

@@ -17,6 +17,13 @@ interface UsageControlsProps {
   readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
 }
 
+const NO_FILTERS = {
+  rateLimitId: undefined,
+  consumerApiKeyId: undefined,
+  tag: undefined,
+  externalId: undefined,
+} as const;
+
 /** What is shown, and of whom. */
 export function UsageControls({ view, onChange }: UsageControlsProps) {
   const { filters } = view;
@@ -50,35 +57,25 @@ export function UsageControls({ view, onChange }: UsageControlsProps) {
         Compare with before
       </label>
       {filters.consumerApiKeyId !== undefined && (
-        <span className={styles.chip}>
-          Key: <KeyName id={filters.consumerApiKeyId} />
-          <Button
-            look="quiet"
-            small
-            icon
-            aria-label="Show all keys"
-            onClick={() => onChange({ consumerApiKeyId: undefined })}
-          >
-            <X aria-hidden="true" />
-          </Button>
-        </span>
+        <KeyChip id={filters.consumerApiKeyId} onRemove={() => onChange({ consumerApiKeyId: undefined })} />
       )}
       {isFiltered && (
-        <Button
-          look="quiet"
-          onClick={() =>
-            onChange({
-              rateLimitId: undefined,
-              consumerApiKeyId: undefined,
-              tag: undefined,
-              externalId: undefined,
-            })
-          }
-        >
+        <Button look="quiet" onClick={() => onChange(NO_FILTERS)}>
           Clear filters
         </Button>
       )}
     </search>
+  );
+}
+
+function KeyChip({ id, onRemove }: { readonly id: string; readonly onRemove: () => void }) {
+  return (
+    <span className={styles.chip}>
+      Key: <KeyName id={id} />
+      <Button look="quiet" small icon aria-label="Show all keys" onClick={onRemove}>
+        <X aria-hidden="true" />
+      </Button>
+    </span>
   );
 }
 
@@ -103,26 +100,7 @@ function RangeControls({ view, onChange }: UsageControlsProps) {
           <option value="custom">From … to …</option>
         </Select>
       </Control>
-      {dates !== undefined && (
-        <>
-          <Control label="First day">
-            <Input
-              type="date"
-              value={dates.first}
-              max={dates.last}
-              onChange={(event) => event.target.value !== '' && onChange({ from: event.target.value })}
-            />
-          </Control>
-          <Control label="Last day">
-            <Input
-              type="date"
-              value={dates.last}
-              min={dates.first}
-              onChange={(event) => event.target.value !== '' && onChange({ to: event.target.value })}
-            />
-          </Control>
-        </>
-      )}
+      {dates !== undefined && <DayControls dates={dates} onChange={onChange} />}
       <Control label="Chart by">
         <Select value={interval} onChange={(event) => onChange({ interval: event.target.value })}>
           {Object.entries(INTERVAL_LABELS).map(([value, label]) => (
@@ -140,6 +118,33 @@ function RangeControls({ view, onChange }: UsageControlsProps) {
           </Select>
         </Control>
       )}
+    </>
+  );
+}
+
+interface DayControlsProps extends Pick<UsageControlsProps, 'onChange'> {
+  readonly dates: NonNullable<UsageView['dates']>;
+}
+
+function DayControls({ dates: { first, last }, onChange }: DayControlsProps) {
+  return (
+    <>
+      <Control label="First day">
+        <Input
+          type="date"
+          value={first}
+          max={last}
+          onChange={({ target }) => target.value !== '' && onChange({ from: target.value })}
+        />
+      </Control>
+      <Control label="Last day">
+        <Input
+          type="date"
+          value={last}
+          min={first}
+          onChange={({ target }) => target.value !== '' && onChange({ to: target.value })}
+        />
+      </Control>
     </>
   );
 }

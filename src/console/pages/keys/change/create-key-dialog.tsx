@@ -3,7 +3,7 @@ import { useLocation } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { FormFault } from './form-fault.tsx';
 import { EMPTY_DRAFT, fieldsOf, messageFor } from './key-draft.ts';
@@ -46,22 +46,16 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
       <form onSubmit={submit} noValidate>
         <FormFault error={create.error} />
         <KeyForm draft={draft} onChange={setDraft} error={create.error} />
-        <Field
+        <TextField
           label="Existing secret"
           optional
           error={messageFor(create.error, 'secret')}
           hint="To move a key here without a change for its consumer. Otherwise the gateway makes one."
-        >
-          {(control) => (
-            <Input
-              {...control}
-              type="password"
-              autoComplete="off"
-              value={ownSecret}
-              onChange={({ target }) => setOwnSecret(target.value)}
-            />
-          )}
-        </Field>
+          type="password"
+          autoComplete="off"
+          value={ownSecret}
+          onText={setOwnSecret}
+        />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
           <Button look="primary" type="submit" aria-disabled={create.isPending}>

@@ -2,7 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { counted } from '../../../format/numbers.ts';
@@ -19,17 +19,13 @@ interface DeleteKeyDialogProps {
 
 /** Deletes a key for good, once the end of its id was typed: names need not be unique, and may be hard to type. */
 export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
-  const { consumerApiKeyId, name, usage } = apiKey;
+  const { consumerApiKeyId, name } = apiKey;
   const [typed, setTyped] = useState('');
   const [reason, setReason] = useState('');
   const [isMissing, setMissing] = useState(false);
   const [, navigate] = useLocation();
   const confirmation = consumerApiKeyId.slice(-4);
-  const remove = useChange((client, why: string) =>
-    client.DELETE('/consumer-api-key/{consumerApiKeyId}', {
-      params: { path: { consumerApiKeyId }, header: reasonHeader(why) },
-    }),
-  );
+  const remove = useKeyDeletion(consumerApiKeyId);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const isConfirmed = typed.trim().toUpperCase() === confirmation;
@@ -39,39 +35,20 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
     navigate('/keys');
   };
   return (
-    <Dialog
-      open
-      title={`Delete “${name}”?`}
-      description={
-        <>
-          <RecentUse apiKey={apiKey} />
-          <p>
-            From the next request on it gets 401, and this can't be undone. Its{' '}
-            {counted(usage.totalRequests, 'request')} stay in the usage of all keys.
-          </p>
-        </>
-      }
-      onClose={onClose}
-    >
+    <Dialog open title={`Delete “${name}”?`} description={<Consequences apiKey={apiKey} />} onClose={onClose}>
       <form onSubmit={submit} noValidate>
         <FormFault error={remove.error} />
-        <Field
+        <TextField
           label={
             <>
               Type <code>{confirmation}</code>, the end of its id
             </>
           }
           error={isMissing ? `Type ${confirmation} to delete the key.` : undefined}
-        >
-          {(control) => (
-            <Input
-              {...control}
-              autoComplete="off"
-              value={typed}
-              onChange={({ target }) => setTyped(target.value)}
-            />
-          )}
-        </Field>
+          autoComplete="off"
+          value={typed}
+          onText={setTyped}
+        />
         <ReasonField value={reason} onChange={setReason} />
         <DialogActions>
           <Button onClick={onClose}>Cancel</Button>
@@ -81,5 +58,25 @@ export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
         </DialogActions>
       </form>
     </Dialog>
+  );
+}
+
+function useKeyDeletion(consumerApiKeyId: string) {
+  return useChange((client, why: string) =>
+    client.DELETE('/consumer-api-key/{consumerApiKeyId}', {
+      params: { path: { consumerApiKeyId }, header: reasonHeader(why) },
+    }),
+  );
+}
+
+function Consequences({ apiKey }: { readonly apiKey: KeyDetail }) {
+  return (
+    <>
+      <RecentUse apiKey={apiKey} />
+      <p>
+        From the next request on it gets 401, and this can't be undone. Its{' '}
+        {counted(apiKey.usage.totalRequests, 'request')} stay in the usage of all keys.
+      </p>
+    </>
   );
 }

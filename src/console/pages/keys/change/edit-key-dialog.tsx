@@ -24,23 +24,12 @@ interface Version {
 
 /** Changes a key, unless it was changed elsewhere since the dialog opened: then both versions are shown, and one is chosen. */
 export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
-  const { client } = useApi();
   // What the key was when the dialog opened: it may change below while its fields are edited.
   const [base, setBase] = useState<Version>(() => ({ draft: draftOf(apiKey), etag }));
   const [draft, setDraft] = useState(base.draft);
-  const [theirs, setTheirs] = useState<Version>();
+  const { theirs, readTheirs, forgetTheirs } = useTheirVersion(apiKey.consumerApiKeyId);
   const update = useKeyUpdate(apiKey.consumerApiKeyId);
 
-  // For the case that the key was changed meanwhile. Where that fails too, the form says why the key could not be saved.
-  const readTheirs = async (): Promise<void> => {
-    const { consumerApiKeyId } = apiKey;
-    const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
-      params: { path: { consumerApiKeyId }, query: { reveal: 'false' } },
-    });
-    const key = await bodyOf(call).catch(() => undefined);
-    const tag = (await call.catch(() => undefined))?.response.headers.get('etag') ?? undefined;
-    if (key !== undefined && tag !== undefined) setTheirs({ draft: draftOf(key), etag: tag });
-  };
   const save = async (on: Version) => {
     const body = changedFields(base.draft, draft);
     if (Object.keys(body).length === 0) return onClose();
@@ -53,6 +42,13 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     event.preventDefault();
     if (metadataFault(draft) === undefined) await save(base);
   };
+  const mergeTheirs = (version: Version) => {
+    // Fields that were not touched here follow the other version.
+    setDraft({ ...version.draft, ...touched(base.draft, draft) });
+    setBase(version);
+    forgetTheirs();
+    update.reset();
+  };
   const isConflict = update.errorKind === 'conflict';
   if (isConflict && theirs !== undefined)
     return (
@@ -62,13 +58,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
           theirs={theirs.draft}
           mine={draft}
           onTakeTheirs={onClose}
-          onBack={() => {
-            // Fields that were not touched here follow the other version.
-            setDraft({ ...theirs.draft, ...touched(base.draft, draft) });
-            setBase(theirs);
-            setTheirs(undefined);
-            update.reset();
-          }}
+          onBack={() => mergeTheirs(theirs)}
           onKeepMine={() => save(theirs)}
         />
       </Dialog>
@@ -87,6 +77,21 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
       </form>
     </Dialog>
   );
+}
+
+/** The key as another administrator has changed it meanwhile. Where it can't be read, the form says why the key could not be saved. */
+function useTheirVersion(consumerApiKeyId: string) {
+  const { client } = useApi();
+  const [theirs, setTheirs] = useState<Version>();
+  const readTheirs = async (): Promise<void> => {
+    const call = client.GET('/consumer-api-key/{consumerApiKeyId}', {
+      params: { path: { consumerApiKeyId }, query: { reveal: 'false' } },
+    });
+    const key = await bodyOf(call).catch(() => undefined);
+    const tag = (await call.catch(() => undefined))?.response.headers.get('etag') ?? undefined;
+    if (key !== undefined && tag !== undefined) setTheirs({ draft: draftOf(key), etag: tag });
+  };
+  return { theirs, readTheirs, forgetTheirs: () => setTheirs(undefined) };
 }
 
 /** The texts of the form that were changed in it. */

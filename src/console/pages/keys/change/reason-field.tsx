@@ -1,4 +1,4 @@
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 
 interface ReasonFieldProps {
   readonly value: string;
@@ -8,16 +8,14 @@ interface ReasonFieldProps {
 /** Why something is done. */
 export function ReasonField({ value, onChange }: ReasonFieldProps) {
   return (
-    <Field label="Reason" optional hint="Kept in the audit log.">
-      {(control) => (
-        <Input
-          {...control}
-          autoComplete="off"
-          maxLength={256}
-          value={value}
-          onChange={({ target }) => onChange(target.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label="Reason"
+      optional
+      hint="Kept in the audit log."
+      autoComplete="off"
+      maxLength={256}
+      value={value}
+      onText={onChange}
+    />
   );
 }

@@ -10,6 +10,8 @@ import { FormFault } from '../change/form-fault.tsx';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';
 
+type Rotation = NonNullable<KeyDetail['rotation']>;
+
 /** The rotation that is under way: what was, what is, and what will be. */
 export function KeyRotationPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { createdAt, rotation, consumerApiKeyId } = apiKey;
@@ -38,26 +40,7 @@ export function KeyRotationPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
         )
       }
     >
-      <ol className={styles.timeline}>
-        <li>
-          Key made <RelativeTime at={createdAt} />
-        </li>
-        <li>
-          New secret made <RelativeTime at={rotation.startedAt} />
-        </li>
-        <li data-now="">
-          {rotation.previousLastUsedAt === null ? (
-            'The previous secret was not used since'
-          ) : (
-            <>
-              The previous secret was last used <RelativeTime at={rotation.previousLastUsedAt} />
-            </>
-          )}
-        </li>
-        <li>
-          The previous secret ends <RelativeTime at={rotation.previousValidUntil} />
-        </li>
-      </ol>
+      <Timeline createdAt={createdAt} rotation={rotation} />
       {keep !== undefined && (
         <EndRotationDialog
           keyId={consumerApiKeyId}
@@ -70,10 +53,40 @@ export function KeyRotationPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   );
 }
 
+interface TimelineProps {
+  readonly createdAt: string;
+  readonly rotation: Rotation;
+}
+
+function Timeline({ createdAt, rotation }: TimelineProps) {
+  return (
+    <ol className={styles.timeline}>
+      <li>
+        Key made <RelativeTime at={createdAt} />
+      </li>
+      <li>
+        New secret made <RelativeTime at={rotation.startedAt} />
+      </li>
+      <li data-now="">
+        {rotation.previousLastUsedAt === null ? (
+          'The previous secret was not used since'
+        ) : (
+          <>
+            The previous secret was last used <RelativeTime at={rotation.previousLastUsedAt} />
+          </>
+        )}
+      </li>
+      <li>
+        The previous secret ends <RelativeTime at={rotation.previousValidUntil} />
+      </li>
+    </ol>
+  );
+}
+
 interface EndRotationDialogProps {
   readonly keyId: string;
   readonly keep: 'new' | 'previous';
-  readonly rotation: NonNullable<KeyDetail['rotation']>;
+  readonly rotation: Rotation;
   readonly onClose: () => void;
 }
 

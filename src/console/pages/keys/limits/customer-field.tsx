@@ -1,4 +1,4 @@
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import type { LimitCounter } from '../key-model.ts';
 
 interface CustomerFieldProps {
@@ -11,18 +11,15 @@ interface CustomerFieldProps {
 export function CustomerField({ counter, value, onChange }: CustomerFieldProps) {
   if (counter.per !== 'customer') return null;
   return (
-    <Field label="Customer" hint="The value of the customer header; anonymous for requests without one.">
-      {(control) => (
-        <Input
-          {...control}
-          autoComplete="off"
-          maxLength={128}
-          placeholder="anonymous"
-          value={value}
-          onChange={({ target }) => onChange(target.value)}
-        />
-      )}
-    </Field>
+    <TextField
+      label="Customer"
+      hint="The value of the customer header; anonymous for requests without one."
+      autoComplete="off"
+      maxLength={128}
+      placeholder="anonymous"
+      value={value}
+      onText={onChange}
+    />
   );
 }
 

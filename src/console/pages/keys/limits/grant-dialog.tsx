@@ -4,7 +4,7 @@ import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
@@ -60,19 +60,16 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
     >
       <form onSubmit={submit} noValidate>
         <FormFault error={grant.error} />
-        <Field label="Requests" error={fieldMessage(grant.error, 'requests')}>
-          {(control) => (
-            <Input
-              {...control}
-              type="number"
-              inputMode="numeric"
-              min={1}
-              step={1}
-              value={requests}
-              onChange={({ target }) => setRequests(target.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Requests"
+          error={fieldMessage(grant.error, 'requests')}
+          type="number"
+          inputMode="numeric"
+          min={1}
+          step={1}
+          value={requests}
+          onText={setRequests}
+        />
         <CustomerField counter={counter} value={customerId} onChange={setCustomerId} />
         <ReasonField value={reason} onChange={setReason} />
         <DialogActions>

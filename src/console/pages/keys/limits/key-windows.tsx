@@ -25,73 +25,18 @@ interface KeyWindowsProps {
 /** The header that names a customer has no other characters. */
 const NOT_PRINTABLE = /[^\x20-\x7e]/g;
 
+/** What is being done to the window of a limit. */
+interface Action {
+  readonly kind: 'reset' | 'grant' | 'override';
+  readonly limitId: string;
+}
+
 /** The live counters of all limits of the key, with what can be done about them. */
 export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
-  const { consumerApiKeyId } = apiKey;
-  const { can } = useScopes();
-  const [open, setOpen] = useState<{
-    readonly action: 'reset' | 'grant' | 'override';
-    readonly limitId: string;
-  }>();
+  const [action, setAction] = useState<Action>();
   const [customerId, setCustomerId] = useState('');
-  const live = useLive(
-    ['key-limits', consumerApiKeyId, customerId],
-    (client, signal) =>
-      client.GET('/consumer-api-key/{consumerApiKeyId}/limits', {
-        params: { path: { consumerApiKeyId }, query: customerId === '' ? {} : { customerId } },
-        signal,
-      }),
-    { scope: 'keys:read' },
-  );
-  const columns: Column<LimitCounter>[] = [
-    { id: 'limit', header: 'Limit', cell: (counter) => <LimitCell counter={counter} /> },
-    {
-      id: 'used',
-      header: 'Used',
-      cell: (counter) => <WindowBar used={counter.used} limit={quotaOf(counter)} />,
-    },
-    { id: 'reset', header: 'Resets', cell: (counter) => <ResetCell counter={counter} /> },
-    {
-      id: 'actions',
-      header: 'Actions',
-      hiddenHeader: true,
-      align: 'end',
-      cell: ({ limitId }) => (
-        <span className={styles.actions}>
-          {can('limits:write') && (
-            <>
-              <Button
-                small
-                aria-label={`Grant ${limitId} more room`}
-                onClick={() => setOpen({ action: 'grant', limitId })}
-              >
-                Grant
-              </Button>
-              <Button
-                small
-                aria-label={`Reset ${limitId}`}
-                onClick={() => setOpen({ action: 'reset', limitId })}
-              >
-                Reset
-              </Button>
-            </>
-          )}
-          {can('keys:write') && (
-            <Button
-              small
-              look="quiet"
-              aria-label={`Override ${limitId}`}
-              onClick={() => setOpen({ action: 'override', limitId })}
-            >
-              Override
-            </Button>
-          )}
-        </span>
-      ),
-    },
-  ];
-  const counter = live.data?.limits.find(({ limitId }) => limitId === open?.limitId);
-  const close = () => setOpen(undefined);
+  const live = useKeyLimits(apiKey.consumerApiKeyId, customerId);
+  const counter = live.data?.limits.find(({ limitId }) => limitId === action?.limitId);
   return (
     <Panel
       flush
@@ -123,20 +68,96 @@ export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
       <DataTable
         label="Limits"
         live={{ ...live, data: live.data?.limits }}
-        columns={columns}
+        columns={columnsOf(setAction)}
         rowId={({ limitId }) => limitId}
         empty={<EmptyState title="No limit applies to this key" />}
       />
-      {counter !== undefined && open?.action === 'grant' && (
-        <GrantDialog {...{ counter, customerId }} keyId={consumerApiKeyId} onClose={close} />
-      )}
-      {counter !== undefined && open?.action === 'reset' && (
-        <ResetDialog {...{ counter, customerId }} keyId={consumerApiKeyId} onClose={close} />
-      )}
-      {counter !== undefined && open?.action === 'override' && (
-        <OverrideDialog apiKey={apiKey} etag={etag} counter={counter} onClose={close} />
+      {counter !== undefined && action !== undefined && (
+        <ActionDialog
+          kind={action.kind}
+          {...{ apiKey, etag, counter, customerId }}
+          onClose={() => setAction(undefined)}
+        />
       )}
     </Panel>
+  );
+}
+
+function useKeyLimits(consumerApiKeyId: string, customerId: string) {
+  return useLive(
+    ['key-limits', consumerApiKeyId, customerId],
+    (client, signal) =>
+      client.GET('/consumer-api-key/{consumerApiKeyId}/limits', {
+        params: { path: { consumerApiKeyId }, query: customerId === '' ? {} : { customerId } },
+        signal,
+      }),
+    { scope: 'keys:read' },
+  );
+}
+
+interface ActionDialogProps extends KeyWindowsProps {
+  readonly kind: Action['kind'];
+  readonly counter: LimitCounter;
+  readonly customerId: string;
+  readonly onClose: () => void;
+}
+
+function ActionDialog({ kind, apiKey, etag, counter, customerId, onClose }: ActionDialogProps) {
+  const keyId = apiKey.consumerApiKeyId;
+  switch (kind) {
+    case 'grant':
+      return <GrantDialog {...{ counter, customerId, keyId, onClose }} />;
+    case 'reset':
+      return <ResetDialog {...{ counter, customerId, keyId, onClose }} />;
+    case 'override':
+      return <OverrideDialog {...{ apiKey, etag, counter, onClose }} />;
+  }
+}
+
+function columnsOf(onAction: (action: Action) => void): readonly Column<LimitCounter>[] {
+  return [
+    { id: 'limit', header: 'Limit', cell: (counter) => <LimitCell counter={counter} /> },
+    {
+      id: 'used',
+      header: 'Used',
+      cell: (counter) => <WindowBar used={counter.used} limit={quotaOf(counter)} />,
+    },
+    { id: 'reset', header: 'Resets', cell: (counter) => <ResetCell counter={counter} /> },
+    {
+      id: 'actions',
+      header: 'Actions',
+      hiddenHeader: true,
+      align: 'end',
+      cell: ({ limitId }) => <Actions limitId={limitId} onAction={(kind) => onAction({ kind, limitId })} />,
+    },
+  ];
+}
+
+interface ActionsProps {
+  readonly limitId: string;
+  readonly onAction: (kind: Action['kind']) => void;
+}
+
+function Actions({ limitId, onAction }: ActionsProps) {
+  const { can } = useScopes();
+  return (
+    <span className={styles.actions}>
+      {can('limits:write') && (
+        <>
+          <Button small aria-label={`Grant ${limitId} more room`} onClick={() => onAction('grant')}>
+            Grant
+          </Button>
+          <Button small aria-label={`Reset ${limitId}`} onClick={() => onAction('reset')}>
+            Reset
+          </Button>
+        </>
+      )}
+      {can('keys:write') && (
+        <Button small look="quiet" aria-label={`Override ${limitId}`} onClick={() => onAction('override')}>
+          Override
+        </Button>
+      )}
+    </span>
   );
 }
 

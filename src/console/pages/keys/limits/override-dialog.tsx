@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
@@ -48,30 +48,26 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
     >
       <form onSubmit={submit} noValidate>
         <FormFault error={update.error} />
-        <Field label="Limit" error={messageFor(update.error, 'overrides')} hint={`Requests per ${period}.`}>
-          {(control) => (
-            <Input
-              {...control}
-              type="number"
-              inputMode="numeric"
-              min={1}
-              step={1}
-              value={limit}
-              onChange={({ target }) => setLimit(target.value)}
-            />
-          )}
-        </Field>
-        <Field label="Until" optional hint={`For good when empty. In the time zone ${timeZone}.`}>
-          {(control) => (
-            <Input
-              {...control}
-              type="datetime-local"
-              step={1}
-              value={until}
-              onChange={({ target }) => setUntil(target.value)}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Limit"
+          error={messageFor(update.error, 'overrides')}
+          hint={`Requests per ${period}.`}
+          type="number"
+          inputMode="numeric"
+          min={1}
+          step={1}
+          value={limit}
+          onText={setLimit}
+        />
+        <TextField
+          label="Until"
+          optional
+          hint={`For good when empty. In the time zone ${timeZone}.`}
+          type="datetime-local"
+          step={1}
+          value={until}
+          onText={setUntil}
+        />
         <DialogActions>
           {present !== undefined && <Button onClick={() => save(others)}>Remove the override</Button>}
           <Button onClick={onClose}>Cancel</Button>

@@ -1,6 +1,6 @@
 import { Plus } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Input, Select } from '../../../components/forms/field.tsx';
+import { Field, Select, TextField } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
@@ -73,32 +73,24 @@ function CostFields({ cost, onChange, field, faults }: CostFieldsProps) {
           )}
         </Field>
         {cost.kind === 'fixed' ? (
-          <Field label="Number" error={faults[`${field}.cost`]} hint="0 is free: counted in no limit.">
-            {(control) => (
-              <Input
-                {...control}
-                inputMode="numeric"
-                value={cost.cost}
-                onChange={(event) => set({ cost: event.target.value })}
-              />
-            )}
-          </Field>
+          <TextField
+            label="Number"
+            error={faults[`${field}.cost`]}
+            hint="0 is free: counted in no limit."
+            inputMode="numeric"
+            value={cost.cost}
+            onText={(text) => set({ cost: text })}
+          />
         ) : (
-          <Field
+          <TextField
             label="Reserve"
             optional
             error={faults[`${field}.reserve`]}
             hint="Taken until the header Tollgate-Cost arrives; 1 when empty."
-          >
-            {(control) => (
-              <Input
-                {...control}
-                inputMode="numeric"
-                value={cost.reserve}
-                onChange={(event) => set({ reserve: event.target.value })}
-              />
-            )}
-          </Field>
+            inputMode="numeric"
+            value={cost.reserve}
+            onText={(text) => set({ reserve: text })}
+          />
         )}
       </div>
     </>

@@ -2,7 +2,7 @@ import { type FormEvent, useState } from 'react';
 import { useLocation } from 'wouter';
 import { useChange } from '../../../api/change.ts';
 import { Button, ButtonLink } from '../../../components/forms/button.tsx';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
@@ -41,22 +41,16 @@ export function CreatePlan() {
       <PageHeader title="Create plan" back={{ href: '/plans', label: 'Plans' }} />
       {leftOver !== undefined && <Notice tone="failed">{leftOver}</Notice>}
       <PlanForm draft={draft} onChange={setDraft} faults={all}>
-        <Field
+        <TextField
           label="Id"
           error={all.rateLimitId}
           hint="Letters, digits, dots, hyphens and underscores. Consumers see it in headers, and it stays as it is."
-        >
-          {(control) => (
-            <Input
-              {...control}
-              autoFocus
-              placeholder="gold"
-              maxLength={64}
-              value={rateLimitId}
-              onChange={(event) => setRateLimitId(event.target.value)}
-            />
-          )}
-        </Field>
+          autoFocus
+          placeholder="gold"
+          maxLength={64}
+          value={rateLimitId}
+          onText={setRateLimitId}
+        />
       </PlanForm>
       <DialogActions>
         <ButtonLink href="/plans">Cancel</ButtonLink>

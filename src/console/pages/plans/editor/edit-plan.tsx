@@ -31,19 +31,62 @@ interface EditPlanProps extends Version {
  * meanwhile never changes the form.
  */
 export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
-  const { client } = useApi();
+  const edit = usePlanEdit({ plan, etag, onDone });
+  const { base, draft, reviewed, save } = edit;
+  const isConflict = save.errorKind === 'conflict';
+  const leftOver = isConflict ? undefined : leftOverFault(save.error);
+  return (
+    <form className={styles.form} onSubmit={edit.review} noValidate>
+      <PageHeader
+        title={`Edit ${plan.rateLimitId}`}
+        back={{ href: `/plans/${encodeURIComponent(plan.rateLimitId)}`, label: plan.rateLimitId }}
+      />
+      {leftOver !== undefined && <Notice tone="failed">{leftOver}</Notice>}
+      <PlanForm draft={draft} onChange={edit.setDraft} faults={{ ...faultsOf(save.error), ...edit.faults }} />
+      <DialogActions>
+        <Button onClick={onDone}>Cancel</Button>
+        <Button look="primary" type="submit">
+          Review changes
+        </Button>
+      </DialogActions>
+      {reviewed !== undefined && !isConflict && (
+        <Review
+          from={termsOf(base.plan)}
+          to={reviewed}
+          isPending={save.isPending}
+          fault={save.error === undefined ? undefined : faultSentence(save.error)}
+          onSave={() => void edit.submit(reviewed, base)}
+          onClose={edit.backToForm}
+        />
+      )}
+      {reviewed !== undefined && isConflict && (
+        <Conflict
+          yours={reviewed}
+          base={termsOf(base.plan)}
+          theirs={edit.theirs}
+          isPending={save.isPending}
+          onRead={() => void edit.readTheirs()}
+          onTakeTheirs={edit.takeTheirs}
+          onSaveYours={(over) => void edit.submit(reviewed, over)}
+          onClose={() => {
+            edit.backToForm();
+            save.reset();
+          }}
+        />
+      )}
+    </form>
+  );
+}
+
+/** The form, what was reviewed of it, and the version that it is saved over. */
+function usePlanEdit({ plan, etag, onDone }: EditPlanProps) {
+  const { rateLimitId } = plan;
   const [base, setBase] = useState<Version>({ plan, etag });
   const [draft, setDraft] = useState(() => draftOf(plan));
   const [faults, setFaults] = useState<DraftFaults>({});
   const [reviewed, setReviewed] = useState<PlanTerms>();
-  const [theirs, setTheirs] = useState<Version>();
-  const path = { rateLimitId: plan.rateLimitId };
-  const save = useChange((api, { terms, over }: { terms: PlanTerms; over: Version }) =>
-    api.PATCH('/rate-limit/{rateLimitId}', {
-      params: { path, header: over.etag === undefined ? {} : { 'If-Match': over.etag } },
-      body: changedFields(termsOf(over.plan), terms),
-    }),
-  );
+  const { theirs, readTheirs, forgetTheirs } = useTheirVersion(rateLimitId);
+  const save = usePlanUpdate(rateLimitId);
 
   const review = (event: FormEvent) => {
     event.preventDefault();
@@ -56,19 +99,52 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
     // Others have made the same change meanwhile.
     if (Object.keys(changedFields(termsOf(over.plan), terms)).length === 0) return onDone();
     const saved = await save.submit({ terms, over });
-    if (saved === undefined) {
-      // Where it was changed once more, that version has to be seen as well.
-      setTheirs(undefined);
-      return;
-    }
-    toast.done(
-      `The plan ${plan.rateLimitId} is saved`,
-      'It holds with the next request of each of its keys.',
-    );
+    // Where it was changed once more, that version has to be seen as well.
+    if (saved === undefined) return forgetTheirs();
+    toast.done(`The plan ${rateLimitId} is saved`, 'It holds with the next request of each of its keys.');
     onDone();
   };
+  const backToForm = () => {
+    setReviewed(undefined);
+    forgetTheirs();
+  };
+  const takeTheirs = (version: Version) => {
+    setBase(version);
+    setDraft(draftOf(version.plan));
+    backToForm();
+    save.reset();
+  };
+  return {
+    base,
+    draft,
+    setDraft,
+    faults,
+    reviewed,
+    theirs,
+    save,
+    review,
+    submit,
+    readTheirs,
+    takeTheirs,
+    backToForm,
+  };
+}
+
+function usePlanUpdate(rateLimitId: string) {
+  return useChange((api, { terms, over }: { terms: PlanTerms; over: Version }) =>
+    api.PATCH('/rate-limit/{rateLimitId}', {
+      params: { path: { rateLimitId }, header: over.etag === undefined ? {} : { 'If-Match': over.etag } },
+      body: changedFields(termsOf(over.plan), terms),
+    }),
+  );
+}
+
+/** The version that another administrator has saved meanwhile, once it was read. */
+function useTheirVersion(rateLimitId: string) {
+  const { client } = useApi();
+  const [theirs, setTheirs] = useState<Version>();
   const readTheirs = async () => {
-    const call = client.GET('/rate-limit/{rateLimitId}', { params: { path } });
+    const call = client.GET('/rate-limit/{rateLimitId}', { params: { path: { rateLimitId } } });
     try {
       const current = await bodyOf(call);
       setTheirs({ plan: current, etag: (await call).response.headers.get('etag') ?? undefined });
@@ -76,61 +152,7 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
       toast.failed('The present version could not be read', faultSentence(error));
     }
   };
-  const takeTheirs = (version: Version) => {
-    setBase(version);
-    setDraft(draftOf(version.plan));
-    setReviewed(undefined);
-    setTheirs(undefined);
-    save.reset();
-  };
-  const backToForm = () => {
-    setReviewed(undefined);
-    setTheirs(undefined);
-  };
-
-  const all = { ...faultsOf(save.error), ...faults };
-  const leftOver = save.errorKind === 'conflict' ? undefined : leftOverFault(save.error);
-  return (
-    <form className={styles.form} onSubmit={review} noValidate>
-      <PageHeader
-        title={`Edit ${plan.rateLimitId}`}
-        back={{ href: `/plans/${encodeURIComponent(plan.rateLimitId)}`, label: plan.rateLimitId }}
-      />
-      {leftOver !== undefined && <Notice tone="failed">{leftOver}</Notice>}
-      <PlanForm draft={draft} onChange={setDraft} faults={all} />
-      <DialogActions>
-        <Button onClick={onDone}>Cancel</Button>
-        <Button look="primary" type="submit">
-          Review changes
-        </Button>
-      </DialogActions>
-      {reviewed !== undefined && save.errorKind !== 'conflict' && (
-        <Review
-          from={termsOf(base.plan)}
-          to={reviewed}
-          isPending={save.isPending}
-          fault={save.error === undefined ? undefined : faultSentence(save.error)}
-          onSave={() => void submit(reviewed, base)}
-          onClose={backToForm}
-        />
-      )}
-      {reviewed !== undefined && save.errorKind === 'conflict' && (
-        <Conflict
-          yours={reviewed}
-          base={termsOf(base.plan)}
-          theirs={theirs}
-          isPending={save.isPending}
-          onRead={() => void readTheirs()}
-          onTakeTheirs={takeTheirs}
-          onSaveYours={(over) => void submit(reviewed, over)}
-          onClose={() => {
-            backToForm();
-            save.reset();
-          }}
-        />
-      )}
-    </form>
-  );
+  return { theirs, readTheirs, forgetTheirs: () => setTheirs(undefined) };
 }
 
 interface ReviewProps {

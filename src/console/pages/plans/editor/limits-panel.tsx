@@ -1,6 +1,6 @@
 import { Plus } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
-import { Checkbox, Field, Input, Select } from '../../../components/forms/field.tsx';
+import { Checkbox, Field, Select, TextField } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import styles from '../plans.module.css';
 import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
@@ -62,16 +62,14 @@ function LimitFields({ limit, onChange, field, faults }: LimitFieldsProps) {
   return (
     <>
       <div className={styles.pair}>
-        <Field label="Name" error={faults[`${field}.limitId`]} hint="Shown to consumers, in headers.">
-          {(control) => (
-            <Input
-              {...control}
-              placeholder="burst"
-              value={limit.limitId}
-              onChange={(event) => set({ limitId: event.target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Name"
+          error={faults[`${field}.limitId`]}
+          hint="Shown to consumers, in headers."
+          placeholder="burst"
+          value={limit.limitId}
+          onText={(text) => set({ limitId: text })}
+        />
         <RateFields value={limit} onChange={set} field={field} faults={faults} />
         <Field label="Counted for" error={faults[`${field}.per`]}>
           {(control) => (

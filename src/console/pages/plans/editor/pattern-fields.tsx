@@ -1,6 +1,6 @@
 import { Plus, Trash2 } from 'lucide-react';
 import { Button } from '../../../components/forms/button.tsx';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PATTERN, type PatternDraft } from './plan-draft.ts';
 
@@ -60,30 +60,22 @@ interface PatternFieldsProps {
 export function PatternFields({ pattern, onChange, field, faults }: PatternFieldsProps) {
   return (
     <>
-      <Field label="Methods" optional error={faults[`${field}.methods`]}>
-        {(control) => (
-          <Input
-            {...control}
-            placeholder="all"
-            value={pattern.methods}
-            onChange={(event) => onChange({ methods: event.target.value })}
-          />
-        )}
-      </Field>
-      <Field
+      <TextField
+        label="Methods"
+        optional
+        error={faults[`${field}.methods`]}
+        placeholder="all"
+        value={pattern.methods}
+        onText={(text) => onChange({ methods: text })}
+      />
+      <TextField
         label="Path"
         error={faults[`${field}.path`]}
         hint="* for one segment, ** at the end for the rest"
-      >
-        {(control) => (
-          <Input
-            {...control}
-            placeholder="/v1/search/**"
-            value={pattern.path}
-            onChange={(event) => onChange({ path: event.target.value })}
-          />
-        )}
-      </Field>
+        placeholder="/v1/search/**"
+        value={pattern.path}
+        onText={(text) => onChange({ path: text })}
+      />
     </>
   );
 }

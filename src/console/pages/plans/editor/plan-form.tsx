@@ -1,5 +1,5 @@
 import type { ReactNode } from 'react';
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
 import { planWords } from '../limit-words.ts';
 import styles from '../plans.module.css';
@@ -23,16 +23,14 @@ export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
     <div className={styles.stack}>
       <Panel title="Plan" about="Every request of a key counts towards its limit, called main.">
         {children}
-        <Field label="Description" optional error={faults.description}>
-          {(control) => (
-            <Input
-              {...control}
-              value={draft.description}
-              maxLength={1024}
-              onChange={(event) => set({ description: event.target.value })}
-            />
-          )}
-        </Field>
+        <TextField
+          label="Description"
+          optional
+          error={faults.description}
+          value={draft.description}
+          maxLength={1024}
+          onText={(text) => set({ description: text })}
+        />
         <div className={styles.pair}>
           <RateFields value={draft} onChange={set} field="" faults={faults} />
         </div>

@@ -1,4 +1,4 @@
-import { Field, Input } from '../../../components/forms/field.tsx';
+import { TextField } from '../../../components/forms/field.tsx';
 import type { DraftFaults } from './plan-draft.ts';
 
 interface RateFieldsProps {
@@ -14,31 +14,22 @@ export function RateFields({ value, onChange, field, faults }: RateFieldsProps) 
   const prefix = field === '' ? '' : `${field}.`;
   return (
     <>
-      <Field label="Requests" error={faults[`${prefix}limit`]}>
-        {(control) => (
-          <Input
-            {...control}
-            inputMode="numeric"
-            placeholder="1000"
-            value={value.limit}
-            onChange={(event) => onChange({ limit: event.target.value })}
-          />
-        )}
-      </Field>
-      <Field
+      <TextField
+        label="Requests"
+        error={faults[`${prefix}limit`]}
+        inputMode="numeric"
+        placeholder="1000"
+        value={value.limit}
+        onText={(text) => onChange({ limit: text })}
+      />
+      <TextField
         label="In each"
         error={faults[`${prefix}period`]}
         hint="second, minute, hour, day, 15 minutes, 7d, P1M …"
-      >
-        {(control) => (
-          <Input
-            {...control}
-            value={value.period}
-            placeholder="hour"
-            onChange={(event) => onChange({ period: event.target.value })}
-          />
-        )}
-      </Field>
+        value={value.period}
+        placeholder="hour"
+        onText={(text) => onChange({ period: text })}
+      />
     </>
   );
 }
