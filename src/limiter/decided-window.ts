@@ -46,7 +46,7 @@ function isTighter(window: DecidedWindow, than: DecidedWindow): boolean {
 
 /** The ids of the shadow limits that would have rejected a request which was allowed. */
 export function shadowRejectionsOf(windows: readonly DecidedWindow[]): readonly string[] {
-  const [first] = windows;
+  const first = windows[0];
   // Most plans have one limit, which is enforced.
   if (windows.length === 1 && first?.limit.mode === 'enforce') return NONE;
   return windows

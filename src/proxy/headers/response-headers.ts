@@ -19,7 +19,7 @@ export interface ResponseHeaders {
 export function responseHeaders(head: ResponseHead, exchange: Exchange): ResponseHeaders {
   const { names } = head;
   const named = headersNamedBy(head.connection);
-  const decisive: string[] = [];
+  let decisive: string[] = [];
   let lines = '';
   let hasDate = false;
   for (let i = 0; i < names.length; i++) {
@@ -28,8 +28,10 @@ export function responseHeaders(head: ResponseHead, exchange: Exchange): Respons
     const treatment = treatmentOf(name.text);
     if (isDropped(name, treatment, head, named) || (treatment.isCors && exchange.isOriginAllowed)) continue;
     const line = head.lines[i] ?? '';
-    if (treatment.isDecisive) decisive.push(name.text, headerValue(name, line));
-    else lines += line;
+    if (!treatment.isDecisive) lines += line;
+    // Seldom more than one: an array that grows has room for many.
+    else if (decisive.length === 0) decisive = [name.text, headerValue(name, line)];
+    else decisive.push(name.text, headerValue(name, line));
     hasDate ||= treatment.isDate;
   }
   return { lines: lines + exchange.ownLines(), decisive, hasDate };

@@ -25,8 +25,13 @@ export function limitWordsOf({ limits, cost }: LimitSubject): string {
 
 /** The script's KEYS for a decision. */
 export function decisionKeysOf({ keyId, limits, customerId }: LimitSubject): readonly string[] {
+  const first = limits[0];
+  if (first === undefined) return [versionKey(keyId)];
+  // Nearly all plans have one limit, of the key: an array that grows has room for many more.
+  if (limits.length === 1 && first.per === 'key') {
+    return [versionKey(keyId), windowKey(keyId, first.windowName)];
+  }
   const keys = [versionKey(keyId)];
-  if (limits.length === 0) return keys;
   for (const limit of limits) {
     if (limit.per === 'key') {
       keys.push(windowKey(keyId, limit.windowName));
