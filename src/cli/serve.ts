@@ -14,8 +14,8 @@ import { systemRandom } from '../platform/random.ts';
 const EX_CONFIG = 78;
 /**
  * Where Node keeps what it compiled, without types, for later starts. Next to the code, because write access to either
- * lets one change what runs. Where it can't be written, as in the image, nothing is kept. NODE_COMPILE_CACHE comes first, NODE_DISABLE_COMPILE_CACHE ends it.
- * `npm start` names the same directory there: this file and what it imports are kept as well then, and Node need not load what strips types.
+ * lets one change what runs. Where it can't be written, nothing more is kept. NODE_COMPILE_CACHE comes first, NODE_DISABLE_COMPILE_CACHE ends it.
+ * `npm start` and the image name the same directory there: this file and what it imports are kept as well then, and Node need not load what strips types.
  */
 const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
@@ -45,6 +45,7 @@ if (cluster.isWorker) {
 
 /** Loads only what this process is: it is long, and the primary process of workers needs little of it. */
 async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
+  if (process.argv.includes('--check')) await endAfterCheck();
   if (cluster.isWorker) {
     const { startWorker } = await import('../app/workers/worker.ts');
     await collectGarbage();
@@ -52,16 +53,28 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
   }
   if (settings.workers > 1) {
     // Its workers would each say the same, and be started again.
-    if (settings.configFile !== null) {
-      const { readConfigurationFile } = await import('../app/configuration-file.ts');
-      await readConfigurationFile(settings.configFile);
-    }
+    await checkConfigurationFile();
     const { startWorkerGroup } = await import('../app/workers/worker-group.ts');
     return startWorkerGroup(settings, platform);
   }
   const { startSingleProcess } = await import('../app/single-process.ts');
   await collectGarbage();
   return startSingleProcess(settings, platform);
+}
+
+/** For `--check`. Loads what a process of a gateway may be, so that Node compiles and keeps all of it, and starts nothing. */
+async function endAfterCheck(): Promise<never> {
+  await checkConfigurationFile();
+  await import('../app/single-process.ts');
+  await import('../app/workers/worker-group.ts');
+  await import('../app/workers/worker.ts');
+  process.exit(0);
+}
+
+async function checkConfigurationFile(): Promise<void> {
+  if (settings.configFile === null) return;
+  const { readConfigurationFile } = await import('../app/configuration-file.ts');
+  await readConfigurationFile(settings.configFile);
 }
 
 function stop(reason: string): void {

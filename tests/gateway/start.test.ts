@@ -1,6 +1,7 @@
-import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { once } from 'node:events';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
@@ -8,9 +9,11 @@ import { copyRecordsInto } from '../support/data-directory.ts';
 import { freePort } from '../support/free-port.ts';
 import {
   ENCRYPTION_KEY,
+  type EndedProcess,
   type GatewayProcess,
   ROOT_TOKEN,
   runGateway,
+  spawnNode,
   startGateway,
 } from '../support/gateway.ts';
 import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
@@ -58,6 +61,18 @@ describe('a start', () => {
       expect(output).toContain(`${variable}: is required`);
   });
 
+  it('with --check only says whether its settings and its configuration can be used', async () => {
+    const file = join(directory, 'configuration.yaml');
+    await writeFile(file, 'plans: 7\n');
+    const usable = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: join(directory, 'data') };
+    expect(await check(usable)).toEqual({ code: 0, output: '' });
+    expect(await readdir(directory)).toEqual(['configuration.yaml']);
+    for (const [setting, value] of Object.entries({ BACKEND_URL: 'backend', CONFIG_FILE: file })) {
+      const { code, output } = await check({ ...usable, [setting]: value });
+      expect([code, output]).toEqual([78, expect.stringContaining(setting)]);
+    }
+  });
+
   it('on one machine makes its secrets once, and keeps keys and plans over a restart', async () => {
     const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
     gateway = await startGateway(settings);
@@ -85,6 +100,12 @@ describe('a start', () => {
     expect(gateway.output()).not.toContain(rootToken);
   });
 });
+
+async function check(environment: Readonly<Record<string, string>>): Promise<EndedProcess> {
+  const { child, output } = spawnNode(resolve('src/main.ts'), environment, { args: ['--check'] });
+  const [code] = await once(child, 'close');
+  return { code, output: output() };
+}
 
 describe('a start with records on a server', () => {
   let database: TestDatabase;

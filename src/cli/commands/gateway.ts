@@ -6,7 +6,15 @@ export const declareServe: Declare = (command) =>
     .description(
       'Runs the gateway with the settings of its environment (docs/settings.md) until SIGTERM or SIGINT.',
     )
-    .addHelpText('after', '\nExample:\n  BACKEND_URL=https://api.example.com tollgate serve')
+    .option(
+      '--check',
+      'only say whether the settings and the CONFIG_FILE can be used: exit code 0, or 78 with all that is wrong',
+    )
+    .addHelpText(
+      'after',
+      '\nExamples:\n  BACKEND_URL=https://api.example.com tollgate serve\n  BACKEND_URL=https://api.example.com tollgate serve --check',
+    )
+    // It looks for --check itself, because it is also an entry without this program.
     .action(async () => void (await import('../serve.ts')));
 
 export const declareMigrate: Declare = (command) =>
