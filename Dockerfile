@@ -20,8 +20,9 @@ COPY package.json package-lock.json ./
 RUN npm ci --omit=dev --omit=optional --ignore-scripts
 RUN find node_modules -type f \( -name '*.map' -o -name '*.d.ts' -o -name '*.d.mts' -o -name '*.d.cts' -o -name '*.md' \) -delete
 
-FROM ${NODE_IMAGE}
+FROM ${NODE_IMAGE} AS app
 ENV NODE_ENV=production
+ENV NODE_COMPILE_CACHE=/app/node_modules/.cache/tollgate
 WORKDIR /app
 # Owned by root and not writable for the user below: the process can't change what it runs.
 COPY --from=dependencies /app/node_modules ./node_modules
@@ -33,6 +34,19 @@ COPY bin ./bin
 # `docker run … tollgate keys list` is `node tollgate keys list`; a shell and `docker exec` find the command in the PATH.
 RUN ln -s bin/tollgate.js tollgate
 ENV PATH=/app:$PATH
+
+# What Node compiles and strips of types is kept for each start, which takes half the CPU then, and 16 MB less. Node keeps it apart for each user, so the
+# one of the image compiles, and for each kind of processor (`v8.cachedDataVersionTag()`): on another than the builder's, a start compiles by itself.
+FROM app AS compiled
+RUN mkdir -p -m 777 node_modules/.cache/tollgate
+USER 1000:1000
+RUN NODE_ENV=development BACKEND_URL=http://127.0.0.1 node src/main.ts --check
+USER root
+RUN chmod -R a+rX,go-w node_modules/.cache
+
+FROM app
+# Owned by root like the rest.
+COPY --from=compiled /app/node_modules/.cache ./node_modules/.cache
 # The user `node` of the official image, by number, so that Kubernetes can tell that it is not root. Nothing is written to the
 # file system: run with a read-only root (`docker run --read-only`, `readOnlyRootFilesystem: true`).
 USER 1000:1000

@@ -1,6 +1,17 @@
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
-import { access, cp, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import {
+  access,
+  cp,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rm,
+  stat,
+  symlink,
+  writeFile,
+} from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -35,29 +46,56 @@ async function values(name: string): Promise<readonly string[]> {
   return (await instructions()).filter(([each]) => each === name).map(([, rest]) => rest);
 }
 
+/** What was built of the Dockerfile. */
+interface Image {
+  readonly directory: string;
+  /** What `ENV` sets, with the directory in the place of `/app`. */
+  readonly environment: Record<string, string>;
+}
+
 /**
- * Does what the Dockerfile says in a directory for each stage, and resolves with that of the last one. The modules that build the console are
- * those of this checkout, which the same command took from the same lock file: installing them once more takes longer than all the rest.
+ * Does what the Dockerfile says in a directory for each stage, and resolves with the last one. A stage on top of another has that one's directory,
+ * because Node finds what it compiled by the path of the source. The modules that build the console are those of this checkout, which the same command
+ * took from the same lock file: installing them once more takes longer than all the rest.
  */
-async function buildImage(root: string): Promise<string> {
+async function buildImage(root: string): Promise<Image> {
+  const stages = new Map<string, string>();
   let stage = root;
+  let variables: readonly string[] = [];
   for (const [name, rest] of await instructions()) {
-    if (name === 'FROM') stage = join(root, / AS (\w+)$/.exec(rest)?.[1] ?? 'image');
-    else if (name === 'COPY') await copyInto(stage, rest, root);
+    if (name === 'FROM') {
+      const [, from = '', as = 'image'] = /^(\S+)(?: AS (\w+))?$/.exec(rest) ?? [];
+      if (!stages.has(from)) variables = [];
+      stage = stages.get(from) ?? join(root, as);
+      stages.set(as, stage);
+      await mkdir(stage, { recursive: true });
+    } else if (name === 'ENV') variables = [...variables, rest];
+    else if (name === 'COPY') await copyInto(stage, rest, stages);
     else if (name === 'RUN' && rest === 'npm ci --ignore-scripts')
       await symlink(resolve('node_modules'), join(stage, 'node_modules'));
-    else if (name === 'RUN') await run('sh', ['-ec', rest], { cwd: stage, env: PREFER_OFFLINE });
+    else if (name === 'RUN') {
+      const env = { ...PREFER_OFFLINE, ...environmentIn(stage, variables) };
+      await run('sh', ['-ec', rest], { cwd: stage, env });
+    }
   }
-  return stage;
+  return { directory: stage, environment: environmentIn(stage, variables) };
+}
+
+function environmentIn(directory: string, variables: readonly string[]): Record<string, string> {
+  const moved = variables.map((each) =>
+    each.replaceAll('/app', directory).replace('$PATH', process.env.PATH ?? ''),
+  );
+  return Object.fromEntries(moved.map((each) => each.split('=', 2)));
 }
 
 /** What was downloaded for this checkout is not downloaded once more. */
 const PREFER_OFFLINE = { ...process.env, npm_config_prefer_offline: 'true' };
 
-async function copyInto(stage: string, copy: string, root: string): Promise<void> {
+async function copyInto(stage: string, copy: string, stages: ReadonlyMap<string, string>): Promise<void> {
   const [, other, source = '', target = ''] = /^--from=(\w+) \/app\/(\S+) (\S+)$/.exec(copy) ?? [];
   if (other !== undefined) {
-    await cp(join(root, other, source), join(stage, target), { recursive: true });
+    const from = stages.get(other) ?? '';
+    if (from !== stage) await cp(join(from, source), join(stage, target), { recursive: true });
     return;
   }
   for (const each of copy.split(' ').slice(0, -1)) await cp(each, join(stage, each), { recursive: true });
@@ -87,7 +125,9 @@ describe('the image', () => {
     expect(await values('FROM')).toEqual([
       expect.stringMatching(/^\$\{NODE_IMAGE\} AS console$/),
       expect.stringMatching(/^\$\{NODE_IMAGE\} AS dependencies$/),
-      expect.stringMatching(/^\$\{NODE_IMAGE\}$/),
+      expect.stringMatching(/^\$\{NODE_IMAGE\} AS app$/),
+      'app AS compiled',
+      'app',
     ]);
   });
 
@@ -102,8 +142,10 @@ describe('the image', () => {
     expect((await values('COPY')).filter((copy) => copy.startsWith('--from'))).toEqual([
       '--from=dependencies /app/node_modules ./node_modules',
       '--from=console /app/dist/console ./dist/console',
+      '--from=compiled /app/node_modules/.cache ./node_modules/.cache',
     ]);
-    expect(await values('USER')).toEqual(['1000:1000']);
+    // The user who compiles is the one who runs: Node keeps what it compiled for each user apart.
+    expect(await values('USER')).toEqual(['1000:1000', 'root', '1000:1000']);
     expect((await values('COPY')).filter((copy) => copy.includes('--chown'))).toEqual([]);
     expect(await values('VOLUME')).toEqual([]);
   });
@@ -130,10 +172,17 @@ describe('the image', () => {
     const image = await mkdtemp(join(tmpdir(), 'tollgate-image-'));
     const database = await createTestDatabase();
     try {
-      const directory = await buildImage(image);
+      const { directory, environment } = await buildImage(image);
+      const { NODE_COMPILE_CACHE: cache = '' } = environment;
+      const compiled = await readdir(cache, { recursive: true });
+      expect(compiled.length).toBeGreaterThan(1000);
+      expect((await run('find', [cache, '!', '-perm', '-a+r', '-o', '-perm', '/go+w'])).stdout).toBe('');
+      const tell =
+        "process.on('exit', () => console.log('strips types:', process.moduleLoadList.some((name) => name.includes('amaro'))))";
       const gateway = await startGateway(
         {
-          NODE_ENV: 'production',
+          ...environment,
+          NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(tell)}`,
           AUTO_MIGRATE: 'true',
           BACKEND_URL: 'http://127.0.0.1:1',
           DATABASE_URL: database.url,
@@ -155,6 +204,10 @@ describe('the image', () => {
       const { stdout } = await run(process.execPath, command, { cwd: directory, env });
       expect(stdout).toContain(',in the image,');
       expect(await gateway.stop()).toBe(0);
+      const loaded = await readdir(cache, { recursive: true });
+      // All that it loaded was compiled when the image was built, but for the line that this test added.
+      expect(gateway.output()).toContain('strips types: false');
+      expect(loaded).toHaveLength(compiled.length + 1);
     } finally {
       await database.drop();
       await rm(image, { recursive: true });

@@ -1,6 +1,6 @@
 import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -55,9 +55,9 @@ describe('the systemd units', () => {
       const environment = Object.fromEntries(
         Object.entries(environmentOf(unit)).map(([name, value]) => [name, value.replace('%d', credentials)]),
       );
-      expect(Object.keys(environment).filter((name) => !known.includes(name) && name !== 'NODE_ENV')).toEqual(
-        [],
-      );
+      const { NODE_ENV: _, NODE_COMPILE_CACHE: compiled, ...ours } = environment;
+      expect(Object.keys(ours).filter((name) => !known.includes(name))).toEqual([]);
+      expect(compiled).toBe('/opt/tollgate/node_modules/.cache/tollgate');
       const settings = readSettings({ BACKEND_URL: 'https://api.example.com', ...environment });
       const [stopSeconds] = valuesOf(unit, 'TimeoutStopSec');
       expect(Number(stopSeconds) * 1000).toBeGreaterThanOrEqual(
@@ -69,6 +69,22 @@ describe('the systemd units', () => {
     const loaded = valuesOf(template, 'LoadCredential').map((each) => each.split(':')[0]);
     expect(loaded).toEqual(Object.keys(secrets));
     await rm(credentials, { recursive: true });
+  });
+
+  it('start from what the commands of the page have compiled', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-compiled-'));
+    const commands = (await blocks('sh')).find((block) => block.includes('--check')) ?? '';
+    const { username } = userInfo();
+    // Any user may run tests, but only root may be another one.
+    const ours = commands
+      .replaceAll('node_modules/.cache', directory)
+      .replace('runuser -u tollgate -- ', '')
+      .replace('-o tollgate', `-o ${username}`)
+      .replace('root:', `${username}:`);
+    await run('sh', ['-ec', ours]);
+    expect((await readdir(directory, { recursive: true })).length).toBeGreaterThan(1000);
+    expect((await run('find', [directory, '!', '-perm', '-a+r', '-o', '-perm', '/go+w'])).stdout).toBe('');
+    await rm(directory, { recursive: true });
   });
 
   it('have the ports in the configuration of HAProxy', async () => {
