@@ -63,21 +63,25 @@ function AuditLog() {
         hasMore={entries.hasMore}
         loadMore={entries.loadMore}
         total={entries.total}
-        empty={
-          isFiltered ? (
-            <EmptyState
-              title="No entry matches"
-              action={<Button onClick={() => setParams({}, { replace: true })}>Clear the filters</Button>}
-            />
-          ) : (
-            <EmptyState icon={ScrollText} title="Nothing has happened yet">
-              The first change of a key, a plan or a token appears here.
-            </EmptyState>
-          )
-        }
+        empty={<NoEntries isFiltered={isFiltered} onClear={() => setParams({}, { replace: true })} />}
       />
       {shown !== undefined && <AuditEntryDialog entry={shown} onClose={() => setShown(undefined)} />}
     </>
+  );
+}
+
+interface NoEntriesProps {
+  readonly isFiltered: boolean;
+  readonly onClear: () => void;
+}
+
+function NoEntries({ isFiltered, onClear }: NoEntriesProps) {
+  return isFiltered ? (
+    <EmptyState title="No entry matches" action={<Button onClick={onClear}>Clear the filters</Button>} />
+  ) : (
+    <EmptyState icon={ScrollText} title="Nothing has happened yet">
+      The first change of a key, a plan or a token appears here.
+    </EmptyState>
   );
 }
 

@@ -75,9 +75,17 @@ function pageQuery(cursor: string | undefined): KeyListQuery {
   return { limit: PAGE_KEYS, ...(cursor === undefined ? { count: 'true' } : { cursor }) };
 }
 
+/** Filters that other pages link to, and that can only be removed here. */
+const CHIPS = [
+  { field: 'tag', label: 'Tag' },
+  { field: 'externalId', label: 'Owner' },
+  { field: 'unusedSince', label: 'Not used since' },
+  { field: 'createdBefore', label: 'Created before' },
+  { field: 'expiresBefore', label: 'Expires before' },
+] as const;
+
 function KeyFilters({ filter }: { readonly filter: KeyFilter }) {
   const { can } = useScopes();
-  const plans = usePlanIds();
   return (
     <search className={styles.filters}>
       <SearchInput value={filter.get('q')} onChange={(text) => filter.set('q', text)} />
@@ -93,44 +101,35 @@ function KeyFilters({ filter }: { readonly filter: KeyFilter }) {
           </option>
         ))}
       </Select>
-      {can('plans:read') && (
-        <Select
-          className={styles.filter}
-          aria-label="Plan"
-          value={filter.get('rateLimitId')}
-          onChange={({ target }) => filter.set('rateLimitId', target.value)}
-        >
-          <option value="">Any plan</option>
-          {plans.map((id) => (
-            <option key={id} value={id}>
-              {id}
-            </option>
-          ))}
-        </Select>
-      )}
-      <Chip name="Tag" value={filter.get('tag')} onRemove={() => filter.set('tag', '')} />
-      <Chip name="Owner" value={filter.get('externalId')} onRemove={() => filter.set('externalId', '')} />
-      <Chip
-        name="Not used since"
-        value={filter.get('unusedSince')}
-        onRemove={() => filter.set('unusedSince', '')}
-      />
-      <Chip
-        name="Created before"
-        value={filter.get('createdBefore')}
-        onRemove={() => filter.set('createdBefore', '')}
-      />
-      <Chip
-        name="Expires before"
-        value={filter.get('expiresBefore')}
-        onRemove={() => filter.set('expiresBefore', '')}
-      />
+      {can('plans:read') && <PlanSelect filter={filter} />}
+      {CHIPS.map(({ field, label }) => (
+        <Chip key={field} name={label} value={filter.get(field)} onRemove={() => filter.set(field, '')} />
+      ))}
       {(filter.isFiltered || filter.sort.column !== 'createdAt') && (
         <Button look="quiet" onClick={filter.clear}>
           {filter.isFiltered ? 'Clear filters' : 'Newest first'}
         </Button>
       )}
     </search>
+  );
+}
+
+function PlanSelect({ filter }: { readonly filter: KeyFilter }) {
+  const plans = usePlanIds();
+  return (
+    <Select
+      className={styles.filter}
+      aria-label="Plan"
+      value={filter.get('rateLimitId')}
+      onChange={({ target }) => filter.set('rateLimitId', target.value)}
+    >
+      <option value="">Any plan</option>
+      {plans.map((id) => (
+        <option key={id} value={id}>
+          {id}
+        </option>
+      ))}
+    </Select>
   );
 }
 

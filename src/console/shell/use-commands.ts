@@ -27,21 +27,7 @@ export function useCommands(text: string): {
   const { can } = useScopes();
   // A name typed quickly is asked for once, not letter by letter.
   const q = useDeferredValue(text.trim());
-  const search = q === '' ? {} : { q };
-  const keys = useLive(
-    ['find-keys', q],
-    (client, signal) =>
-      client.GET('/consumer-api-key', {
-        params: { query: { ...search, sort: 'lastUsedAt', order: 'desc', limit: MOST } },
-        signal,
-      }),
-    { scope: 'keys:read', pollMs: false },
-  );
-  const plans = useLive(
-    ['find-plans', q],
-    (client, signal) => client.GET('/rate-limit', { params: { query: { ...search, limit: MOST } }, signal }),
-    { scope: 'plans:read', pollMs: false },
-  );
+  const { keys, plans } = useFound(q);
   const wanted = q.toLowerCase();
   const groups: readonly CommandGroup[] = [
     {
@@ -73,4 +59,24 @@ export function useCommands(text: string): {
     groups: groups.filter(({ items }) => items.length > 0),
     isSearching: [keys, plans].some(({ status }) => status === 'loading' || status === 'refreshing'),
   };
+}
+
+/** The keys and plans that match a text; the keys that were used last where it is empty. */
+function useFound(q: string) {
+  const search = q === '' ? {} : { q };
+  const keys = useLive(
+    ['find-keys', q],
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
+        params: { query: { ...search, sort: 'lastUsedAt', order: 'desc', limit: MOST } },
+        signal,
+      }),
+    { scope: 'keys:read', pollMs: false },
+  );
+  const plans = useLive(
+    ['find-plans', q],
+    (client, signal) => client.GET('/rate-limit', { params: { query: { ...search, limit: MOST } }, signal }),
+    { scope: 'plans:read', pollMs: false },
+  );
+  return { keys, plans };
 }

@@ -66,6 +66,11 @@ export function TextField({ label, hint, error, optional = false, onText, ...inp
   );
 }
 
+/** A field for a whole number from 1 on. */
+export function CountField(props: TextProps<'input'>) {
+  return <TextField {...props} type="number" inputMode="numeric" min={1} step={1} />;
+}
+
 /** A field for several lines of text. */
 export function TextAreaField({
   label,

@@ -14,19 +14,7 @@ interface AuditFiltersProps {
 export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps) {
   return (
     <search className={styles.filters}>
-      <Filter label="Did what" wide>
-        <Select
-          value={filter.action}
-          onChange={(event) => onChange({ action: event.target.value as AuditAction | '' })}
-        >
-          <option value="">anything</option>
-          {Object.entries(ACTION_WORDS).map(([action, words]) => (
-            <option key={action} value={action}>
-              {words}
-            </option>
-          ))}
-        </Select>
-      </Filter>
+      <ActionFilter value={filter.action} onChange={(action) => onChange({ action })} />
       <IdFilter
         label="Who"
         placeholder="root, or adm_…"
@@ -64,6 +52,26 @@ export function AuditFilters({ filter, onChange, isFiltered }: AuditFiltersProps
         </Button>
       )}
     </search>
+  );
+}
+
+interface ActionFilterProps {
+  readonly value: AuditAction | '';
+  readonly onChange: (action: AuditAction | '') => void;
+}
+
+function ActionFilter({ value, onChange }: ActionFilterProps) {
+  return (
+    <Filter label="Did what" wide>
+      <Select value={value} onChange={(event) => onChange(event.target.value as AuditAction | '')}>
+        <option value="">anything</option>
+        {Object.entries(ACTION_WORDS).map(([action, words]) => (
+          <option key={action} value={action}>
+            {words}
+          </option>
+        ))}
+      </Select>
+    </Filter>
   );
 }
 

@@ -58,25 +58,7 @@ export function ExpiringKeys() {
 /** Keys that seem to be unused. */
 export function UnusedKeys() {
   const unusedSince = `${new Date(now() - UNUSED_DAYS * DAY_MS).toISOString().slice(0, 10)}T00:00:00Z`;
-  const live = useLive(
-    ['unused-keys'],
-    (client, signal) =>
-      client.GET('/consumer-api-key', {
-        params: {
-          query: {
-            status: 'active',
-            unusedSince,
-            createdBefore: unusedSince,
-            sort: 'lastUsedAt',
-            order: 'asc',
-            limit: MOST,
-            count: 'true',
-          },
-        },
-        signal,
-      }),
-    { scope: 'keys:read' },
-  );
+  const live = useUnusedKeys(unusedSince);
   return (
     <Panel
       title="Unused"
@@ -106,6 +88,28 @@ export function UnusedKeys() {
         )}
       </LiveState>
     </Panel>
+  );
+}
+
+function useUnusedKeys(unusedSince: string) {
+  return useLive(
+    ['unused-keys'],
+    (client, signal) =>
+      client.GET('/consumer-api-key', {
+        params: {
+          query: {
+            status: 'active',
+            unusedSince,
+            createdBefore: unusedSince,
+            sort: 'lastUsedAt',
+            order: 'asc',
+            limit: MOST,
+            count: 'true',
+          },
+        },
+        signal,
+      }),
+    { scope: 'keys:read' },
   );
 }
 

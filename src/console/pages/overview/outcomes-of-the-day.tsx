@@ -38,54 +38,59 @@ export function OutcomesOfTheDay() {
 function Day({ series }: { readonly series: UsageSeries }) {
   const day = useMemo(() => dayOfOutcomes(series.rows, Date.parse(series.to)), [series]);
   const data = useMemo(() => chartData(day, Date.parse(series.completeUntil)), [day, series.completeUntil]);
-  const { total, totalBefore } = day;
   return (
     <>
-      <div className={styles.tiles}>
-        <StatTile
-          name="Requests"
-          icon={ChartColumn}
-          value={total.requests}
-          before={totalBefore.requests}
-          href="/usage"
-        >
-          <NumberText value={total.requests} short />
-        </StatTile>
-        <StatTile
-          name="Limited (429)"
-          icon={OctagonPause}
-          tone="limited"
-          value={total.limited}
-          before={totalBefore.limited}
-          href="/usage?groupBy=key"
-        >
-          <NumberText value={total.limited} short />
-        </StatTile>
-        <StatTile
-          name="Errors"
-          icon={CircleX}
-          tone="failed"
-          value={total.failed}
-          before={totalBefore.failed}
-          href="/usage?groupBy=key"
-        >
-          <NumberText value={total.failed} short />
-        </StatTile>
-        <StatTile
-          name="Response time"
-          icon={Timer}
-          value={total.averageResponseTimeMs}
-          before={totalBefore.averageResponseTimeMs}
-          href="/usage"
-        >
-          {formatNumber(Math.round(total.averageResponseTimeMs * 10) / 10)}
-          <small>ms</small>
-        </StatTile>
-      </div>
+      <Tiles day={day} />
       <Panel title="Requests by outcome" about="Hour by hour">
         <Chart data={data} sentence={sentence(day)} foot="The hour that runs is drawn lighter." />
       </Panel>
     </>
+  );
+}
+
+function Tiles({ day: { total, totalBefore } }: { readonly day: DayOfOutcomes }) {
+  return (
+    <div className={styles.tiles}>
+      <StatTile
+        name="Requests"
+        icon={ChartColumn}
+        value={total.requests}
+        before={totalBefore.requests}
+        href="/usage"
+      >
+        <NumberText value={total.requests} short />
+      </StatTile>
+      <StatTile
+        name="Limited (429)"
+        icon={OctagonPause}
+        tone="limited"
+        value={total.limited}
+        before={totalBefore.limited}
+        href="/usage?groupBy=key"
+      >
+        <NumberText value={total.limited} short />
+      </StatTile>
+      <StatTile
+        name="Errors"
+        icon={CircleX}
+        tone="failed"
+        value={total.failed}
+        before={totalBefore.failed}
+        href="/usage?groupBy=key"
+      >
+        <NumberText value={total.failed} short />
+      </StatTile>
+      <StatTile
+        name="Response time"
+        icon={Timer}
+        value={total.averageResponseTimeMs}
+        before={totalBefore.averageResponseTimeMs}
+        href="/usage"
+      >
+        {formatNumber(Math.round(total.averageResponseTimeMs * 10) / 10)}
+        <small>ms</small>
+      </StatTile>
+    </div>
   );
 }
 

@@ -18,25 +18,7 @@ type Key = components['schemas']['ListedConsumerKey'];
 export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
   const heading = useId();
   const { onlyTags } = useApi().whoami;
-  const keys = useLivePages(
-    ['plans', rateLimitId, 'keys'],
-    (client, cursor, signal) =>
-      client.GET('/consumer-api-key', {
-        params: {
-          query: {
-            rateLimitId,
-            sort: 'lastUsedAt',
-            order: 'desc',
-            limit: 50,
-            count: 'true',
-            ...(cursor !== undefined && { cursor }),
-          },
-        },
-        signal,
-      }),
-    ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }),
-    { scope: 'keys:read' },
-  );
+  const keys = useBoundKeys(rateLimitId);
   return (
     <section aria-labelledby={heading}>
       <div className={styles.listHead}>
@@ -65,6 +47,28 @@ export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
         }
       />
     </section>
+  );
+}
+
+function useBoundKeys(rateLimitId: string) {
+  return useLivePages(
+    ['plans', rateLimitId, 'keys'],
+    (client, cursor, signal) =>
+      client.GET('/consumer-api-key', {
+        params: {
+          query: {
+            rateLimitId,
+            sort: 'lastUsedAt',
+            order: 'desc',
+            limit: 50,
+            count: 'true',
+            ...(cursor !== undefined && { cursor }),
+          },
+        },
+        signal,
+      }),
+    ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }),
+    { scope: 'keys:read' },
   );
 }
 

@@ -89,23 +89,7 @@ function shadowSentence({ requests, limited, shadowLimited }: Outcomes, limits: 
 
 /** Whom it would hit. */
 function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
-  const live = useLive(
-    ['plans', rateLimitId, 'shadow-keys'],
-    (client, signal) => {
-      const to = now();
-      const span = { from: instantText(to - DAY_MS), to: instantText(to) };
-      return readUsageSeries(
-        client,
-        { rateLimitId, interval: 'total', groupBy: 'key', top: 100, ...span },
-        signal,
-      );
-    },
-    { scope: 'usage:read' },
-  );
-  const hit = (live.data?.rows ?? [])
-    .filter(({ shadowLimited, consumerApiKeyId }) => shadowLimited > 0 && consumerApiKeyId !== '__other__')
-    .toSorted((a, b) => b.shadowLimited - a.shadowLimited)
-    .slice(0, MOST_KEYS);
+  const hit = useHitKeys(rateLimitId);
   if (hit.length === 0) return null;
   return (
     <WideTable label="Keys, scrollable">
@@ -139,4 +123,25 @@ function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
       </table>
     </WideTable>
   );
+}
+
+/** The keys that shadow limits would have rejected most often. */
+function useHitKeys(rateLimitId: string) {
+  const live = useLive(
+    ['plans', rateLimitId, 'shadow-keys'],
+    (client, signal) => {
+      const to = now();
+      const span = { from: instantText(to - DAY_MS), to: instantText(to) };
+      return readUsageSeries(
+        client,
+        { rateLimitId, interval: 'total', groupBy: 'key', top: 100, ...span },
+        signal,
+      );
+    },
+    { scope: 'usage:read' },
+  );
+  return (live.data?.rows ?? [])
+    .filter(({ shadowLimited, consumerApiKeyId }) => shadowLimited > 0 && consumerApiKeyId !== '__other__')
+    .toSorted((a, b) => b.shadowLimited - a.shadowLimited)
+    .slice(0, MOST_KEYS);
 }

@@ -38,12 +38,7 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
   const { whoami } = useApi();
   const [graceSeconds, setGraceSeconds] = useState(86_400);
   const [secret, setSecret] = useState<string>();
-  const rotate = useChange((client, body: { graceSeconds: number }, key) =>
-    client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
-      params: { path: { adminTokenId: token.adminTokenId }, header: { 'Idempotency-Key': key } },
-      body,
-    }),
-  );
+  const rotate = useRotation(token.adminTokenId);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const rotated = await rotate.submit({ graceSeconds });
@@ -83,5 +78,14 @@ export function RotateToken({ token, onClose }: RotateTokenProps) {
         </DialogActions>
       </form>
     </Dialog>
+  );
+}
+
+function useRotation(adminTokenId: string) {
+  return useChange((client, body: { graceSeconds: number }, key) =>
+    client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
+      params: { path: { adminTokenId }, header: { 'Idempotency-Key': key } },
+      body,
+    }),
   );
 }

@@ -18,12 +18,7 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   const [ownSecret, setOwnSecret] = useState('');
   const [made, setMade] = useState<components['schemas']['CreatedConsumerKey']>();
   const [, navigate] = useLocation();
-  const create = useChange((client, body: CreateBody, idempotencyKey) =>
-    client.POST('/consumer-api-key/create', {
-      params: { header: { 'Idempotency-Key': idempotencyKey } },
-      body,
-    }),
-  );
+  const create = useCreation();
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     if (metadataFault(draft) !== undefined) return;
@@ -64,5 +59,14 @@ export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
         </DialogActions>
       </form>
     </Dialog>
+  );
+}
+
+function useCreation() {
+  return useChange((client, body: CreateBody, idempotencyKey) =>
+    client.POST('/consumer-api-key/create', {
+      params: { header: { 'Idempotency-Key': idempotencyKey } },
+      body,
+    }),
   );
 }

@@ -68,14 +68,25 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
       <form onSubmit={submit} noValidate>
         <FormFault error={update.error} />
         <KeyForm draft={draft} onChange={setDraft} error={update.error} />
-        <DialogActions>
-          <Button onClick={onClose}>Cancel</Button>
-          <Button look="primary" type="submit" aria-disabled={update.isPending}>
-            {update.isPending ? 'Saving…' : 'Save'}
-          </Button>
-        </DialogActions>
+        <SaveActions isPending={update.isPending} onCancel={onClose} />
       </form>
     </Dialog>
+  );
+}
+
+interface SaveActionsProps {
+  readonly isPending: boolean;
+  readonly onCancel: () => void;
+}
+
+function SaveActions({ isPending, onCancel }: SaveActionsProps) {
+  return (
+    <DialogActions>
+      <Button onClick={onCancel}>Cancel</Button>
+      <Button look="primary" type="submit" aria-disabled={isPending}>
+        {isPending ? 'Saving…' : 'Save'}
+      </Button>
+    </DialogActions>
   );
 }
 

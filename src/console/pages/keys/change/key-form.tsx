@@ -41,27 +41,7 @@ export function KeyForm({ draft, onChange, error }: KeyFormProps) {
           onText={(expiresAt) => set({ expiresAt })}
         />
       </div>
-      <div className={styles.pair}>
-        <TextField
-          label="Owner"
-          optional
-          error={message('externalId')}
-          hint="Its id in your own system (externalId)."
-          autoComplete="off"
-          maxLength={128}
-          value={draft.externalId}
-          onText={(externalId) => set({ externalId })}
-        />
-        <TextField
-          label="Tags"
-          optional
-          error={message('tags')}
-          hint="Separated by blanks, such as eu paid."
-          autoComplete="off"
-          value={draft.tags}
-          onText={(tags) => set({ tags })}
-        />
-      </div>
+      <OwnerAndTags draft={draft} set={set} message={message} />
       <RareFields draft={draft} set={set} message={message} />
     </>
   );
@@ -93,6 +73,32 @@ function PlanField({ draft: { rateLimitId }, set, message }: FieldsProps) {
         </Select>
       )}
     </Field>
+  );
+}
+
+function OwnerAndTags({ draft, set, message }: FieldsProps) {
+  return (
+    <div className={styles.pair}>
+      <TextField
+        label="Owner"
+        optional
+        error={message('externalId')}
+        hint="Its id in your own system (externalId)."
+        autoComplete="off"
+        maxLength={128}
+        value={draft.externalId}
+        onText={(externalId) => set({ externalId })}
+      />
+      <TextField
+        label="Tags"
+        optional
+        error={message('tags')}
+        hint="Separated by blanks, such as eu paid."
+        autoComplete="off"
+        value={draft.tags}
+        onText={(tags) => set({ tags })}
+      />
+    </div>
   );
 }
 

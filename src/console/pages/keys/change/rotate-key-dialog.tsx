@@ -34,12 +34,7 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
   const [graceSeconds, setGraceSeconds] = useState(86_400);
   const [rotated, setRotated] = useState<components['schemas']['RotatedConsumerKey']>();
-  const rotate = useChange((client, seconds: number, idempotencyKey) =>
-    client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', {
-      params: { path: { consumerApiKeyId }, header: { 'Idempotency-Key': idempotencyKey } },
-      body: { graceSeconds: seconds },
-    }),
-  );
+  const rotate = useRotation(consumerApiKeyId);
   if (rotated !== undefined)
     return (
       <Dialog open title={`“${name}” has a new secret`} dismissible={false} onClose={onClose}>
@@ -82,5 +77,14 @@ export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
         </DialogActions>
       </form>
     </Dialog>
+  );
+}
+
+function useRotation(consumerApiKeyId: string) {
+  return useChange((client, seconds: number, idempotencyKey) =>
+    client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', {
+      params: { path: { consumerApiKeyId }, header: { 'Idempotency-Key': idempotencyKey } },
+      body: { graceSeconds: seconds },
+    }),
   );
 }

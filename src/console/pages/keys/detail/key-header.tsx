@@ -21,11 +21,12 @@ interface KeyHeaderProps {
   readonly etag: string;
 }
 
+type Change = 'edit' | 'rotate' | 'enable' | 'delete';
+
 /** What the key is, and what can be done with it as a whole. What the token may not do is not there. */
 export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
   const { can } = useScopes();
-  const [open, setOpen] = useState<'edit' | 'rotate' | 'enable' | 'delete'>();
-  const close = () => setOpen(undefined);
+  const [open, setOpen] = useState<Change>();
   const items: MenuItem[] = [];
   if (can('keys:write'))
     items.push({
@@ -44,18 +45,7 @@ export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
         about={<About apiKey={apiKey} />}
         actions={
           <>
-            {can('keys:write') && (
-              <>
-                <Button onClick={() => setOpen('edit')}>
-                  <Pencil aria-hidden="true" />
-                  Edit
-                </Button>
-                <Button look="primary" onClick={() => setOpen('rotate')}>
-                  <RefreshCw aria-hidden="true" />
-                  Rotate
-                </Button>
-              </>
-            )}
+            {can('keys:write') && <ChangeButtons onChange={setOpen} />}
             {items.length > 0 && (
               <Menu
                 items={items}
@@ -69,12 +59,44 @@ export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
           </>
         }
       />
-      {open === 'edit' && <EditKeyDialog apiKey={apiKey} etag={etag} onClose={close} />}
-      {open === 'rotate' && <RotateKeyDialog apiKey={apiKey} onClose={close} />}
-      {open === 'enable' && <EnableKeyDialog apiKey={apiKey} onClose={close} />}
-      {open === 'delete' && <DeleteKeyDialog apiKey={apiKey} onClose={close} />}
+      {open !== undefined && (
+        <ChangeDialog kind={open} apiKey={apiKey} etag={etag} onClose={() => setOpen(undefined)} />
+      )}
     </>
   );
+}
+
+function ChangeButtons({ onChange }: { readonly onChange: (change: Change) => void }) {
+  return (
+    <>
+      <Button onClick={() => onChange('edit')}>
+        <Pencil aria-hidden="true" />
+        Edit
+      </Button>
+      <Button look="primary" onClick={() => onChange('rotate')}>
+        <RefreshCw aria-hidden="true" />
+        Rotate
+      </Button>
+    </>
+  );
+}
+
+interface ChangeDialogProps extends KeyHeaderProps {
+  readonly kind: Change;
+  readonly onClose: () => void;
+}
+
+function ChangeDialog({ kind, apiKey, etag, onClose }: ChangeDialogProps) {
+  switch (kind) {
+    case 'edit':
+      return <EditKeyDialog apiKey={apiKey} etag={etag} onClose={onClose} />;
+    case 'rotate':
+      return <RotateKeyDialog apiKey={apiKey} onClose={onClose} />;
+    case 'enable':
+      return <EnableKeyDialog apiKey={apiKey} onClose={onClose} />;
+    case 'delete':
+      return <DeleteKeyDialog apiKey={apiKey} onClose={onClose} />;
+  }
 }
 
 function About({ apiKey }: { readonly apiKey: KeyDetail }) {

@@ -38,6 +38,36 @@ export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
 
 function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly mayReveal: boolean }) {
   const { consumerApiKeyId, secretHint } = apiKey;
+  const { secret, reveal, hide, isPending } = useRevealedSecret(consumerApiKeyId);
+  if (secret !== undefined)
+    return (
+      <div>
+        <div className={styles.line}>
+          <code>{secret}</code>
+          <CopyButton text={secret} what="secret" />
+          <Button small onClick={hide}>
+            Hide
+          </Button>
+        </div>
+        <p className={styles.faint} role="status">
+          It hides by itself after 30 seconds.
+        </p>
+      </div>
+    );
+  return (
+    <div className={styles.line}>
+      <code>{secretHint ?? 'known to its consumer only'}</code>
+      {mayReveal && secretHint !== null && (
+        <Button small aria-disabled={isPending} onClick={reveal}>
+          Reveal
+        </Button>
+      )}
+    </div>
+  );
+}
+
+/** The secret, once it was asked for, and for a short time. */
+function useRevealedSecret(consumerApiKeyId: string) {
   const { client } = useApi();
   // Never in the cache of what was read: it would outlast this panel.
   const [secret, setSecret] = useState<string>();
@@ -63,29 +93,5 @@ function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly ma
       setPending(false);
     }
   };
-  if (secret !== undefined)
-    return (
-      <div>
-        <div className={styles.line}>
-          <code>{secret}</code>
-          <CopyButton text={secret} what="secret" />
-          <Button small onClick={() => setSecret(undefined)}>
-            Hide
-          </Button>
-        </div>
-        <p className={styles.faint} role="status">
-          It hides by itself after 30 seconds.
-        </p>
-      </div>
-    );
-  return (
-    <div className={styles.line}>
-      <code>{secretHint ?? 'known to its consumer only'}</code>
-      {mayReveal && secretHint !== null && (
-        <Button small aria-disabled={isPending} onClick={reveal}>
-          Reveal
-        </Button>
-      )}
-    </div>
-  );
+  return { secret, reveal, hide: () => setSecret(undefined), isPending };
 }

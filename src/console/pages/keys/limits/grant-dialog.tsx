@@ -4,7 +4,7 @@ import type { components } from '../../../../client/management-api.ts';
 import { useChange } from '../../../api/change.ts';
 import { fieldMessage } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { TextField } from '../../../components/forms/field.tsx';
+import { CountField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
@@ -28,12 +28,7 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
   const [requests, setRequests] = useState('100');
   const [customerId, setCustomerId] = useState(shown);
   const [reason, setReason] = useState('');
-  const grant = useChange((client, body: components['schemas']['GrantKeyLimitsRequest'], idempotencyKey) =>
-    client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', {
-      params: { path: { consumerApiKeyId: keyId }, header: { 'Idempotency-Key': idempotencyKey } },
-      body,
-    }),
-  );
+  const grant = useGrant(keyId);
   const submit = async (event: FormEvent) => {
     event.preventDefault();
     const body = { limitId, requests: Number(requests), ...customerOf(counter, customerId) };
@@ -60,13 +55,9 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
     >
       <form onSubmit={submit} noValidate>
         <FormFault error={grant.error} />
-        <TextField
+        <CountField
           label="Requests"
           error={fieldMessage(grant.error, 'requests')}
-          type="number"
-          inputMode="numeric"
-          min={1}
-          step={1}
           value={requests}
           onText={setRequests}
         />
@@ -80,5 +71,14 @@ export function GrantDialog({ keyId, counter, customerId: shown, onClose }: Limi
         </DialogActions>
       </form>
     </Dialog>
+  );
+}
+
+function useGrant(keyId: string) {
+  return useChange((client, body: components['schemas']['GrantKeyLimitsRequest'], idempotencyKey) =>
+    client.POST('/consumer-api-key/{consumerApiKeyId}/limits/grant', {
+      params: { path: { consumerApiKeyId: keyId }, header: { 'Idempotency-Key': idempotencyKey } },
+      body,
+    }),
   );
 }

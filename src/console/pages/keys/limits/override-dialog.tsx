@@ -1,6 +1,6 @@
 import { type FormEvent, useState } from 'react';
 import { Button } from '../../../components/forms/button.tsx';
-import { TextField } from '../../../components/forms/field.tsx';
+import { CountField, TextField } from '../../../components/forms/field.tsx';
 import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
 import { toast } from '../../../components/states/toast.tsx';
 import { timeZone } from '../../../format/exact-time.ts';
@@ -20,25 +20,18 @@ interface OverrideDialogProps {
 /** Gives this key another limit than its plan says, for good or until an instant. */
 export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialogProps) {
   const { limitId, baseLimit, period } = counter;
-  // All overrides are written together: those of other limits must be the ones that were there when the dialog opened.
-  const [opened] = useState({ overrides: apiKey.overrides, etag });
-  const present = opened.overrides[limitId];
+  const { opened, update, save } = useOverrides({ apiKey, etag, onClose });
+  const present = opened[limitId];
   const [limit, setLimit] = useState(String(present?.limit ?? baseLimit));
   const [until, setUntil] = useState(
     present?.until === undefined ? '' : localText(Date.parse(present.until)),
   );
-  const update = useKeyUpdate(apiKey.consumerApiKeyId);
-  const save = async (overrides: KeyDetail['overrides']) => {
-    if ((await update.submit({ body: { overrides }, etag: opened.etag })) === undefined) return;
-    toast.done('The limit is changed for this key', 'It holds with the next request.');
-    onClose();
-  };
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const override = { limit: Number(limit), ...(until !== '' && { until: instantOf(until) }) };
-    return save({ ...opened.overrides, [limitId]: override });
+    return save({ ...opened, [limitId]: override });
   };
-  const { [limitId]: _, ...others } = opened.overrides;
+  const { [limitId]: _, ...others } = opened;
   return (
     <Dialog
       open
@@ -48,14 +41,10 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
     >
       <form onSubmit={submit} noValidate>
         <FormFault error={update.error} />
-        <TextField
+        <CountField
           label="Limit"
           error={messageFor(update.error, 'overrides')}
           hint={`Requests per ${period}.`}
-          type="number"
-          inputMode="numeric"
-          min={1}
-          step={1}
           value={limit}
           onText={setLimit}
         />
@@ -78,4 +67,16 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
       </form>
     </Dialog>
   );
+}
+
+/** All overrides are written together: those of other limits must be the ones that were there when the dialog opened. */
+function useOverrides({ apiKey, etag, onClose }: Omit<OverrideDialogProps, 'counter'>) {
+  const [opened] = useState({ overrides: apiKey.overrides, etag });
+  const update = useKeyUpdate(apiKey.consumerApiKeyId);
+  const save = async (overrides: KeyDetail['overrides']) => {
+    if ((await update.submit({ body: { overrides }, etag: opened.etag })) === undefined) return;
+    toast.done('The limit is changed for this key', 'It holds with the next request.');
+    onClose();
+  };
+  return { opened: opened.overrides, update, save };
 }
