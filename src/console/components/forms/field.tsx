@@ -91,7 +91,7 @@ export function Input({ className, ...props }: ComponentProps<'input'>) {
   return <input className={classes(styles.control, className)} {...props} />;
 }
 
-export function TextArea({ className, ...props }: ComponentProps<'textarea'>) {
+function TextArea({ className, ...props }: ComponentProps<'textarea'>) {
   return <textarea className={classes(styles.control, className)} {...props} />;
 }
 
