@@ -74,7 +74,8 @@ export function createUsage(options: UsageOptions): Usage {
     longestPauseMs: LONGEST_RETRY_MS,
   });
   // Not less often after a failure: what waits is then held within its bounds.
-  const flushing = new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
+  // Half of the interval for the round, half for the pause.
+  const flushing = new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs / 2 });
   const pruning = new PeriodicTask(() => prune(options), { random, pauseMs: HOUR_MS });
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };
   return {

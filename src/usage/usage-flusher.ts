@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
@@ -6,6 +7,8 @@ import type { UsageHistory } from './usage-history.ts';
 
 /** Shards that one replica moves at a time. */
 const LANES = 2;
+/** The part of the interval over which an even round is spread. */
+const SPREAD = 0.5;
 
 /** What the flusher did, since the process started. Plain numbers, for metrics. */
 export interface FlusherStats {
@@ -50,7 +53,7 @@ export class UsageFlusher {
     lagMs: 0,
     lastDoneAtMs: 0,
   };
-  #isStopping = false;
+  #stopping = new AbortController();
   /** Rounds in a row that found a store unavailable. */
   #roundsAway = 0;
   #flushing: Promise<boolean> | undefined;
@@ -63,40 +66,61 @@ export class UsageFlusher {
     return { ...this.#stats };
   }
 
-  /** Moves all that is due. Resolves with false when something failed and is left for later. Never rejects. */
+  /**
+   * Moves all that is due, as fast as it can be done. Resolves with false when something failed and is left for later. Never rejects.
+   * While a round is under way, callers get the same promise.
+   */
   flush(): Promise<boolean> {
-    this.#flushing ??= this.#flushAll().finally(() => {
+    return this.#flushOver(0);
+  }
+
+  /**
+   * The same, but shard by shard over half of the interval: all at once, the moves would have the process and the stores to themselves
+   * for some tenths of a second, in which requests wait.
+   */
+  flushEvenly(): Promise<boolean> {
+    return this.#flushOver(this.#options.intervalMs * SPREAD);
+  }
+
+  /** Ends a round under way after the shards that it has in hand. Resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#flushing;
+  }
+
+  #flushOver(spreadMs: number): Promise<boolean> {
+    this.#flushing ??= this.#flushAll(spreadMs).finally(() => {
       this.#flushing = undefined;
     });
     return this.#flushing;
   }
 
-  /** Ends a round under way after the shards that it has in hand. Resolves when it has ended. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await this.#flushing;
-  }
-
-  async #flushAll(): Promise<boolean> {
-    this.#isStopping = false;
+  async #flushAll(spreadMs: number): Promise<boolean> {
+    this.#stopping = new AbortController();
+    const { signal } = this.#stopping;
     this.#stats.lagMs = 0;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
     const round = { isStoreAway: false, isDone: true };
-    const lane = async () => {
-      for (const shard of shards) {
-        if (this.#isStopping) return;
-        try {
-          // While a store is unavailable, the other shards need not wait for it as well.
-          if (!round.isStoreAway) await this.#flushShard(shard);
-          else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
-        } catch (error) {
-          this.#note(error, round.isDone);
-          round.isDone = false;
-          round.isStoreAway ||= error instanceof StoreUnavailable;
-        }
+    const flushNext = async (shard: number) => {
+      try {
+        // While a store is unavailable, the other shards need not wait for it as well.
+        if (!round.isStoreAway) await this.#flushShard(shard);
+        else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
+      } catch (error) {
+        this.#note(error, round.isDone);
+        round.isDone = false;
+        round.isStoreAway ||= error instanceof StoreUnavailable;
       }
     };
-    await Promise.all(Array.from({ length: LANES }, lane));
+    const stepMs = (spreadMs / SHARDS) * LANES;
+    const lane = async (index: number) => {
+      await pauseUntilStop((stepMs / LANES) * index, signal);
+      for (const shard of shards) {
+        if (signal.aborted) return;
+        await Promise.all([flushNext(shard), pauseUntilStop(stepMs, signal)]);
+      }
+    };
+    await Promise.all(Array.from({ length: LANES }, (_, index) => lane(index)));
     this.#roundsAway = round.isStoreAway ? this.#roundsAway + 1 : 0;
     if (round.isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
     return round.isDone;
@@ -155,4 +179,9 @@ export class UsageFlusher {
       'Redis was restored to an earlier state: usage that was moved already is not counted again',
     );
   }
+}
+
+/** Resolves early at a stop. Does not keep the process alive. */
+async function pauseUntilStop(ms: number, signal: AbortSignal): Promise<void> {
+  if (ms > 0) await pause(ms, undefined, { signal, ref: false }).catch(() => {});
 }

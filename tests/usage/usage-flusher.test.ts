@@ -7,6 +7,7 @@ import { SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts'
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import type { ApplyOutcome, UsageHistory } from '../../src/usage/usage-history.ts';
 import { noCounts } from '../../src/usage/usage-slice.ts';
+import { until } from '../support/until.ts';
 import { requestsOf, sliceOf } from './support/sample-usage.ts';
 import { silent, writeSlices } from './support/usage-stores.ts';
 
@@ -34,10 +35,10 @@ class ListedHistory implements UsageHistory {
   prune = async () => {};
 }
 
-async function setUp(keyIds: readonly string[]) {
+async function setUp(keyIds: readonly string[], intervalMs = 0) {
   const live = new InProcessLiveUsage(systemClock, systemRandom);
   const history = new ListedHistory();
-  const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 0 });
+  const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs });
   for (const keyId of keyIds) await writeSlices(live, sliceOf(keyId, { times: 2 }));
   return { live, history, flusher };
 }
@@ -52,6 +53,25 @@ describe('the flusher', () => {
     expect(moved.toSorted()).toEqual(named(1000).toSorted());
     expect(await live.read(['key 7'])).toEqual([]);
     expect(flusher.stats).toMatchObject({ batchesApplied: SHARDS, batchesPending: 0, failures: 0 });
+    expect(await flusher.flush()).toBe(true);
+    expect(history.taken).toHaveLength(SHARDS);
+  });
+
+  it('moves the counts of all keys in an even round as well', async () => {
+    const { history, flusher } = await setUp(named(1000), 100);
+    expect(await flusher.flushEvenly()).toBe(true);
+    expect(history.taken.map(({ shard }) => shard).toSorted((a, b) => a - b)).toEqual([
+      ...Array(SHARDS).keys(),
+    ]);
+  });
+
+  it('leaves most shards for later in an even round, and moves them at once when told to', async () => {
+    const { history, flusher } = await setUp(named(1000), 3_600_000);
+    const round = flusher.flushEvenly();
+    await until(() => history.taken.length > 0);
+    await flusher.stop();
+    expect(await round).toBe(true);
+    expect(history.taken).toHaveLength(1);
     expect(await flusher.flush()).toBe(true);
     expect(history.taken).toHaveLength(SHARDS);
   });
