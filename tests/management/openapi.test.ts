@@ -6,9 +6,9 @@ import { DOCUMENTED_ENDPOINTS } from '../../src/management/endpoints.ts';
 import { BODY_FORMATS } from '../../src/management/formats.ts';
 import { BODY_EXAMPLES } from '../../src/management/openapi/body-examples.ts';
 import { openApiDocument } from '../../src/management/openapi/document.ts';
-
 import { RESPONSE_EXAMPLES } from '../../src/management/openapi/response-examples.ts';
 import { TEXT_RULES } from '../../src/management/openapi/text-rules.ts';
+import { codePoint } from '../support/code-point.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const document = JSON.parse(JSON.stringify(openApiDocument(DOCUMENTED_ENDPOINTS)));
@@ -71,9 +71,9 @@ function closed(schema: unknown): unknown {
 
 describe('the pattern that stands for the format', () => {
   const samples: Readonly<Record<string, fc.Arbitrary<string>>> = {
-    'key-name': fc.string({ unit: 'binary', maxLength: 300 }),
-    'stored-text': fc.string({ unit: 'binary' }),
-    'external-id': fc.string({ unit: 'binary', maxLength: 140 }),
+    'key-name': fc.string({ unit: codePoint, maxLength: 300 }),
+    'stored-text': fc.string({ unit: codePoint }),
+    'external-id': fc.string({ unit: codePoint, maxLength: 140 }),
     period: fc.stringMatching(/^[pP]?\d{0,3} ?(s|sec|minutes|Hour|d|M|T1H|w|year|)\w?$/),
     'path-pattern': fc.stringMatching(/^\/([a*.{}%2F/?#~ é]|\*\*|\{id\}|%2F)*$/),
     'utc-instant': fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),

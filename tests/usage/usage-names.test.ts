@@ -1,10 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { customerName, endpointName } from '../../src/usage/usage-names.ts';
+import { codePoint } from '../support/code-point.ts';
 
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u;
 const anyText = fc.oneof(
-  fc.string({ unit: 'binary', maxLength: 400 }),
+  fc.string({ unit: codePoint, maxLength: 400 }),
   fc.string({ unit: 'grapheme', maxLength: 400 }),
   fc.array(fc.nat(0xffff), { maxLength: 400 }).map((units) => String.fromCharCode(...units)),
 );

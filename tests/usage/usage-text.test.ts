@@ -4,9 +4,10 @@ import { compactTexts, slicesOfTexts, textOf } from '../../src/storage/redis/usa
 import { NO_CAPS } from '../../src/usage/slice-table.ts';
 import { endpointName } from '../../src/usage/usage-names.ts';
 import type { UniformUsage } from '../../src/usage/usage-slice.ts';
+import { codePoint } from '../support/code-point.ts';
 import { addedUp } from './support/sample-usage.ts';
 
-const NAME = fc.string({ unit: 'binary', minLength: 1 }).map((name) => endpointName(name));
+const NAME = fc.string({ unit: codePoint, minLength: 1 }).map((name) => endpointName(name));
 const NUMBER = fc.oneof(fc.constant(0), fc.nat(), fc.nat({ max: 2 ** 45 }));
 const UNIFORM: fc.Arbitrary<UniformUsage> = fc.record({
   keyId: fc.constantFrom('key_one', 'key_two'),
