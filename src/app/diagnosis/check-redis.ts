@@ -3,7 +3,7 @@ import type { Platform } from '../../platform/platform.ts';
 import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import { inspectRedis, type RedisInspection } from '../../storage/redis/inspect-redis.ts';
 import { serverFaults } from '../../storage/redis/redis-health.ts';
-import { gatewayVersion } from '../gateway-metrics.ts';
+import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import { readDescription } from '../status/replica-description.ts';
 import { clockFindings } from './clock-findings.ts';
 import { away, type Finding, fault, ok, warning } from './finding.ts';

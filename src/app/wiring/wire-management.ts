@@ -24,7 +24,7 @@ import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-serie
 import type { Usage } from '../../usage/create-usage.ts';
 import { UsageSeries } from '../../usage/series/usage-series.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
-import { gatewayVersion } from '../gateway-metrics.ts';
+import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 import { responsePruning } from './response-pruning.ts';

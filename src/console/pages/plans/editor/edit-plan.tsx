@@ -4,23 +4,17 @@ import { useApi } from '../../../api/api-context.tsx';
 import { useChange } from '../../../api/change.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { Button } from '../../../components/forms/button.tsx';
-import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { DialogActions } from '../../../components/layout/dialog.tsx';
 import { PageHeader } from '../../../components/layout/page-header.tsx';
 import { Notice } from '../../../components/states/notice.tsx';
 import { toast } from '../../../components/states/toast.tsx';
-import type { Plan, PlanTerms } from '../plan.ts';
+import type { PlanTerms } from '../plan.ts';
 import styles from '../plans.module.css';
-import { DifferenceTable } from './difference-table.tsx';
-import { changedFields, planDifferences } from './plan-difference.ts';
+import { changedFields } from './plan-difference.ts';
 import { type DraftFaults, draftOf, readDraft, termsOf } from './plan-draft.ts';
 import { faultsOf, leftOverFault } from './plan-faults.ts';
 import { PlanForm } from './plan-form.tsx';
-
-/** A version of the plan, and what `If-Match` takes for it. */
-interface Version {
-  readonly plan: Plan;
-  readonly etag: string | undefined;
-}
+import { Conflict, Review, type Version } from './plan-versions.tsx';
 
 interface EditPlanProps extends Version {
   readonly onDone: () => void;
@@ -153,98 +147,4 @@ function useTheirVersion(rateLimitId: string) {
     }
   };
   return { theirs, readTheirs, forgetTheirs: () => setTheirs(undefined) };
-}
-
-interface ReviewProps {
-  readonly from: PlanTerms;
-  readonly to: PlanTerms;
-  readonly isPending: boolean;
-  readonly fault: string | undefined;
-  readonly onSave: () => void;
-  readonly onClose: () => void;
-}
-
-function Review({ from, to, isPending, fault, onSave, onClose }: ReviewProps) {
-  const differences = planDifferences(from, to);
-  return (
-    <Dialog
-      open
-      wide
-      onClose={onClose}
-      title="Review the changes"
-      description={
-        differences.length === 0
-          ? 'Nothing differs from the plan as it is.'
-          : 'They hold with the next request of each key that is bound to the plan. A limit with the same period keeps its count.'
-      }
-    >
-      {fault !== undefined && <Notice tone="failed">{fault}</Notice>}
-      {differences.length > 0 && <DifferenceTable differences={differences} from="Now" to="After saving" />}
-      <DialogActions>
-        <Button onClick={onClose}>Back to the form</Button>
-        {differences.length > 0 && (
-          <Button look="primary" disabled={isPending} onClick={onSave}>
-            {isPending ? 'Saving…' : 'Save changes'}
-          </Button>
-        )}
-      </DialogActions>
-    </Dialog>
-  );
-}
-
-interface ConflictProps {
-  readonly base: PlanTerms;
-  readonly yours: PlanTerms;
-  /** Undefined until it has been read. */
-  readonly theirs: Version | undefined;
-  readonly isPending: boolean;
-  readonly onRead: () => void;
-  readonly onTakeTheirs: (theirs: Version) => void;
-  readonly onSaveYours: (theirs: Version) => void;
-  readonly onClose: () => void;
-}
-
-/** Another administrator has saved meanwhile: shows both versions, and saves nothing until the person has chosen. */
-function Conflict(props: ConflictProps) {
-  const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
-  return (
-    <Dialog
-      open
-      wide
-      onClose={onClose}
-      title="Another administrator changed this plan meanwhile"
-      description="Nothing of yours is saved yet, and nothing is lost."
-    >
-      {theirs === undefined ? (
-        <DialogActions>
-          <Button onClick={onClose}>Back to the form</Button>
-          <Button look="primary" onClick={onRead}>
-            Show both versions
-          </Button>
-        </DialogActions>
-      ) : (
-        <>
-          <h3>What they changed</h3>
-          <DifferenceTable
-            differences={planDifferences(base, termsOf(theirs.plan))}
-            from="When you began"
-            to="Theirs, as it is now"
-          />
-          <h3>What differs between theirs and yours</h3>
-          <DifferenceTable
-            differences={planDifferences(termsOf(theirs.plan), yours)}
-            from="Theirs, as it is now"
-            to="Yours"
-          />
-          <DialogActions>
-            <Button onClick={onClose}>Back to the form</Button>
-            <Button onClick={() => onTakeTheirs(theirs)}>Take theirs</Button>
-            <Button look="primary" disabled={isPending} onClick={() => onSaveYours(theirs)}>
-              Save yours over it
-            </Button>
-          </DialogActions>
-        </>
-      )}
-    </Dialog>
-  );
 }

@@ -1,0 +1,123 @@
+import { readFileSync } from 'node:fs';
+import type { KeyCache } from '../../keys/cache/key-cache.ts';
+import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
+import type { CostSettler } from '../../limiter/cost-settler.ts';
+import type { Reading } from '../../observability/metrics.ts';
+import type { Readiness } from '../../observability/readiness.ts';
+import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
+import type { ConnectionLimit } from '../../server/connection-limit.ts';
+import type { Usage } from '../../usage/create-usage.ts';
+import type { ClientLimits } from '../client-limits.ts';
+import type { Counting } from '../stores/counting.ts';
+import { backendReadings } from './backend-readings.ts';
+import { sharedLimiterReadings } from './limiter-readings.ts';
+import { counter, gauge } from './reading.ts';
+import { usageReadings } from './usage-readings.ts';
+
+/** The parts whose numbers are shown. */
+export interface MeasuredParts {
+  readonly counting: Counting;
+  readonly costSettler: Pick<CostSettler, 'counts'>;
+  readonly keys: KeyCache;
+  readonly revalidator: Pick<KeyRevalidator, 'checked' | 'outdated'>;
+  readonly usage: Usage;
+  readonly proxy: ProxiedSide;
+  readonly readiness: Readiness;
+  /** Of this gateway. */
+  readonly version: string;
+  readonly backendConnections: number;
+  readonly connectionLimits: ClientLimits;
+}
+
+/** The version in `package.json`. */
+export function gatewayVersion(): string {
+  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
+}
+
+/** Every number of the gateway besides those of its requests. `docs/metrics.md` describes them. */
+export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
+  const { counting, costSettler, usage, proxy } = parts;
+  return [
+    ...(counting.shared === undefined ? [] : sharedLimiterReadings(counting.shared)),
+    counter(
+      'tollgate_reported_costs_total',
+      'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed because Redis did not respond.',
+      () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
+    ),
+    ...keyReadings(parts),
+    ...usageReadings(() => usage.stats),
+    ...clientReadings(parts.connectionLimits),
+    ...backendReadings(proxy, parts.backendConnections),
+    ...stateReadings(parts),
+  ];
+}
+
+function keyReadings({ keys, revalidator }: MeasuredParts): readonly Reading[] {
+  return [
+    counter(
+      'tollgate_key_cache_lookups_total',
+      'Requests whose key was looked for in memory: hit, or miss, which asks Postgres.',
+      () => [
+        [{ result: 'hit' }, keys.hits],
+        [{ result: 'miss' }, keys.misses],
+      ],
+    ),
+    counter(
+      'tollgate_key_cache_checks_total',
+      'Keys in memory that were compared with Postgres: current, or outdated and thrown away.',
+      () => [
+        [{ result: 'current' }, revalidator.checked - revalidator.outdated],
+        [{ result: 'outdated' }, revalidator.outdated],
+      ],
+    ),
+    gauge('tollgate_key_cache_entries', 'Consumer keys held in the memory of this process.', () => keys.size),
+  ];
+}
+
+function clientReadings({ public: clients, admin }: ClientLimits): readonly Reading[] {
+  const ofPorts = (read: (limit: ConnectionLimit) => number) => () =>
+    Object.entries({ public: clients, ...(admin !== undefined && { admin }) }).map(
+      ([port, limit]) => [{ port }, read(limit)] as const,
+    );
+  return [
+    gauge(
+      'tollgate_client_connections',
+      'Connections of clients that are open now, by port: public, or admin.',
+      ofPorts(({ open }) => open),
+    ),
+    gauge(
+      'tollgate_client_connections_limit',
+      'Most connections of clients that may be open at the same time, which follows from the limit of open files.',
+      ofPorts(({ most }) => most),
+    ),
+    counter(
+      'tollgate_client_connections_rejected_total',
+      'Connections of clients that were closed at once because there were as many as there may be.',
+      ofPorts(({ rejected }) => rejected),
+    ),
+  ];
+}
+
+function stateReadings({ readiness, version }: MeasuredParts): readonly Reading[] {
+  return [
+    gauge('tollgate_ready', '1 while the replica is ready for traffic, otherwise 0.', () =>
+      Number(readiness.last().ready),
+    ),
+    {
+      ...gauge(
+        'tollgate_component_up',
+        '1 for each component (postgres, redis, ...) that passed its last check, otherwise 0.',
+        () =>
+          Object.entries(readiness.last().components)
+            // That the replica shuts down is no fault of a component's.
+            .filter(([component]) => component !== 'replica')
+            .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
+      ),
+      ofWorkers: 'min',
+    },
+    gauge('tollgate_build_info', '1 for each process, with the versions of the gateway and of Node.', () => [
+      [{ version, node: process.version }, 1],
+    ]),
+  ];
+}

@@ -1,0 +1,47 @@
+import type { Reading } from '../../observability/metrics.ts';
+import type { Usage } from '../../usage/create-usage.ts';
+import { counter, gauge } from './reading.ts';
+
+/** The way of usage from this process to Redis and Postgres. */
+export function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
+  return [
+    {
+      ...gauge(
+        'tollgate_usage_flush_lag_seconds',
+        'Seconds that the most overdue move of usage from Redis to Postgres is late.',
+        () => stats().flusher.lagMs / 1000,
+      ),
+      ofWorkers: 'max',
+    },
+    gauge(
+      'tollgate_usage_batches_pending',
+      'Batches of usage that this process has taken from Redis and not yet written to Postgres.',
+      () => stats().flusher.batchesPending,
+    ),
+    gauge(
+      'tollgate_usage_keys_buffered',
+      'Consumer keys whose latest usage is still in the memory of this process only.',
+      () => stats().keysBuffered,
+    ),
+    counter(
+      'tollgate_usage_records_dropped_total',
+      'Requests that were dropped from the usage because their key was deleted meanwhile.',
+      () => stats().flusher.recordsDropped,
+    ),
+    counter(
+      'tollgate_usage_rollbacks_total',
+      'Times that Redis had lost usage that it had confirmed, or had usage again that was in Postgres already: it was restarted from an older state.',
+      () => stats().writer.rollbacks + stats().flusher.batchesOutdated,
+    ),
+    counter(
+      'tollgate_usage_write_failures_total',
+      'Writes of usage to Redis that got no response and were tried again. Nothing is counted twice.',
+      () => stats().writer.writesUnknown,
+    ),
+    counter(
+      'tollgate_usage_flush_failures_total',
+      'Moves of usage from Redis to Postgres that failed and were tried again.',
+      () => stats().flusher.failures,
+    ),
+  ];
+}

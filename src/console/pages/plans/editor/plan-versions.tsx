@@ -1,0 +1,108 @@
+import { Button } from '../../../components/forms/button.tsx';
+import { Dialog, DialogActions } from '../../../components/layout/dialog.tsx';
+import { Notice } from '../../../components/states/notice.tsx';
+import type { Plan, PlanTerms } from '../plan.ts';
+import { DifferenceTable } from './difference-table.tsx';
+import { planDifferences } from './plan-difference.ts';
+import { termsOf } from './plan-draft.ts';
+
+/** A version of the plan, and what `If-Match` takes for it. */
+export interface Version {
+  readonly plan: Plan;
+  readonly etag: string | undefined;
+}
+
+interface ReviewProps {
+  readonly from: PlanTerms;
+  readonly to: PlanTerms;
+  readonly isPending: boolean;
+  readonly fault: string | undefined;
+  readonly onSave: () => void;
+  readonly onClose: () => void;
+}
+
+/** Shows what will differ, before it is saved. */
+export function Review({ from, to, isPending, fault, onSave, onClose }: ReviewProps) {
+  const differences = planDifferences(from, to);
+  return (
+    <Dialog
+      open
+      wide
+      onClose={onClose}
+      title="Review the changes"
+      description={
+        differences.length === 0
+          ? 'Nothing differs from the plan as it is.'
+          : 'They hold with the next request of each key that is bound to the plan. A limit with the same period keeps its count.'
+      }
+    >
+      {fault !== undefined && <Notice tone="failed">{fault}</Notice>}
+      {differences.length > 0 && <DifferenceTable differences={differences} from="Now" to="After saving" />}
+      <DialogActions>
+        <Button onClick={onClose}>Back to the form</Button>
+        {differences.length > 0 && (
+          <Button look="primary" disabled={isPending} onClick={onSave}>
+            {isPending ? 'Saving…' : 'Save changes'}
+          </Button>
+        )}
+      </DialogActions>
+    </Dialog>
+  );
+}
+
+interface ConflictProps {
+  readonly base: PlanTerms;
+  readonly yours: PlanTerms;
+  /** Undefined until it has been read. */
+  readonly theirs: Version | undefined;
+  readonly isPending: boolean;
+  readonly onRead: () => void;
+  readonly onTakeTheirs: (theirs: Version) => void;
+  readonly onSaveYours: (theirs: Version) => void;
+  readonly onClose: () => void;
+}
+
+/** Another administrator has saved meanwhile: shows both versions, and saves nothing until the person has chosen. */
+export function Conflict(props: ConflictProps) {
+  const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
+  return (
+    <Dialog
+      open
+      wide
+      onClose={onClose}
+      title="Another administrator changed this plan meanwhile"
+      description="Nothing of yours is saved yet, and nothing is lost."
+    >
+      {theirs === undefined ? (
+        <DialogActions>
+          <Button onClick={onClose}>Back to the form</Button>
+          <Button look="primary" onClick={onRead}>
+            Show both versions
+          </Button>
+        </DialogActions>
+      ) : (
+        <>
+          <h3>What they changed</h3>
+          <DifferenceTable
+            differences={planDifferences(base, termsOf(theirs.plan))}
+            from="When you began"
+            to="Theirs, as it is now"
+          />
+          <h3>What differs between theirs and yours</h3>
+          <DifferenceTable
+            differences={planDifferences(termsOf(theirs.plan), yours)}
+            from="Theirs, as it is now"
+            to="Yours"
+          />
+          <DialogActions>
+            <Button onClick={onClose}>Back to the form</Button>
+            <Button onClick={() => onTakeTheirs(theirs)}>Take theirs</Button>
+            <Button look="primary" disabled={isPending} onClick={() => onSaveYours(theirs)}>
+              Save yours over it
+            </Button>
+          </DialogActions>
+        </>
+      )}
+    </Dialog>
+  );
+}
