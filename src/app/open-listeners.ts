@@ -3,12 +3,8 @@ import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-ra
 import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
-import {
-  createPublicServer,
-  type PublicServer,
-  type PublicServerOptions,
-  type PublicServerTimeouts,
-} from '../server/public-server.ts';
+import type { ClientTimeouts } from '../server/client-timeouts.ts';
+import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { listenAt } from './listen.ts';
@@ -23,7 +19,7 @@ export interface ListenerParts {
   readonly observers: Pick<RequestObservers, 'rejected' | 'selfServed'>;
   readonly requestIds: RequestIds;
   readonly connectionLimits: ClientLimits;
-  readonly timeouts?: PublicServerTimeouts | undefined;
+  readonly timeouts?: ClientTimeouts | undefined;
   readonly uploadRate?: MinimumRate | undefined;
   readonly downloadRate?: MinimumRate | undefined;
 }

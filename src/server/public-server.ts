@@ -12,6 +12,7 @@ import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-ra
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { ClientConnections } from './client-connections.ts';
+import { CLIENT_TIMEOUTS, type ClientTimeouts, KEEP_ALIVE_GRACE_MS } from './client-timeouts.ts';
 import { ConnectionLimit } from './connection-limit.ts';
 import { drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
@@ -23,27 +24,10 @@ import { downloadOn, SlowTransfers, uploadOn } from './slow-transfers.ts';
 import { StalledClients } from './stalled-clients.ts';
 import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
 
-/** Timeouts of client connections. Milliseconds. */
-export interface PublicServerTimeouts {
-  /** For a complete head, from the connection's or the request's first byte. */
-  readonly headMs: number;
-  /** For the next byte of a request's body, and for a client to take the next byte of a response. */
-  readonly idleMs: number;
-  /** For the next request on a connection. */
-  readonly keepAliveMs: number;
-}
-
-export const PUBLIC_TIMEOUTS: PublicServerTimeouts = Object.freeze({
-  headMs: 15_000,
-  idleMs: 30_000,
-  // Longer than the 60 s that load balancers commonly keep their connections, so that they close first.
-  keepAliveMs: 65_000,
-});
-
 /** What a port serves, and how. */
 export interface PublicServerOptions
   extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds'> {
-  readonly timeouts?: PublicServerTimeouts | undefined;
+  readonly timeouts?: ClientTimeouts | undefined;
   /** Of bodies that the gateway itself reads: those that are not proxied, and what is left of one after its response. */
   readonly uploadRate?: MinimumRate;
   /** Of responses that the gateway itself makes, and of what is left of one when the backend is through with it. */
@@ -57,9 +41,6 @@ export interface PublicServerOptions
   /** Called for each request that is rejected for its head, before anything else looks at it. */
   readonly onRejected?: Routes['onRejected'];
 }
-
-/** How much longer an unused connection is kept than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */
-const KEEP_ALIVE_GRACE_MS = 1000;
 
 /** The port for clients, none of which is trusted. */
 export interface PublicServer {
@@ -77,7 +58,7 @@ export interface PublicServer {
 
 /** The server of a port that untrusted clients reach. Every rejection is JSON, also where Node's own would be plain. */
 export function createPublicServer(options: PublicServerOptions): PublicServer {
-  const { timeouts = PUBLIC_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
+  const { timeouts = CLIENT_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
   const { connectionLimit = new ConnectionLimit(Number.POSITIVE_INFINITY) } = options;
   const connections = new ClientConnections();
   const router = new RequestRouter(
@@ -141,7 +122,7 @@ function watchTransfers(
 
 /** What handles the events of a port's server. */
 interface EventHandlers {
-  readonly timeouts: PublicServerTimeouts;
+  readonly timeouts: ClientTimeouts;
   readonly connections: ClientConnections;
   readonly router: RequestRouter;
   readonly malformed: MalformedInput;
@@ -164,7 +145,7 @@ function createHttpServer({ timeouts, connections, router, malformed, stalled }:
 }
 
 function serverOptions(
-  timeouts: PublicServerTimeouts,
+  timeouts: ClientTimeouts,
   connections: ClientConnections,
 ): ServerOptions<typeof IncomingMessage, typeof RawHeadResponse> {
   return {

@@ -10,7 +10,7 @@ import type { PlanTerms } from '../../../src/plans/plan.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
 import type { ExchangeSummary } from '../../../src/proxy/exchange-summary.ts';
 import type { Proxy as ProxiedSide } from '../../../src/proxy/pipeline.ts';
-import { PUBLIC_TIMEOUTS } from '../../../src/server/public-server.ts';
+import { CLIENT_TIMEOUTS } from '../../../src/server/client-timeouts.ts';
 import type { CompletedRequest, UsageRecorder } from '../../../src/usage/usage.ts';
 import { InProcessGateway, type TestSettings } from '../../support/in-process-gateway.ts';
 import { until } from '../../support/until.ts';
@@ -19,7 +19,7 @@ import { RawPeer } from './raw-peer.ts';
 
 /** What a test may change of a gateway. */
 export interface GatewaySettings extends TestSettings {
-  readonly timeouts?: Partial<typeof PUBLIC_TIMEOUTS>;
+  readonly timeouts?: Partial<typeof CLIENT_TIMEOUTS>;
   /** On the port of proxied requests; undefined: management is on a separate one. */
   readonly management?: ListenerParts['management'];
   readonly requestIds?: RequestIds;
@@ -109,7 +109,7 @@ export class TestGateway {
       proxy,
       management,
       observers: { rejected: () => {}, selfServed: () => {} },
-      timeouts: { ...PUBLIC_TIMEOUTS, ...timeouts },
+      timeouts: { ...CLIENT_TIMEOUTS, ...timeouts },
       uploadRate,
       downloadRate,
     });

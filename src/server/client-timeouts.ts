@@ -1,0 +1,20 @@
+/** Timeouts of client connections. Milliseconds. */
+export interface ClientTimeouts {
+  /** For a complete head, from the connection's or the request's first byte. */
+  readonly headMs: number;
+  /** For the next byte of a request's body, and for a client to take the next byte of a response. */
+  readonly idleMs: number;
+  /** For the next request on a connection. */
+  readonly keepAliveMs: number;
+}
+
+/** Those of a gateway; tests have shorter ones. */
+export const CLIENT_TIMEOUTS: ClientTimeouts = Object.freeze({
+  headMs: 15_000,
+  idleMs: 30_000,
+  // Longer than the 60 s that load balancers commonly keep their connections, so that they close first.
+  keepAliveMs: 65_000,
+});
+
+/** How much longer an unused connection is kept than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */
+export const KEEP_ALIVE_GRACE_MS = 1000;
