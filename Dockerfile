@@ -56,4 +56,5 @@ STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s --retries=3 \
   CMD ["node", "-e", "fetch(`http://127.0.0.1:${process.env.OPS_PORT || 9090}/livez`).then(r => process.exit(r.ok ? 0 : 1), () => process.exit(1))"]
 ENTRYPOINT ["node"]
-CMD ["src/main.ts"]
+# One thread compiles and collects beside the one that serves: docs/performance.md, "Threads".
+CMD ["--v8-pool-size=1", "src/main.ts"]

@@ -152,7 +152,7 @@ describe('the image', () => {
 
   it('starts without a shell, so that signals reach the gateway', async () => {
     expect(await values('ENTRYPOINT')).toEqual(['["node"]']);
-    expect(await values('CMD')).toEqual(['["src/main.ts"]']);
+    expect(await values('CMD')).toEqual(['["--v8-pool-size=1", "src/main.ts"]']);
   });
 
   it('copies only what .dockerignore lets through, and what exists', async () => {

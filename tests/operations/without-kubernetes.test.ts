@@ -63,7 +63,9 @@ describe('the systemd units', () => {
       expect(Number(stopSeconds) * 1000).toBeGreaterThanOrEqual(
         settings.shutdownDelayMs + settings.shutdownDrainMs + CLOSING_MS,
       );
-      expect(valuesOf(unit, 'ExecStart')).toEqual(['/usr/local/bin/node /opt/tollgate/src/main.ts']);
+      expect(valuesOf(unit, 'ExecStart')).toEqual([
+        '/usr/local/bin/node --v8-pool-size=1 /opt/tollgate/src/main.ts',
+      ]);
       expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual(['78']);
     }
     const loaded = valuesOf(template, 'LoadCredential').map((each) => each.split(':')[0]);

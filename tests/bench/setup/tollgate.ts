@@ -70,7 +70,7 @@ export async function startTollgate(world: TollgateWorld): Promise<TollgateCandi
   const child = startPinned({
     taskset: world.programs.taskset,
     cores,
-    command: [process.execPath, ...nodeArguments, join(repository, 'src/main.ts')],
+    command: [process.execPath, '--v8-pool-size=1', ...nodeArguments, join(repository, 'src/main.ts')],
     environment: {
       ...tollgateEnvironment(world),
       ...sharedPort,
