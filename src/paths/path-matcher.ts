@@ -77,7 +77,7 @@ function childOf<Value>(
 
 /**
  * The first ending at or below a node that comes before `best` in the list, else `best`. `start` is where the path's next segment begins;
- * beyond the path's end there is no segment left.
+ * beyond the path's end there is no segment left. Positional parameters: an object for each node would be garbage with each request.
  */
 function find<Value>(
   node: Node<Value>,

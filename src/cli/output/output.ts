@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { Terminal } from '../terminal.ts';
 import { type Cell, headingOf, type Listing } from './columns.ts';
-import { csvRecord } from './csv.ts';
 import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
 
 const FORMATS = ['table', 'json', 'ndjson', 'yaml', 'csv', 'id'] as const;
@@ -125,4 +124,15 @@ function printable(json: string): string {
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
+}
+
+/** A record of RFC 4180, without its line end. Texts that a spreadsheet would run as a formula begin with `'`. */
+function csvRecord(cells: readonly Cell[]): string {
+  return cells.map(csvField).join(',');
+}
+
+function csvField(cell: Cell): string {
+  if (cell === null || cell === undefined) return '';
+  const text = typeof cell === 'string' && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
+  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,13 +1,15 @@
+import { Link } from 'wouter';
 import { useLive } from '../api/live.ts';
 import { PageHeader } from '../components/layout/page-header.tsx';
+import { Notice } from '../components/states/notice.tsx';
 import { timeZone } from '../format/exact-time.ts';
 import { BusiestKeys } from './overview/busiest-keys.tsx';
-import { DegradedNotice } from './overview/degraded-notice.tsx';
 import { FirstSteps } from './overview/first-steps.tsx';
 import { KeysNearLimit } from './overview/keys-near-limit.tsx';
 import { ExpiringKeys, UnusedKeys } from './overview/keys-to-look-after.tsx';
 import { OutcomesOfTheDay } from './overview/outcomes-of-the-day.tsx';
 import styles from './overview/overview.module.css';
+import { degradedSentence } from './system/degraded.ts';
 
 /** How the gateway is doing: what was asked of it in a day, and which keys need attention. */
 export function OverviewPage() {
@@ -34,5 +36,18 @@ export function OverviewPage() {
         )}
       </div>
     </>
+  );
+}
+
+/** Across the page while something does not work. */
+function DegradedNotice() {
+  const { data } = useLive(['system'], (client, signal) => client.GET('/tollgate/system', { signal }), {
+    scope: 'plans:read',
+  });
+  if (data === undefined || data.degraded.length === 0) return null;
+  return (
+    <Notice tone="failed" action={<Link href="/system">System</Link>}>
+      {data.degraded.map(degradedSentence).join(' ')}
+    </Notice>
   );
 }

@@ -3,8 +3,9 @@ import type { ReactNode } from 'react';
 import { faultSentence } from '../../api/fault-kind.ts';
 import type { Live } from '../../api/live.ts';
 import { Button } from '../forms/button.tsx';
+import { RelativeTime } from '../text/relative-time.tsx';
 import { EmptyState } from './empty-state.tsx';
-import { LiveNotice } from './live-notice.tsx';
+import { Notice } from './notice.tsx';
 
 interface LiveStateProps<T> {
   readonly live: Live<T>;
@@ -66,5 +67,23 @@ export function NoScope({ what, scope }: { readonly what: string; readonly scope
         </>
       )}
     </EmptyState>
+  );
+}
+
+/** Above data that is shown although it could not be read again: says so, and how old it is. Nothing while all is well. */
+function LiveNotice({ live }: { readonly live: Live<unknown> }) {
+  if (live.status === 'failed') return <Notice tone="failed">{faultSentence(live.error)}</Notice>;
+  if (live.status !== 'away' || live.data === undefined) return null;
+  return (
+    <Notice
+      tone="limited"
+      action={
+        <Button small onClick={live.refresh}>
+          Try again
+        </Button>
+      }
+    >
+      The gateway or its store does not respond. This is how it was <RelativeTime at={live.dataAt} />.
+    </Notice>
   );
 }

@@ -103,7 +103,7 @@ function chosenIds(selection: KeySelection, nowMs: number, sortedAtMost: number)
   const conditions = conditionsOf(filter, nowMs);
   const all = sql`SELECT ${source.id} AS id, ${value} AS value
     FROM ${joined([source, ...conditions.map((condition) => condition.source)])}`;
-  if (conditions.length === 0) return pageOf(all, [], selection);
+  if (conditions.length === 0) return pageOf({ from: all, met: [] }, selection);
   const met = conditions.map((condition) => condition.met);
   const ofFound = sql`SELECT found.id, (
       SELECT ${value} FROM ${source.table} WHERE ${source.id} = found.id
@@ -111,16 +111,15 @@ function chosenIds(selection: KeySelection, nowMs: number, sortedAtMost: number)
   return sql`
     WITH found AS MATERIALIZED (${idsOf(conditions)} LIMIT ${sortedAtMost + 1}),
       few AS MATERIALIZED (SELECT count(*) <= ${sortedAtMost} AS hold FROM found)
-    (${pageOf(sql`SELECT id, value FROM (${ofFound}) AS sorted`, [], selection, SORTED)})
+    (${pageOf({ from: sql`SELECT id, value FROM (${ofFound}) AS sorted`, met: [] }, selection, SORTED)})
     UNION ALL
-    (${pageOf(all, [sql`NOT (SELECT hold FROM few)`, ...met], selection)})`;
+    (${pageOf({ from: all, met: [sql`NOT (SELECT hold FROM few)`, ...met] }, selection)})`;
 }
 
 const SORTED = { value: sql`value`, id: sql`id` };
 
 function pageOf(
-  from: Sql,
-  met: readonly Sql[],
+  { from, met }: { readonly from: Sql; readonly met: readonly Sql[] },
   { sort, order, limit, after }: KeySelection,
   { value, id } = { value: SORT_KEYS[sort].value, id: SORT_KEYS[sort].source.id },
 ): Sql {

@@ -100,6 +100,7 @@ function addHead(table: SliceTable, text: string, from: number, end: number): Us
   return slice;
 }
 
+// Positional, as of `addHead`: an object for each line would be garbage by the thousand.
 function addLine({ caps }: SliceTable, slice: UsageSlice, text: string, from: number, end: number): void {
   const counts = new Numbers(text, from + 1).counts();
   const name = text.slice(text.indexOf('\t', from) + 1, end);
