@@ -14,6 +14,11 @@ export interface RequestNotes {
   actor?: string;
 }
 
+/** Notes the error of a response that is not the app's own. Does nothing where no app has begun to serve the request. */
+export function noteError(res: ServerResponse, code: ErrorCode): void {
+  if ('locals' in res) (res.locals as RequestNotes).errorCode = code;
+}
+
 /** A request to an app whose response is over. */
 export interface ServedRequest {
   readonly requestId: string;

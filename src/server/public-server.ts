@@ -65,7 +65,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
     connections,
   );
-  const malformed = new MalformedInput(connections, (socket, ...fault) => router.reject(socket, ...fault));
+  const malformed = new MalformedInput(connections, (socket, error) => router.reject(socket, error));
   const stalled = new StalledClients(
     { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
     connections,

@@ -1,13 +1,11 @@
 import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
-import { errorResponse } from '../http/errors/error-responses.ts';
-import { negotiatedError } from '../http/errors/problem-details.ts';
-import { rejectAndClose, sendError } from '../http/errors/send-error.ts';
 import { responseDue } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { IdleTimeouts } from './idle-timeouts.ts';
+import { rejectServed } from './reject-served.ts';
 
 /** How long a connection may be idle. Milliseconds. */
 export interface IdleLimits {
@@ -47,7 +45,7 @@ export class StalledClients {
   endUpload(socket: Socket): void {
     const due = responseDue(socket);
     if (due === undefined || due.headersSent || this.#connections.isAbandoned(socket)) cutConnection(socket);
-    else rejectAndClose(due, negotiatedError(bodyTimeout(), due.req));
+    else rejectServed(due, bodyTimeout());
   }
 }
 
@@ -62,7 +60,7 @@ function endStalled(due: RawHeadResponse, socket: Socket): void {
   } else if (!req.complete && !req.isPaused()) {
     if (due.headersSent) cutConnection(socket);
     else if (due.owner !== undefined) due.owner.reject(bodyTimeout());
-    else sendError(due, errorResponse(bodyTimeout()));
+    else rejectServed(due, bodyTimeout());
   }
 }
 

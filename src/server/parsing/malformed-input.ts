@@ -5,16 +5,17 @@ import { closeAfterResponse } from '../../http/errors/send-error.ts';
 import { responseDue } from '../../http/node-internals.ts';
 import { RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { ClientConnections } from '../client-connections.ts';
+import { rejectServed } from '../reject-served.ts';
 import { parserError } from './parser-errors.ts';
 
-type Reject = (socket: Socket, error: TollgateError, requestId: string | undefined) => void;
+type Reject = (socket: Socket, error: TollgateError) => void;
 
 /** Handles what Node's parser can't read: rejected once the requests before it have their responses, then nothing more is read. */
 export class MalformedInput {
   readonly #connections: ClientConnections;
   readonly #reject: Reject;
 
-  /** `reject` sends an error on a socket that has no response object, with the id of the request, if it has one. */
+  /** `reject` sends an error on a socket that has no response object. */
   constructor(connections: ClientConnections, reject: Reject) {
     this.#connections = connections;
     this.#reject = reject;
@@ -44,8 +45,10 @@ export class MalformedInput {
     } else if (due instanceof RawHeadResponse && due.owner !== undefined) {
       closeAfterResponse(due);
       due.owner.reject(error);
+    } else if (due !== undefined) {
+      rejectServed(due, error);
     } else {
-      this.#reject(socket, error, due?.getHeader('X-Request-Id')?.toString());
+      this.#reject(socket, error);
     }
   }
 }
