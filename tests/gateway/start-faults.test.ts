@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { chmod, mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { hostname, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,29 +7,43 @@ import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { satisfies } from 'semver';
+import { StartFault } from '../../src/platform/process/start-fault.ts';
 import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
 import { type DataDirectory, makeDataDirectory } from '../support/data-directory.ts';
 import {
+  COMPILED_DIRECTORY,
   ENCRYPTION_KEY,
-  type GatewayProcess,
   gatewaySettings,
   ROOT_TOKEN,
+  type RunningGateway,
   runGateway,
   startGateway,
 } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
-import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
 const BACKEND_URL = 'http://127.0.0.1:1';
 
 let afterFirst: DataDirectory;
+/** Made, and used once, at the first start. */
+let kept: { readonly id: string; readonly secret: string };
 let directory: string;
-let gateway: GatewayProcess | undefined;
+let gateway: RunningGateway | undefined;
 
 beforeAll(async () => {
-  afterFirst = await makeDataDirectory();
+  afterFirst = await makeDataDirectory(async ({ url }, made) => {
+    const headers = { ...(await ownerOf(made)), 'content-type': 'application/json' };
+    const response = await fetch(`${url}/consumer-api-key/create`, {
+      ...{ method: 'POST', headers },
+      body: '{"name":"kept"}',
+    });
+    kept = (await response.json()) as typeof kept;
+    expect(await statusOf(url, kept.secret)).toBe(502);
+  });
 });
 afterAll(() => afterFirst?.remove());
 beforeEach(async () => {
@@ -41,11 +55,25 @@ afterEach(async () => {
   await rm(directory, { recursive: true, force: true });
 });
 
+/** The credential that the first start has made. */
+async function ownerOf(dataDirectory: string): Promise<{ readonly authorization: string }> {
+  const { rootToken } = JSON.parse(await readFile(join(dataDirectory, 'secrets.json'), 'utf8'));
+  return { authorization: `Bearer ${rootToken}` };
+}
+
 /** What stands on standard error: the lines that are not of the log. */
 async function sentencesOf(environment: Readonly<Record<string, string>>): Promise<readonly string[]> {
   const { code, output } = await runGateway(environment);
   expect(code).toBe(1);
   return output.split('\n').filter((line) => line !== '' && !line.startsWith('{'));
+}
+
+/** The sentence of the fault that such a start ends with. A process writes it to standard error, as the first of these tests shows. */
+async function faultOf(environment: Readonly<Record<string, string>>): Promise<string> {
+  const outcome = await startInProcess(environment, { isReady: false }).catch((error: unknown) => error);
+  if (!(outcome instanceof StartFault))
+    throw new Error('the start did not end with a sentence', { cause: outcome });
+  return outcome.message;
 }
 
 async function components(): Promise<Readonly<Record<string, string>>> {
@@ -80,7 +108,8 @@ describe('a start that can not be', () => {
       const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '${version}' } })`;
       const args = ['--import', `data:text/javascript,${encodeURIComponent(pretend)}`, 'src/main.ts'];
       // Without settings: a Node that is new enough gets as far as to reject them.
-      const failure = (await run(process.execPath, args, { env: {} }).catch((error: unknown) => error)) as {
+      const env = { NODE_COMPILE_CACHE: COMPILED_DIRECTORY };
+      const failure = (await run(process.execPath, args, { env }).catch((error: unknown) => error)) as {
         code: number;
         stderr: string;
       };
@@ -96,23 +125,45 @@ describe('a start that can not be', () => {
     await chmod(directory, 0o500);
     const rest = /\([A-Z]+\): let this user write there, or set DATA_DIR to another place\.$/;
     const secrets = { ROOT_TOKEN, ENCRYPTION_KEY };
+    const sentences = await sentencesOf({ BACKEND_URL, DATA_DIR: unwritable });
+    expect(sentences).toEqual([expect.stringMatching(rest)]);
+    expect(sentences[0]).toContain(`The file ${unwritable}/secrets.json can not be made `);
     for (const [dataDirectory, settings, what] of [
-      [unwritable, {}, `The file ${unwritable}/secrets.json can not be made `],
       [unwritable, secrets, `The directory ${unwritable}/postgres can not be made `],
       // A file system that has no place for directories at all.
       ['/proc/tollgate', {}, 'The directory /proc/tollgate can not be made '],
     ] as const) {
-      const sentences = await sentencesOf({ BACKEND_URL, DATA_DIR: dataDirectory, ...settings });
-      expect(sentences).toEqual([expect.stringMatching(rest)]);
-      expect(sentences[0]).toContain(what);
+      const fault = await faultOf({ BACKEND_URL, DATA_DIR: dataDirectory, ...settings });
+      expect(fault).toMatch(rest);
+      expect(fault).toContain(what);
     }
   });
 });
 
 describe('a first start', () => {
-  it('and a clean stop log no error, and that usage is written as the last line', () => {
-    expect(linesOf(afterFirst.output, 50)).toEqual([]);
+  it('and a clean stop log no error of the gateway, and at last that usage is written', () => {
+    // Nothing listens where the backend should be.
+    expect(linesOf(afterFirst.output, 50)).toMatchObject([{ msg: 'there is no connection to the backend' }]);
     expect(linesOf(afterFirst.output, 0).at(-1)).toMatchObject({ level: 30, msg: 'stopped, usage written' });
+  });
+});
+
+describe('a start after the first one', () => {
+  it('has the same secrets, keys and plans', async () => {
+    const file = join(afterFirst.directory, 'secrets.json');
+    expect(afterFirst.output).toContain(file);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    await afterFirst.copyTo(directory);
+    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
+    const headers = await ownerOf(afterFirst.directory);
+    const detail = await fetch(`${gateway.url}/consumer-api-key/${kept.id}`, { headers });
+    expect(await detail.json()).toMatchObject({
+      name: 'kept',
+      secret: kept.secret,
+      usage: { totalRequests: 1, failedRequests: 1 },
+    });
+    const rootToken = headers.authorization.slice('Bearer '.length);
+    for (const output of [afterFirst.output, gateway.output()]) expect(output).not.toContain(rootToken);
   });
 });
 
@@ -120,27 +171,28 @@ describe('a start after the first one that can not be', () => {
   beforeEach(() => afterFirst.copyTo(directory));
 
   it('because another process has the data directory says which', async () => {
-    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
-    expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory })).toEqual([
-      `The directory ${directory}/postgres is in use by process ${gateway.pid} on host ${hostname()}: stop it, or give this one another DATA_DIR.`,
-    ]);
+    const other = await startGateway({ BACKEND_URL, DATA_DIR: directory });
+    gateway = other;
+    expect(await faultOf({ BACKEND_URL, DATA_DIR: directory })).toBe(
+      `The directory ${directory}/postgres is in use by process ${other.pid} on host ${hostname()}: stop it, or give this one another DATA_DIR.`,
+    );
   });
 
   it('because the secrets can be read by others says how to mend it', async () => {
     const file = join(directory, 'secrets.json');
     await chmod(file, 0o644);
-    expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory })).toEqual([
+    expect(await faultOf({ BACKEND_URL, DATA_DIR: directory })).toBe(
       `${file} holds secrets and can be read by others: run chmod 600 ${file}`,
-    ]);
+    );
   });
 
   it('because the secrets are gone makes no new ones beside the records', async () => {
     const file = join(directory, 'secrets.json');
     const { encryptionKey } = JSON.parse(await readFile(file, 'utf8')) as { encryptionKey: string };
     await rm(file);
-    expect(await sentencesOf({ BACKEND_URL, DATA_DIR: directory })).toEqual([
+    expect(await faultOf({ BACKEND_URL, DATA_DIR: directory })).toBe(
       `${file} is gone, but there are records that its encryption key sealed: restore it, set ENCRYPTION_KEY, or remove the whole directory to start over.`,
-    ]);
+    );
     gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory, ENCRYPTION_KEY: encryptionKey });
   });
 });
@@ -151,7 +203,7 @@ describe('with stores on a network', () => {
   let settings: Readonly<Record<string, string>>;
 
   beforeAll(async () => {
-    database = await createTestDatabase();
+    database = await createMigratedDatabase();
     redis = await startRedisServer();
     const client = new Redis(redis.url);
     await client.config('SET', 'requirepass', 'right-password');
@@ -168,32 +220,32 @@ describe('with stores on a network', () => {
     await new Promise((resolve) => other.once('listening', resolve));
     const { port } = other.address() as { port: number };
     for (const setting of ['PORT', 'ADMIN_PORT', 'OPS_PORT']) {
-      expect(await sentencesOf({ ...settings, ADMIN_PORT: '0', [setting]: String(port) })).toEqual([
+      expect(await faultOf({ ...settings, ADMIN_PORT: '0', [setting]: String(port) })).toBe(
         `Port ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.`,
-      ]);
+      );
     }
-    expect(await sentencesOf({ ...settings, HOST: '192.0.2.1' })).toEqual([
+    expect(await faultOf({ ...settings, HOST: '192.0.2.1' })).toBe(
       'This machine has no address 192.0.2.1: set HOST to one that it has, or to 0.0.0.0 for all.',
-    ]);
+    );
     other.close();
   });
 
   it('an ENCRYPTION_KEY that opens no stored key keeps a replica from becoming ready', async () => {
-    gateway = await startGateway(settings);
+    gateway = await startInProcess(settings);
     await new Admin(gateway.url).makeKey('sealed');
     await gateway.stop();
     const other = Buffer.alloc(32, 1).toString('base64');
-    gateway = await startGateway({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
+    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other }, { isReady: false });
     const reason = 'ENCRYPTION_KEY does not open the stored keys';
     await until(async () => (await components()).postgres === reason);
     expect((await components()).status).toBe('503');
     await until(() => lines(50).some((line) => line.component === 'postgres' && line.reason === reason));
     await gateway.stop();
     // One of several is enough, and says so where it is not.
-    gateway = await startGateway({ ...settings, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
+    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: `${other},${ENCRYPTION_KEY}` });
     await new Admin(gateway.url).makeKey('sealed with the other');
     await gateway.stop();
-    gateway = await startGateway({ ...settings, ENCRYPTION_KEY: other });
+    gateway = await startInProcess({ ...settings, ENCRYPTION_KEY: other });
     expect(lines(40).flatMap(({ msg }) => (msg.includes('ENCRYPTION_KEY') ? [msg] : []))).toEqual([
       'ENCRYPTION_KEY does not open some of the stored keys: add the one that they were made under',
     ]);
@@ -222,7 +274,7 @@ describe('with stores on a network', () => {
     ];
     for (const [index, [databaseUrl, postgresReason]] of postgresCases.entries()) {
       const [redisUrl = '', redisReason = /$^/] = redisCases[index] ?? [];
-      gateway = await startGateway(
+      gateway = await startInProcess(
         { ...settings, DATABASE_URL: databaseUrl, REDIS_URL: redisUrl },
         { isReady: false },
       );

@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
@@ -10,16 +10,17 @@ import { freePort } from '../support/free-port.ts';
 import {
   ENCRYPTION_KEY,
   type EndedProcess,
-  type GatewayProcess,
   ROOT_TOKEN,
+  type RunningGateway,
   runGateway,
   spawnNode,
   startGateway,
 } from '../support/gateway.ts';
-import { createTestDatabase, type TestDatabase } from '../support/stores.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
+import { createMigratedDatabase, createTestDatabase, type TestDatabase } from '../support/stores.ts';
 
 let directory: string;
-let gateway: GatewayProcess | undefined;
+let gateway: RunningGateway | undefined;
 
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-start-'));
@@ -72,33 +73,6 @@ describe('a start', () => {
       expect([code, output]).toEqual([78, expect.stringContaining(setting)]);
     }
   });
-
-  it('on one machine makes its secrets once, and keeps keys and plans over a restart', async () => {
-    const settings = { BACKEND_URL: 'http://127.0.0.1:1', DATA_DIR: directory };
-    gateway = await startGateway(settings);
-    const file = join(directory, 'secrets.json');
-    expect(gateway.output()).toContain(file);
-    expect((await stat(file)).mode & 0o777).toBe(0o600);
-    const { rootToken } = JSON.parse(await readFile(file, 'utf8'));
-    const headers = { authorization: `Bearer ${rootToken}`, 'content-type': 'application/json' };
-    const made = await fetch(`${gateway.url}/consumer-api-key/create`, {
-      method: 'POST',
-      headers,
-      body: '{"name":"kept"}',
-    });
-    const { id, secret } = (await made.json()) as { id: string; secret: string };
-    expect(await statusOf(gateway.url, secret)).toBe(502);
-    expect(await gateway.stop()).toBe(0);
-
-    gateway = await startGateway(settings);
-    const detail = await fetch(`${gateway.url}/consumer-api-key/${id}`, { headers });
-    expect(await detail.json()).toMatchObject({
-      name: 'kept',
-      secret,
-      usage: { totalRequests: 1, failedRequests: 1 },
-    });
-    expect(gateway.output()).not.toContain(rootToken);
-  });
 });
 
 async function check(environment: Readonly<Record<string, string>>): Promise<EndedProcess> {
@@ -110,7 +84,7 @@ async function check(environment: Readonly<Record<string, string>>): Promise<End
 describe('a start with records on a server', () => {
   let database: TestDatabase;
   beforeEach(async () => {
-    database = await createTestDatabase();
+    database = await createMigratedDatabase();
   });
   afterEach(async () => {
     await gateway?.stop();
@@ -118,24 +92,30 @@ describe('a start with records on a server', () => {
   });
 
   it('responds to management requests with 503 before its tables exist', async () => {
-    gateway = await startGateway(
-      {
-        BACKEND_URL: 'http://127.0.0.1:1',
-        DATABASE_URL: database.url,
-        ROOT_TOKEN,
-        ENCRYPTION_KEY,
-        AUTO_MIGRATE: 'false',
-      },
-      { isReady: false },
-    );
-    for (const path of ['/consumer-api-key', '/rate-limit']) {
-      const { status, body } = await new Admin(gateway.url).call('GET', path);
-      expect([status, body.code]).toEqual([503, 'store_unavailable']);
+    const empty = await createTestDatabase();
+    try {
+      gateway = await startInProcess(
+        {
+          BACKEND_URL: 'http://127.0.0.1:1',
+          DATABASE_URL: empty.url,
+          ROOT_TOKEN,
+          ENCRYPTION_KEY,
+          AUTO_MIGRATE: 'false',
+        },
+        { isReady: false },
+      );
+      for (const path of ['/consumer-api-key', '/rate-limit']) {
+        const { status, body } = await new Admin(gateway.url).call('GET', path);
+        expect([status, body.code]).toEqual([503, 'store_unavailable']);
+      }
+    } finally {
+      await gateway?.stop();
+      await empty.drop();
     }
   });
 
   it('with a DEFAULT_PLAN_ID that names no plan responds with 503 and logs it once', async () => {
-    gateway = await startGateway({
+    gateway = await startInProcess({
       BACKEND_URL: 'http://127.0.0.1:1',
       DATABASE_URL: database.url,
       ROOT_TOKEN,
@@ -187,7 +167,7 @@ describe('a start with records on a server', () => {
 
   it('with ADMIN_PORT serves the management API on that port only', async () => {
     const port = await freePort();
-    gateway = await startGateway({
+    gateway = await startInProcess({
       PORT: String(port),
       BACKEND_URL: 'http://127.0.0.1:1',
       DATABASE_URL: database.url,
