@@ -9,6 +9,8 @@ import type { UsageHistory } from './usage-history.ts';
 const LANES = 2;
 /** The part of the interval over which an even round is spread. */
 const SPREAD = 0.5;
+/** While a store is unavailable, the log says so this often. Milliseconds. */
+const REMIND_EVERY_MS = 60_000;
 
 /** What the flusher did, since the process started. Plain numbers, for metrics. */
 export interface FlusherStats {
@@ -56,6 +58,8 @@ export class UsageFlusher {
   #stopping = new AbortController();
   /** Rounds in a row that found a store unavailable. */
   #roundsAway = 0;
+  /** Since when a store has been unavailable, and when the log said so last. Milliseconds since 1970. */
+  #outage: { readonly sinceMs: number; readonly loggedAtMs: number } | undefined;
   #flushing: Promise<boolean> | undefined;
 
   constructor(options: FlusherOptions) {
@@ -99,6 +103,7 @@ export class UsageFlusher {
     this.#stopping = new AbortController();
     const { signal } = this.#stopping;
     this.#stats.lagMs = 0;
+    const appliedBefore = this.#stats.batchesApplied;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
     const round = { isStoreAway: false, isDone: true };
     const flushNext = async (shard: number) => {
@@ -107,7 +112,7 @@ export class UsageFlusher {
         if (!round.isStoreAway) await this.#flushShard(shard);
         else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
       } catch (error) {
-        this.#note(error, round.isDone);
+        this.#note(error);
         round.isDone = false;
         round.isStoreAway ||= error instanceof StoreUnavailable;
       }
@@ -122,6 +127,8 @@ export class UsageFlusher {
     };
     await Promise.all(Array.from({ length: LANES }, (_, index) => lane(index)));
     this.#roundsAway = round.isStoreAway ? this.#roundsAway + 1 : 0;
+    // Shards of which nothing is due say nothing about the store.
+    if (!round.isStoreAway && this.#stats.batchesApplied > appliedBefore) this.#noteEndOfOutage();
     if (round.isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
     return round.isDone;
   }
@@ -132,12 +139,29 @@ export class UsageFlusher {
     return (rounds & (rounds - 1)) === 0;
   }
 
-  #note(error: unknown, isFirst: boolean): void {
+  #note(error: unknown): void {
     this.#stats.failures += 1;
-    if (!(error instanceof StoreUnavailable))
-      this.#options.log.error({ err: error }, 'usage was rejected by its store; it is kept');
-    else if (isFirst)
-      this.#options.log.warn({ err: error }, 'usage could not be moved; it is kept and tried again');
+    if (error instanceof StoreUnavailable) this.#noteOutage(error);
+    else this.#options.log.error({ err: error }, 'usage was rejected by its store; it is kept');
+  }
+
+  /** One line when a store becomes unavailable, one a minute while it stays so. */
+  #noteOutage({ store, cause }: StoreUnavailable): void {
+    const nowMs = this.#options.clock.nowMs();
+    const { sinceMs, loggedAtMs } = this.#outage ?? { sinceMs: nowMs, loggedAtMs: Number.NEGATIVE_INFINITY };
+    if (nowMs - loggedAtMs < REMIND_EVERY_MS) return;
+    this.#outage = { sinceMs, loggedAtMs: nowMs };
+    const reason = cause instanceof Error ? cause.message : undefined;
+    const facts = { store, reason, seconds: Math.round((nowMs - sinceMs) / 1000) };
+    this.#options.log.warn(facts, 'usage could not be moved; it is kept and tried again');
+  }
+
+  #noteEndOfOutage(): void {
+    if (this.#outage === undefined) return;
+    const { log, clock } = this.#options;
+    const seconds = Math.round((clock.nowMs() - this.#outage.sinceMs) / 1000);
+    this.#outage = undefined;
+    log.info({ seconds }, 'usage is moved again');
   }
 
   async #flushShard(shard: number): Promise<void> {

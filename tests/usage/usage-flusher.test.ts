@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -7,6 +8,7 @@ import { SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts'
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import type { ApplyOutcome, UsageHistory } from '../../src/usage/usage-history.ts';
 import { noCounts } from '../../src/usage/usage-slice.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { until } from '../support/until.ts';
 import { requestsOf, sliceOf } from './support/sample-usage.ts';
 import { silent, writeSlices } from './support/usage-stores.ts';
@@ -125,5 +127,31 @@ describe('the flusher', () => {
     expect(await flusher.flush()).toBe(true);
     expect(await live.read(['key 1'])).toEqual([]);
     expect(flusher.stats).toMatchObject({ batchesApplied: 0, batchesOutdated: 1 });
+  });
+});
+
+describe('the log of the flusher', () => {
+  it('has one short line when a store goes away, one a minute, and one when it is back', async () => {
+    const { live, history } = await setUp(named(SHARDS));
+    const lines: string[] = [];
+    const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
+    const clock = new ManualClock(0);
+    const flusher = new UsageFlusher({ live, history, clock, log, intervalMs: 0 });
+    history.rejection = () => new StoreUnavailable('postgres', new Error('connect ECONNREFUSED'));
+    for (let round = 0; round < 12; round += 1) {
+      await flusher.flush();
+      clock.advance(10_000);
+    }
+    history.rejection = () => undefined;
+    await flusher.flush();
+    await flusher.flush();
+
+    const away = 'usage could not be moved; it is kept and tried again';
+    const facts = { level: 40, store: 'postgres', reason: 'connect ECONNREFUSED', msg: away };
+    expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
+      { ...facts, seconds: 0 },
+      { ...facts, seconds: 60 },
+      { level: 30, seconds: 120, msg: 'usage is moved again' },
+    ]);
   });
 });
