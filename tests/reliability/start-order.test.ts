@@ -4,7 +4,8 @@ import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
-import { type GatewayProcess, gatewaySettings, startGateway } from '../support/gateway.ts';
+import { gatewaySettings, type RunningGateway } from '../support/gateway.ts';
+import { startInProcess } from '../support/in-process-gateway.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { createMigratedDatabase, createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
@@ -25,17 +26,19 @@ afterAll(async () => {
 });
 
 /** A gateway that is not waited for until it is ready. */
-async function startUnready(databaseUrl: string, redisUrl: string): Promise<GatewayProcess> {
+async function startUnready(databaseUrl: string, redisUrl: string): Promise<RunningGateway> {
   const backend = ends(await startBackend(), ({ stop }) => stop());
-  const gateway = await startGateway(gatewaySettings(backend.url, databaseUrl, redisUrl), { isReady: false });
+  const gateway = await startInProcess(gatewaySettings(backend.url, databaseUrl, redisUrl), {
+    isReady: false,
+  });
   return ends(gateway, ({ stop }) => stop());
 }
 
-async function becomesReady({ opsUrl }: GatewayProcess): Promise<void> {
+async function becomesReady({ opsUrl }: RunningGateway): Promise<void> {
   await until(async () => (await readyz(opsUrl)).status === 200);
 }
 
-async function serves({ url }: GatewayProcess): Promise<void> {
+async function serves({ url }: RunningGateway): Promise<void> {
   expect(await statusOf(url, (await new Admin(url).makeKey('first')).secret)).toBe(200);
 }
 
