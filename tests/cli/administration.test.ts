@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { until } from '../support/until.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
 let fleet: Fleet;
@@ -12,7 +13,7 @@ let directory: string;
 
 beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  fleet = await startFleet(1);
+  fleet = await startFleet(1, { USAGE_FLUSH_MS: '100' });
   tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
 });
 afterAll(async () => {
@@ -234,5 +235,24 @@ describe('tollgate usage', () => {
     const bad = await tollgate.run(['usage', '--interval', 'fortnight']);
     expect(bad.code).toBe(64);
     expect(id).toMatch(/^key_/);
+  });
+
+  it('shows the busiest groups first, and the others last', async () => {
+    for (const [name, count] of Object.entries({ calm: 2, second: 3, busiest: 5, idle: 2 })) {
+      const { secret } = await tollgate.json('keys', 'create', name, '--tag', 'ranked');
+      for (let index = 0; index < count; index += 1) await statusOf(url(), secret);
+    }
+    const columns = ['usage', '--interval', 'total', '--group-by', 'key', '--tag', 'ranked'];
+    // The series of all keys has what was moved to Postgres.
+    await until(async () => {
+      const { rows } = await tollgate.json(...columns);
+      return rows.reduce((sum: number, { requests }: { requests: number }) => sum + requests, 0) === 12;
+    });
+    const { rows } = await tollgate.json(...columns, '--top', '2');
+    expect(rows).toMatchObject([
+      { consumerApiKeyName: 'busiest', requests: 5 },
+      { consumerApiKeyName: 'second', requests: 3 },
+      { consumerApiKeyId: '__other__', requests: 4 },
+    ]);
   });
 });

@@ -55,16 +55,31 @@ export async function writeUsage(
   read: (page: { readonly limit?: number; readonly cursor?: string }) => Promise<Series | string>,
 ): Promise<void> {
   let first: Series | undefined;
-  const rows: Row[] = [];
+  const listed: Row[] = [];
   const pages = pagesOf(options, output, async (page) => {
     const series = await read(page);
     if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
     first ??= series;
     return { items: series.rows, nextCursor: series.nextCursor };
   });
-  for await (const page of pages) rows.push(...page);
+  for await (const page of pages) listed.push(...page);
+  const rows = options.top === undefined ? listed : busiestFirst(listed);
   const { nextCursor: _, ...about } = first ?? {};
   await output.report(rowListing(rows), rows, { ...about, rows });
+}
+
+/** Within each start by requests, the sum of the others last. */
+function busiestFirst(rows: readonly Row[]): readonly Row[] {
+  return [...Map.groupBy(rows, ({ start }) => start).values()].flatMap((group) =>
+    group.toSorted(
+      (one, other) => Number(isOthers(one)) - Number(isOthers(other)) || other.requests - one.requests,
+    ),
+  );
+}
+
+/** An endpoint may be summed under that name too, of a key that has its own. */
+function isOthers(row: Row): boolean {
+  return GROUPS.every(({ name }) => (row[name] ?? '__other__') === '__other__');
 }
 
 const GROUPS = [
