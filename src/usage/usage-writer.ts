@@ -105,7 +105,13 @@ export class UsageWriter {
     if (writes.length === 0) return true;
     const wasSettled = this.#unsettled.size === 0;
     const outcomes = await live.write(writes);
+    const rollbacks = this.#rollbacks;
     await Promise.all(writes.map((write, index) => this.#settle(write, outcomes[index] ?? 'unknown')));
+    if (this.#rollbacks > rollbacks)
+      this.#options.log.warn(
+        { shards: this.#rollbacks - rollbacks },
+        'Redis was replaced or restored to an earlier state: the usage that it lost is lost',
+      );
     this.#logChange(wasSettled);
     return this.#unsettled.size === 0;
   }
@@ -130,17 +136,11 @@ export class UsageWriter {
 
   /** The store no longer knows whether it had the write. The history does, if the write can have been carried out. */
   async #recover(write: UsageWrite, mayBeWritten: boolean): Promise<void> {
-    const { history, log } = this.#options;
+    const { history } = this.#options;
     this.#unsettled.set(write.shard, { write, mayBeWritten });
     try {
       const isCounted = mayBeWritten && (await history.hasWrite(write.shard, write.writer, write.sequence));
-      if (write.previous !== 0) {
-        this.#rollbacks += 1;
-        log.warn(
-          { shard: write.shard },
-          'Redis was replaced or restored to an earlier state: the usage that it lost is lost',
-        );
-      }
+      if (write.previous !== 0) this.#rollbacks += 1;
       if (isCounted) this.#acknowledge(write);
       // The next round writes it without the check of `previous`.
       else

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { pino } from 'pino';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
@@ -8,7 +9,6 @@ import { shardOf } from '../../src/usage/live-usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { completed, requestsOf } from './support/sample-usage.ts';
-import { silent } from './support/usage-stores.ts';
 
 type Fate = 'both' | 'arrives' | 'neither' | 'forgotten';
 
@@ -32,10 +32,12 @@ function setUp() {
   const live = new UnreliableLiveUsage(systemClock, systemRandom);
   const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
   const history = { hasWrite: async () => false as boolean };
-  const writer = new UsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+  const lines: string[] = [];
+  const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
+  const writer = new UsageWriter({ buffer, live, history, log, random: systemRandom });
   const record = (keyId: string) => buffer.record(completed({ keyId }));
   const stored = async (keyId: string) => requestsOf(await live.read([keyId]));
-  return { live, buffer, history, writer, record, stored };
+  return { live, buffer, history, writer, record, stored, lines };
 }
 
 describe('the usage writer', () => {
@@ -116,6 +118,23 @@ describe('the usage writer', () => {
     history.hasWrite = async () => false;
     expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
     expect(await stored('a')).toBe(2);
+  });
+
+  it('says once that the store lost its data, with the number of shards', async () => {
+    const { live, writer, record, lines } = setUp();
+    const recordAll = () => {
+      for (let key = 0; key < 20; key += 1) record(`key-${key}`);
+    };
+    const shards = new Set(Array.from({ length: 20 }, (_, key) => shardOf(`key-${key}`))).size;
+    recordAll();
+    await writer.write();
+    live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
+    recordAll();
+    expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
+    const lost = lines
+      .map((line) => JSON.parse(line) as { msg: string })
+      .filter(({ msg }) => /lost/.test(msg));
+    expect(lost).toEqual([{ level: 40, shards, msg: expect.stringContaining('Redis was replaced') }]);
   });
 
   it('gives up at the deadline when the store stays away', async () => {
