@@ -15,7 +15,7 @@ export class ReadinessWatch {
   readonly #readiness: Readiness;
   readonly #log: Platform['log'];
   readonly #clock: Platform['clock'];
-  readonly #unhealthy = new Map<string, string>();
+  readonly #unhealthy = new Map<string, { readonly text: string; readonly sinceMs: number }>();
   #startedAtMs = 0;
   #isReady = false;
   #isStopped = false;
@@ -55,11 +55,14 @@ export class ReadinessWatch {
 
   #note(component: string, { text, level }: ComponentState): void {
     const before = this.#unhealthy.get(component);
+    const nowMs = this.#clock.monotonicMs();
+    const sinceMs = before?.sinceMs ?? nowMs;
     if (text === 'ok') {
       this.#unhealthy.delete(component);
-      if (before !== undefined) this.#log.info({ component }, 'a component is healthy again');
-    } else if (before !== text) {
-      this.#unhealthy.set(component, text);
+      const seconds = Math.round((nowMs - sinceMs) / 1000);
+      if (before !== undefined) this.#log.info({ component, seconds }, 'a component is healthy again');
+    } else if (before?.text !== text) {
+      this.#unhealthy.set(component, { text, sinceMs });
       this.#log[level]({ component, reason: text }, 'a component is unhealthy');
     }
   }

@@ -20,8 +20,9 @@ beforeEach(() => {
     },
   };
   const write = (line: string): void => {
-    const { msg, reason } = JSON.parse(line) as { msg: string; reason?: string };
-    lines.push(reason === undefined ? msg : `${msg}: ${reason}`);
+    const { msg, reason, seconds } = JSON.parse(line) as { msg: string; reason?: string; seconds?: number };
+    const fact = reason ?? (seconds === undefined ? undefined : `${seconds} s`);
+    lines.push(fact === undefined ? msg : `${msg}: ${fact}`);
   };
   const log = pino({}, { write });
   watch = new ReadinessWatch(new Readiness([store], 2000), { log, clock: systemClock });
@@ -50,7 +51,7 @@ describe('the watch over readiness', () => {
     expect(lines.at(-1)).toBe('a component is unhealthy: too old');
     fault = undefined;
     await jest.advanceTimersByTimeAsync(500);
-    expect(lines.slice(2)).toEqual(['a component is healthy again', 'ready']);
+    expect(lines.slice(2)).toEqual(['a component is healthy again: 6 s', 'ready']);
   });
 
   it('tells at its next look of a component that goes away later', async () => {
@@ -59,5 +60,19 @@ describe('the watch over readiness', () => {
     fault = 'gone';
     await jest.advanceTimersByTimeAsync(5000);
     expect(lines).toEqual(['ready', 'a component is unhealthy: gone']);
+  });
+
+  it('tells how long a component was away, whatever reasons it had meanwhile', async () => {
+    fault = undefined;
+    await jest.advanceTimersByTimeAsync(50);
+    for (const reason of ['gone', 'starting', undefined]) {
+      fault = reason;
+      await jest.advanceTimersByTimeAsync(10_000);
+    }
+    expect(lines.slice(1)).toEqual([
+      'a component is unhealthy: gone',
+      'a component is unhealthy: starting',
+      'a component is healthy again: 20 s',
+    ]);
   });
 });
