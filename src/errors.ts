@@ -387,6 +387,12 @@ export class StoreUnavailable extends TollgateError {
     );
     this.store = store;
   }
+
+  /** Why, in a line of the log. A failure to reach several addresses of one host has a code only. */
+  get reason(): string | undefined {
+    const { message, code } = (this.cause ?? {}) as { readonly message?: unknown; readonly code?: unknown };
+    return [message, code].find((each): each is string => typeof each === 'string' && each !== '');
+  }
 }
 
 function isoSeconds(ms: number): string {

@@ -107,7 +107,7 @@ export function createEndpointApp(
       );
     }
   }
-  app.use(rejectUnknownPath, errorHandler(services.log));
+  app.use(rejectUnknownPath, errorHandler(services.log, services.clock));
   return app;
 }
 

@@ -146,12 +146,11 @@ export class UsageFlusher {
   }
 
   /** One line when a store becomes unavailable, one a minute while it stays so. */
-  #noteOutage({ store, cause }: StoreUnavailable): void {
+  #noteOutage({ store, reason }: StoreUnavailable): void {
     const nowMs = this.#options.clock.nowMs();
     const { sinceMs, loggedAtMs } = this.#outage ?? { sinceMs: nowMs, loggedAtMs: Number.NEGATIVE_INFINITY };
     if (nowMs - loggedAtMs < REMIND_EVERY_MS) return;
     this.#outage = { sinceMs, loggedAtMs: nowMs };
-    const reason = cause instanceof Error ? cause.message : undefined;
     const facts = { store, reason, seconds: Math.round((nowMs - sinceMs) / 1000) };
     this.#options.log.warn(facts, 'usage could not be moved; it is kept and tried again');
   }

@@ -88,13 +88,22 @@ describe('while Postgres is down', () => {
     await management.bare('get', '/rate-limit').set('Authorization', 'Bearer wrong').expect(401);
   });
 
-  it('logs which store it was', async () => {
-    await management.send('get', '/rate-limit').expect(503);
-    expect(JSON.parse(management.lines.at(-1) ?? '{}')).toMatchObject({
-      level: 40,
-      event: 'store_unavailable',
-      store: 'postgres',
-    });
+  it('logs which store it was and why in one short line a minute, with how many requests met it', async () => {
+    const warnings = () =>
+      management.lines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 40);
+    for (const [minute, requests] of [1, 3, 1].entries()) {
+      if (minute > 0) management.clock.advance(60_000);
+      for (let index = 0; index < requests; index += 1)
+        await management.send('get', '/rate-limit').expect(503);
+    }
+    const facts = { level: 40, event: 'store_unavailable', store: 'postgres' };
+    const reason = expect.stringContaining('ECONNREFUSED');
+    // Of the minute before: two that had no line, and its own.
+    expect(warnings().slice(-2)).toMatchObject([
+      { ...facts, reason },
+      { ...facts, reason, responses: 3 },
+    ]);
+    for (const line of warnings()) expect(line).not.toHaveProperty('err');
   });
 });
 

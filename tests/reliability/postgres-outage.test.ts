@@ -91,12 +91,15 @@ async function isBack(newSecret: string): Promise<void> {
 describe('a replica whose Postgres', () => {
   it('is stopped serves cached keys, gives others 503, and recovers by itself', async () => {
     const secret = await newKey();
+    // So that several connections are idle.
+    await Promise.all(Array.from({ length: 20 }, () => managed()));
     await postgres.halt();
     // Whoever reads the log must not learn how to cancel our queries.
     await until(() => gateway.output().includes('an idle Postgres connection broke'));
     expect(gateway.output()).not.toContain('secretKey');
     await goesOnWithoutPostgres(secret);
     await until(async () => (await readyz(gateway.opsUrl)).components.postgres !== 'ok');
+    expect(gateway.output().match(/an idle Postgres connection broke/g)).toHaveLength(1);
     // It stays in service: what it can't respond with no other replica could.
     expect(await readyz(gateway.opsUrl)).toEqual({
       status: 200,

@@ -3,6 +3,7 @@ import type { RecordSettings, Settings } from '../../config/settings.ts';
 import type { CircuitState } from '../../limiter/guards/circuit-breaker.ts';
 import { guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { ReadinessFault } from '../../observability/readiness.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { openEmbeddedRecords } from '../../storage/embedded/open-embedded-records.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
@@ -19,7 +20,8 @@ export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): 
 }
 
 /** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Only the embedded one is waited for. */
-export async function openRecordStore(settings: RecordSettings, { log }: Platform): Promise<Records> {
+export async function openRecordStore(settings: RecordSettings, { log, clock }: Platform): Promise<Records> {
+  const throttle = new LogThrottle(clock);
   const options = {
     migrationsDirectory: join(import.meta.dirname, '../../../sql'),
     defaultPlanId: settings.defaultPlanId,
@@ -32,7 +34,10 @@ export async function openRecordStore(settings: RecordSettings, { log }: Platfor
     url: settings.databaseUrl,
     maxConnections: POSTGRES_CONNECTIONS,
     // Not the error itself: it holds the whole client, with the secret that cancels its queries.
-    onIdleError: (error) => log.warn({ reason: error.message }, 'an idle Postgres connection broke'),
+    onIdleError: (error) => {
+      // A server that stops breaks all of them at once.
+      if (throttle.note() > 0) log.warn({ reason: error.message }, 'an idle Postgres connection broke');
+    },
   });
 }
 

@@ -1,5 +1,7 @@
 import type { ErrorRequestHandler } from 'express';
 import { StoreUnavailable, TollgateError } from '../../errors.ts';
+import type { Clock } from '../../platform/clock.ts';
+import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { Logger } from '../../platform/logger.ts';
 import { bodyTooLarge } from '../json-body.ts';
 import type { RequestNotes } from '../with-request-id.ts';
@@ -8,9 +10,15 @@ import { sendError } from './send-error.ts';
 
 /**
  * Responds to every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
- * error and nothing of the request.
+ * error and nothing of the request; those for a store that is away once a minute.
  */
-export function errorHandler(log: Logger): ErrorRequestHandler {
+export function errorHandler(log: Logger, clock: Clock): ErrorRequestHandler {
+  const throttles = { postgres: new LogThrottle(clock), redis: new LogThrottle(clock) };
+  const report = (error: unknown, log: Logger): void => {
+    if (error instanceof StoreUnavailable) reportStore(error, log, throttles[error.store]);
+    else if (!(error instanceof TollgateError))
+      log.error({ event: 'internal_error', err: error }, 'a management request failed');
+  };
   return (thrown: unknown, req, res, _next) => {
     const error = translated(thrown);
     const notes = res.locals as RequestNotes;
@@ -20,12 +28,14 @@ export function errorHandler(log: Logger): ErrorRequestHandler {
   };
 }
 
-function report(error: unknown, log: Logger): void {
-  if (error instanceof StoreUnavailable) {
-    log.warn({ event: 'store_unavailable', store: error.store, err: error }, 'a store did not respond');
-  } else if (!(error instanceof TollgateError)) {
-    log.error({ event: 'internal_error', err: error }, 'a management request failed');
-  }
+/** One short line, and every request with its stack at level debug. */
+function reportStore(error: StoreUnavailable, log: Logger, throttle: LogThrottle): void {
+  const { store, reason } = error;
+  const event = 'store_unavailable';
+  log.debug({ event, store, err: error }, 'a request got 503');
+  const responses = throttle.note();
+  if (responses === 0) return;
+  log.warn({ event, store, reason, responses }, 'a store did not respond: requests that need it get 503');
 }
 
 /** Translates the errors that Express and its body reader throw for a client's mistakes, without their detail. */
