@@ -20,10 +20,19 @@ export function limitClients({ settings, platform: { log } }: ReplicaContext): C
     log.warn({ openFiles, neededOpenFiles }, 'the limit of open files (ulimit -n) is too low');
   }
   const limitOf = (port: 'public' | 'admin', connections: number) =>
-    new ConnectionLimit(connections, (isFull) => {
+    new ConnectionLimit(connections, (pressure) => {
       const facts = { port, connections };
-      if (isFull) log.warn(facts, 'clients have all the connections they may have: new ones are closed');
-      else log.info(facts, 'clients may connect again');
+      switch (pressure) {
+        case 'evicting':
+          return log.warn(
+            facts,
+            'clients have nearly all the connections they may have: idle ones are closed',
+          );
+        case 'rejecting':
+          return log.warn(facts, 'clients have all the connections they may have: new ones are closed');
+        case 'none':
+          return log.info(facts, 'clients may connect again');
+      }
     });
   return {
     public: limitOf('public', clients),

@@ -1,4 +1,4 @@
-import { createServer, IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
@@ -13,6 +13,7 @@ import { Duplex } from 'node:stream';
  * | `ServerResponse._keepAliveTimeout` | what `Keep-Alive` says, while the server's own timer, set twice for each request, stays off |
  * | `Socket._httpMessage` | the response whose turn it is on a connection |
  * | `Socket.parser.incoming` | the request whose head was parsed last: its body may still be on its way when its response is over |
+ * | `Server[http.server.connections].idle` | the connections on which no request has begun, whose parser alone knows that |
  * | `Socket.parser.getCurrentBuffer` | the bytes being parsed: to recognise other protocols, and bytes lost after a declined upgrade |
  * | `Socket._handle.bytesWritten`, `.writeQueueSize` | how much of a large write the system has taken: `writableLength` falls only once it is whole |
  */
@@ -69,6 +70,31 @@ export function lastRequest(socket: Socket): IncomingMessage | undefined {
   return parser.incoming instanceof IncomingMessage ? parser.incoming : undefined;
 }
 
+/** Connections of a server on which one request has been read whole and the next one has not begun. Those that never had one may be among them. */
+export function socketsBetweenRequests(server: Server): readonly Socket[] {
+  return (idleParsers(server) ?? []).flatMap(({ socket }) => (socket instanceof Socket ? [socket] : []));
+}
+
+interface IdleParser {
+  readonly socket: unknown;
+}
+
+function idleParsers(server: Server): readonly IdleParser[] | undefined {
+  const symbols = Object.getOwnPropertySymbols(server);
+  const name = symbols.find(({ description }) => description === 'http.server.connections');
+  const connections: unknown = name && Reflect.get(server, name);
+  return hasIdle(connections) ? connections.idle() : undefined;
+}
+
+function hasIdle(connections: unknown): connections is { idle(): readonly IdleParser[] } {
+  return (
+    typeof connections === 'object' &&
+    connections !== null &&
+    'idle' in connections &&
+    typeof connections.idle === 'function'
+  );
+}
+
 /** A copy of the bytes that Node's parser is at while it calls back. Undefined outside of that, and for a socket without a parser. */
 export function bytesBeingParsed(socket: Socket): Buffer | undefined {
   const parser: unknown = Reflect.get(socket, 'parser');
@@ -107,20 +133,20 @@ const PROBED_RESPONSE =
 
 /** Sends a request through a server that listens nowhere. Rejects when this version of Node does one of the above in another way. */
 export async function checkNodeInternals(): Promise<void> {
+  const server = createServer({ ServerResponse: ProbeResponse, shouldUpgradeCallback: keepBytes });
+  let parsed: Buffer | undefined;
+  function keepBytes(req: IncomingMessage): boolean {
+    parsed = bytesBeingParsed(req.socket);
+    return false;
+  }
+  // Only then a server keeps a list of its connections.
+  server.emit('listening');
   const response = await new Promise<string>((resolve) => {
     const socket = new Duplex({
       read() {},
       write(chunk: Buffer, _encoding, done) {
         resolve(chunk.toString('latin1'));
         done();
-      },
-    });
-    let parsed: Buffer | undefined;
-    const server = createServer({
-      ServerResponse: ProbeResponse,
-      shouldUpgradeCallback: (req) => {
-        parsed = bytesBeingParsed(req.socket);
-        return false;
       },
     });
     server.on('request', (req, res) => {
@@ -132,7 +158,10 @@ export async function checkNodeInternals(): Promise<void> {
     server.emit('connection', socket);
     socket.push(PROBE);
   });
+  const idle = idleParsers(server);
+  server.close();
   if (response !== PROBED_RESPONSE) throw hasChanged(response);
+  if (idle?.length !== 1) throw hasChanged('http.server.connections');
   if (!countsTaken()) throw hasChanged('_handle.writeQueueSize');
 }
 

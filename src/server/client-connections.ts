@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { responseDue } from '../http/node-internals.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
+import { IdleConnections } from './idle-connections.ts';
 
 /** The open connections of a port, and what is known of each that decides whether more is read from it. */
 export class ClientConnections {
@@ -17,7 +18,9 @@ export class ClientConnections {
   readonly #last = new WeakSet<IncomingMessage>();
 
   watch(server: Server, limit: ConnectionLimit): void {
+    const idle = new IdleConnections(server, this.open, limit);
     server.on('connection', (socket: Socket) => {
+      idle.makeRoom();
       if (!limit.mayOpen()) {
         socket.destroy();
         return;
@@ -25,6 +28,7 @@ export class ClientConnections {
       this.open.add(socket);
       socket.once('close', () => {
         this.open.delete(socket);
+        idle.delete(socket);
         limit.close();
       });
       socket.once('end', () => {

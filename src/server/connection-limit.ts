@@ -1,3 +1,11 @@
+/** What becomes of clients that connect: nothing special; idle connections are closed for them; they are rejected. */
+export type ConnectionPressure = 'none' | 'evicting' | 'rejecting';
+
+/** The part that is kept free for new connections by closing idle ones, as nginx does. */
+const SPARE = 1 / 16;
+/** Connections that are accepted before idle ones can be closed for them. */
+const MOST_SPARE = 64;
+
 /** Counts the open connections of a port against a maximum. */
 export class ConnectionLimit {
   /** Infinite: there is none. */
@@ -6,13 +14,20 @@ export class ConnectionLimit {
   open = 0;
   /** Since the start: connections that were closed at once, because there were as many as there may be. */
   rejected = 0;
-  readonly #onFull: (isFull: boolean) => void;
-  #isFull = false;
+  /** Since the start: idle connections that were closed for new ones. */
+  evicted = 0;
+  readonly #onPressure: (pressure: ConnectionPressure) => void;
+  #pressure: ConnectionPressure = 'none';
 
-  /** `onFull` is called with true when a connection was rejected, and with false once there is room for a tenth again. */
-  constructor(most: number, onFull: (isFull: boolean) => void = () => {}) {
+  /** `onPressure` is called at each change: when the first is evicted or rejected, and once there is room for a tenth again. */
+  constructor(most: number, onPressure: (pressure: ConnectionPressure) => void = () => {}) {
     this.most = most;
-    this.#onFull = onFull;
+    this.#onPressure = onPressure;
+  }
+
+  /** How many idle connections are to be closed for new ones. At most 0: none. */
+  get excess(): number {
+    return this.open - this.most + Math.min(MOST_SPARE, Math.ceil(this.most * SPARE));
   }
 
   /** Whether one more may be open. Then `close` must be called when it has closed. */
@@ -22,18 +37,23 @@ export class ConnectionLimit {
       return true;
     }
     this.rejected += 1;
-    this.#setFull(true);
+    this.#setPressure('rejecting');
     return false;
   }
 
   close(): void {
     this.open -= 1;
-    if (this.#isFull && this.open <= this.most * 0.9) this.#setFull(false);
+    if (this.open <= this.most * 0.9) this.#setPressure('none');
   }
 
-  #setFull(isFull: boolean): void {
-    if (this.#isFull === isFull) return;
-    this.#isFull = isFull;
-    this.#onFull(isFull);
+  noteEviction(): void {
+    this.evicted += 1;
+    if (this.#pressure === 'none') this.#setPressure('evicting');
+  }
+
+  #setPressure(pressure: ConnectionPressure): void {
+    if (this.#pressure === pressure) return;
+    this.#pressure = pressure;
+    this.#onPressure(pressure);
   }
 }

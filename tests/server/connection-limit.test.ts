@@ -15,22 +15,34 @@ describe('the limit of connections', () => {
     expect(limit.mayOpen()).toBe(true);
   });
 
-  it('tells once that it is full, and once that a tenth is free again', () => {
-    const told: boolean[] = [];
-    const limit = new ConnectionLimit(20, (isFull) => told.push(isFull));
+  it('says once that new ones are rejected, and once that a tenth is free again', () => {
+    const said: string[] = [];
+    const limit = new ConnectionLimit(20, (pressure) => said.push(pressure));
     for (let i = 0; i < 20; i += 1) limit.mayOpen();
-    expect(told).toEqual([]);
+    expect(said).toEqual([]);
     limit.mayOpen();
     limit.mayOpen();
     limit.close();
     limit.mayOpen();
     limit.mayOpen();
-    expect(told).toEqual([true]);
+    expect(said).toEqual(['rejecting']);
     limit.close();
-    expect(told).toEqual([true]);
+    expect(said).toEqual(['rejecting']);
     limit.close();
-    expect(told).toEqual([true, false]);
+    expect(said).toEqual(['rejecting', 'none']);
     limit.close();
-    expect(told).toEqual([true, false]);
+    expect(said).toEqual(['rejecting', 'none']);
+  });
+
+  it('says once that idle ones are closed for new ones, unless new ones are rejected already', () => {
+    const said: string[] = [];
+    const limit = new ConnectionLimit(20, (pressure) => said.push(pressure));
+    for (let i = 0; i < 20; i += 1) limit.mayOpen();
+    limit.noteEviction();
+    limit.noteEviction();
+    limit.mayOpen();
+    limit.noteEviction();
+    expect(said).toEqual(['evicting', 'rejecting']);
+    expect(limit.evicted).toBe(3);
   });
 });

@@ -96,6 +96,11 @@ function clientReadings({ public: clients, admin }: ClientLimits): readonly Read
       'Connections of clients that were closed at once because there were as many as there may be.',
       ofPorts(({ rejected }) => rejected),
     ),
+    counter(
+      'tollgate_client_connections_evicted_total',
+      'Idle connections of clients that were closed because new ones needed room.',
+      ofPorts(({ evicted }) => evicted),
+    ),
   ];
 }
 
