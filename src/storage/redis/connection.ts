@@ -206,7 +206,8 @@ function logStateChanges(redis: RedisConnection, log: Logger): void {
   const lost = () => {
     if (isLost) return;
     isLost = true;
-    log.warn({ reason: reason?.message, code: codeOf(reason) }, 'Redis connection lost');
+    const facts = { reason: reason?.message ?? 'the connection was closed', code: codeOf(reason) };
+    log.warn(facts, 'Redis connection lost');
   };
   redis.on('error', (error: Error) => {
     reason = safeRedisError(error);

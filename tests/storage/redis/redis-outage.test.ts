@@ -233,6 +233,7 @@ describe('the connection to Redis', () => {
     const replica = await startReplica(server.url, { log });
     server.kill('SIGKILL');
     await until(() => lines.filter((line) => line.includes('connection lost')).length === 3);
+    for (const line of lines) expect(JSON.parse(line).reason).toMatch(/closed|ECONN/);
     await startServer(['--port', String(server.port)]);
     await until(() => lines.filter((line) => line.includes('is back')).length === 3);
     await replica.close();
