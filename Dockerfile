@@ -45,8 +45,8 @@ USER root
 RUN chmod -R a+rX,go-w node_modules/.cache
 
 FROM app
-# Owned by root like the rest.
-COPY --from=compiled /app/node_modules/.cache ./node_modules/.cache
+# Owned by root like the rest, because what is kept there runs.
+COPY --chown=0:0 --from=compiled /app/node_modules/.cache ./node_modules/.cache
 # The user `node` of the official image, by number, so that Kubernetes can tell that it is not root. Nothing is written to the
 # file system: run with a read-only root (`docker run --read-only`, `readOnlyRootFilesystem: true`).
 USER 1000:1000

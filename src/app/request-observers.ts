@@ -86,7 +86,7 @@ export function observeRequests(
   };
 }
 
-/** What a request of self-service is noted with: its consumer is the actor. */
+/** The facts of a self-service request for the access log. Its consumer is the actor. */
 function notesOf({ keyId, errorCode }: ExchangeSummary, operation: string | undefined) {
   return {
     ...(operation !== undefined && { operation }),

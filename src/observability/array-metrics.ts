@@ -73,7 +73,7 @@ export class ArrayCounter<L extends string> {
   }
 }
 
-/** What a histogram says of itself and of its values. */
+/** Help text, buckets and label of a histogram. */
 interface HistogramOptions {
   readonly help: string;
   /** Upper bounds of the buckets, ascending. Seconds. */

@@ -74,8 +74,10 @@ export function createUsage(options: UsageOptions): Usage {
     longestPauseMs: LONGEST_RETRY_MS,
   });
   // Not less often after a failure: what waits is then held within its bounds.
-  // Half of the interval for the round, half for the pause.
-  const flushing = new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs / 2 });
+  const flushing = live.isShared
+    ? // Half of the interval for the round, half for the pause.
+      new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs / 2 })
+    : new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
   const pruning = new PeriodicTask(() => prune(options), { random, pauseMs: HOUR_MS });
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };
   return {

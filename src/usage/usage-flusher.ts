@@ -3,15 +3,13 @@ import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { KEY_LAYOUT, type LiveUsage, SHARDS, type UsageBatch } from './live-usage.ts';
+import { OutageReminder } from './outage-reminder.ts';
 import type { UsageHistory } from './usage-history.ts';
 
 /** Shards that one replica moves at a time. */
 const LANES = 2;
 /** The part of the interval over which an even round is spread. */
 const SPREAD = 0.5;
-/** While a store is unavailable, the log says so this often. Milliseconds. */
-const REMIND_EVERY_MS = 60_000;
-
 /** What the flusher did, since the process started. Plain numbers, for metrics. */
 export interface FlusherStats {
   /** Batches that this replica added to the history. */
@@ -58,12 +56,14 @@ export class UsageFlusher {
   #stopping = new AbortController();
   /** Rounds in a row that found a store unavailable. */
   #roundsAway = 0;
-  /** Since when a store has been unavailable, and when the log said so last. Milliseconds since 1970. */
-  #outage: { readonly sinceMs: number; readonly loggedAtMs: number } | undefined;
+  readonly #outage: OutageReminder;
+  /** By how much the most overdue batch of the round under way is late. Milliseconds. */
+  #lagOfRoundMs = 0;
   #flushing: Promise<boolean> | undefined;
 
   constructor(options: FlusherOptions) {
     this.#options = options;
+    this.#outage = new OutageReminder(options.log, options.clock);
   }
 
   get stats(): FlusherStats {
@@ -71,8 +71,8 @@ export class UsageFlusher {
   }
 
   /**
-   * Moves all that is due, as fast as it can be done. Resolves with false when something failed and is left for later. Never rejects.
-   * While a round is under way, callers get the same promise.
+   * Moves all that is due, as fast as it can be done. Resolves with false when something failed or a stop left it for later. Never
+   * rejects. While a round is under way, callers get the same promise, and after its stop a further round.
    */
   flush(): Promise<boolean> {
     return this.#flushOver(0);
@@ -93,6 +93,8 @@ export class UsageFlusher {
   }
 
   #flushOver(spreadMs: number): Promise<boolean> {
+    if (this.#flushing !== undefined && this.#stopping.signal.aborted)
+      return this.#flushing.then(() => this.#flushOver(spreadMs));
     this.#flushing ??= this.#flushAll(spreadMs).finally(() => {
       this.#flushing = undefined;
     });
@@ -102,7 +104,7 @@ export class UsageFlusher {
   async #flushAll(spreadMs: number): Promise<boolean> {
     this.#stopping = new AbortController();
     const { signal } = this.#stopping;
-    this.#stats.lagMs = 0;
+    this.#lagOfRoundMs = 0;
     const appliedBefore = this.#stats.batchesApplied;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
     const round = { isStoreAway: false, isDone: true };
@@ -127,10 +129,12 @@ export class UsageFlusher {
     };
     await Promise.all(Array.from({ length: LANES }, (_, index) => lane(index)));
     this.#roundsAway = round.isStoreAway ? this.#roundsAway + 1 : 0;
-    // Shards of which nothing is due say nothing about the store.
-    if (!round.isStoreAway && this.#stats.batchesApplied > appliedBefore) this.#noteEndOfOutage();
-    if (round.isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
-    return round.isDone;
+    this.#stats.lagMs = this.#lagOfRoundMs;
+    const isDone = round.isDone && !signal.aborted;
+    if (!round.isStoreAway && !signal.aborted)
+      this.#outage.noteRound(this.#stats.batchesApplied > appliedBefore);
+    if (isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
+    return isDone;
   }
 
   /** Less and less often, after 1, 2, 4, … rounds: it costs as much as all that waits. Between these rounds the writes themselves keep the bounds. */
@@ -141,26 +145,8 @@ export class UsageFlusher {
 
   #note(error: unknown): void {
     this.#stats.failures += 1;
-    if (error instanceof StoreUnavailable) this.#noteOutage(error);
+    if (error instanceof StoreUnavailable) this.#outage.noteFailure(error);
     else this.#options.log.error({ err: error }, 'usage was rejected by its store; it is kept');
-  }
-
-  /** One line when a store becomes unavailable, one a minute while it stays so. */
-  #noteOutage({ store, reason }: StoreUnavailable): void {
-    const nowMs = this.#options.clock.nowMs();
-    const { sinceMs, loggedAtMs } = this.#outage ?? { sinceMs: nowMs, loggedAtMs: Number.NEGATIVE_INFINITY };
-    if (nowMs - loggedAtMs < REMIND_EVERY_MS) return;
-    this.#outage = { sinceMs, loggedAtMs: nowMs };
-    const facts = { store, reason, seconds: Math.round((nowMs - sinceMs) / 1000) };
-    this.#options.log.warn(facts, 'usage could not be moved; it is kept and tried again');
-  }
-
-  #noteEndOfOutage(): void {
-    if (this.#outage === undefined) return;
-    const { log, clock } = this.#options;
-    const seconds = Math.round((clock.nowMs() - this.#outage.sinceMs) / 1000);
-    this.#outage = undefined;
-    log.info({ seconds }, 'usage is moved again');
   }
 
   async #flushShard(shard: number): Promise<void> {
@@ -183,7 +169,9 @@ export class UsageFlusher {
   async #move(batch: UsageBatch): Promise<void> {
     const { live, history, clock, intervalMs } = this.#options;
     const lateMs = clock.nowMs() - batch.id / 1000 - intervalMs;
-    this.#stats.lagMs = Math.max(this.#stats.lagMs, Math.round(lateMs));
+    this.#lagOfRoundMs = Math.max(this.#lagOfRoundMs, Math.round(lateMs));
+    // Until the round ends, what the last one found holds as well: this round may not have come to the most overdue batch yet.
+    this.#stats.lagMs = Math.max(this.#stats.lagMs, this.#lagOfRoundMs);
     const outcome = await history.apply(batch);
     if (outcome.kind === 'applied') {
       this.#stats.batchesApplied += 1;

@@ -5,6 +5,7 @@ import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import { SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
+import { OutageReminder } from '../../src/usage/outage-reminder.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import type { ApplyOutcome, UsageHistory } from '../../src/usage/usage-history.ts';
 import { noCounts } from '../../src/usage/usage-slice.ts';
@@ -72,10 +73,43 @@ describe('the flusher', () => {
     const round = flusher.flushEvenly();
     await until(() => history.taken.length > 0);
     await flusher.stop();
-    expect(await round).toBe(true);
+    expect(await round).toBe(false);
+    expect(flusher.stats.lastDoneAtMs).toBe(0);
     expect(history.taken).toHaveLength(1);
     expect(await flusher.flush()).toBe(true);
     expect(history.taken).toHaveLength(SHARDS);
+  });
+
+  it('makes a further round where the one under way was stopped', async () => {
+    const { history, flusher } = await setUp(named(1000), 3_600_000);
+    const round = flusher.flushEvenly();
+    await until(() => history.taken.length > 0);
+    const stopped = flusher.stop();
+    expect(await flusher.flush()).toBe(true);
+    await stopped;
+    expect(await round).toBe(false);
+    expect(history.taken).toHaveLength(SHARDS);
+  });
+
+  it('says how late the most overdue batch was until the next round has ended', async () => {
+    const { live, history } = await setUp(named(1000));
+    const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + 60_000 };
+    const flusher = new UsageFlusher({ live, history, clock, log: silent, intervalMs: 0 });
+    history.rejection = ({ shard }) => (shard === SHARDS - 1 ? new Error('value out of range') : undefined);
+    await flusher.flush();
+    const lags: number[] = [];
+    const take = live.take.bind(live);
+    live.take = async (shard) => {
+      lags.push(flusher.stats.lagMs);
+      return take(shard);
+    };
+    await flusher.flush();
+    expect(lags).toHaveLength(SHARDS);
+    expect(Math.min(...lags)).toBeGreaterThanOrEqual(60_000);
+    history.rejection = () => undefined;
+    await flusher.flush();
+    await flusher.flush();
+    expect(flusher.stats.lagMs).toBe(0);
   });
 
   it('keeps everything while the history is away, in one batch a shard', async () => {
@@ -152,6 +186,26 @@ describe('the log of the flusher', () => {
       { ...facts, seconds: 0 },
       { ...facts, seconds: 60 },
       { level: 30, seconds: 120, msg: 'usage is moved again' },
+    ]);
+  });
+
+  it('says a minute later that an outage is over where nothing is left to move', () => {
+    const lines: string[] = [];
+    const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
+    const clock = new ManualClock(0);
+    const reminder = new OutageReminder(log, clock);
+    const away = new StoreUnavailable('redis', new Error('away'));
+    reminder.noteFailure(away);
+    clock.advance(20_000);
+    reminder.noteFailure(away);
+    clock.advance(50_000);
+    reminder.noteRound(false);
+    expect(lines).toHaveLength(1);
+    clock.advance(10_000);
+    reminder.noteRound(false);
+    reminder.noteRound(false);
+    expect(lines.slice(1).map((line) => JSON.parse(line))).toEqual([
+      { level: 30, seconds: 20, msg: 'usage is moved again' },
     ]);
   });
 });

@@ -8,7 +8,7 @@ export const declareServe: Declare = (command) =>
     )
     .option(
       '--check',
-      'only say whether the settings and the CONFIG_FILE can be used: exit code 0, or 78 with all that is wrong',
+      'only say whether the settings and the CONFIG_FILE can be used: exit code 0, or 78 with what is wrong',
     )
     .addHelpText(
       'after',

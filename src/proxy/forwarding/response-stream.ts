@@ -25,7 +25,7 @@ interface Source {
 
 /** With a head in front it still fits into what Node writes of a string without allocating, 16 KiB. */
 const SMALL_BYTES = 8 * 1024;
-/** From this size on a chunk is written from the buffer that it was read into. A smaller one would keep a large buffer from being reused. */
+/** From this size on a chunk of a stream is written from the buffer that it was read into. A smaller one would keep a large buffer from being reused. */
 const LARGE_BYTES = 32 * 1024;
 const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
 
@@ -162,7 +162,10 @@ export class ResponseStream implements Transfer {
   }
 }
 
-/** Keeps what `res` has just written from a buffer, unless the system has taken all of it already. After a failed write it is never used again. */
+/**
+ * Keeps what `res` has just written from a buffer, unless the system has taken all of it already. After a failed write it is never used
+ * again. Each client that reads too slowly holds one buffer at most, as it does with large chunks.
+ */
 function keepUntilWritten(res: RawHeadResponse, buffer: ReadBuffer): void {
   if (res.writableLength === 0) return;
   buffer.retain();

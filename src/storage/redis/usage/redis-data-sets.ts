@@ -6,7 +6,7 @@ import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 import { usageSourcesKey } from './usage-key-names.ts';
 
-/** Less than the pause between two rounds of the flusher. */
+/** For how long a reply is relied upon: a server may change its role while its connections stay open. */
 const RECENT_MS = 250;
 
 /**
@@ -41,8 +41,8 @@ export class RedisDataSets {
   }
 
   /**
-   * Reads the name of a shard's data set. Rejects with `StoreUnavailable`. One server is asked once for the shards that follow one another:
-   * its reply holds for all of them, and costs it as much as several of their calls.
+   * Reads the name of a shard's data set. Rejects with `StoreUnavailable`. One server is not asked again for a moment: its
+   * reply holds for all shards, and costs it as much as several of their calls.
    */
   async refresh(shard: number): Promise<void> {
     const isRecent = this.#clock.monotonicMs() - this.#learnedAtMs < RECENT_MS;

@@ -121,5 +121,3 @@ function Chip({ name, value, onRemove }: ChipProps) {
     </span>
   );
 }
-
-/** How many are shown, and how many keys that can't be used are left out. */

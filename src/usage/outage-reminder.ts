@@ -1,0 +1,45 @@
+import type { StoreUnavailable } from '../errors.ts';
+import type { Clock } from '../platform/clock.ts';
+import { LogThrottle } from '../platform/log-throttle.ts';
+import type { Logger } from '../platform/logger.ts';
+
+/** Without a failure for as long as this an outage is over. Milliseconds. */
+const OVER_AFTER_MS = 60_000;
+
+/** Says in the log when usage can't be moved: one line when a store becomes unavailable, one a minute while it stays so, and one at the end. */
+export class OutageReminder {
+  readonly #log: Logger;
+  readonly #clock: Clock;
+  /** Milliseconds since 1970. */
+  #outage:
+    | { readonly sinceMs: number; readonly lastAtMs: number; readonly throttle: LogThrottle }
+    | undefined;
+
+  constructor(log: Logger, clock: Clock) {
+    this.#log = log;
+    this.#clock = clock;
+  }
+
+  noteFailure({ store, reason }: StoreUnavailable): void {
+    const nowMs = this.#clock.nowMs();
+    const { sinceMs, throttle } = this.#outage ?? { sinceMs: nowMs, throttle: new LogThrottle(this.#clock) };
+    this.#outage = { sinceMs, lastAtMs: nowMs, throttle };
+    if (throttle.note() === 0) return;
+    const facts = { store, reason, seconds: Math.round((nowMs - sinceMs) / 1000) };
+    this.#log.warn(facts, 'usage could not be moved; it is kept and tried again');
+  }
+
+  /**
+   * A round found each store that it needed available. Where it moved nothing it did not need the history, so without a failure for a
+   * minute the outage ends as well, at its last failure.
+   */
+  noteRound(hasMoved: boolean): void {
+    if (this.#outage === undefined) return;
+    const nowMs = this.#clock.nowMs();
+    const { sinceMs, lastAtMs } = this.#outage;
+    if (!hasMoved && nowMs - lastAtMs < OVER_AFTER_MS) return;
+    const seconds = Math.round(((hasMoved ? nowMs : lastAtMs) - sinceMs) / 1000);
+    this.#outage = undefined;
+    this.#log.info({ seconds }, 'usage is moved again');
+  }
+}
