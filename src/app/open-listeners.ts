@@ -35,7 +35,7 @@ export interface Listeners {
 
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
 export async function openListeners(
-  { settings, lifecycle }: ReplicaContext,
+  { settings, lifecycle, platform: { clock } }: ReplicaContext,
   { proxy, management, selfService, observers, requestIds, connectionLimits, ...parts }: ListenerParts,
 ): Promise<Listeners> {
   const { host, port, adminPort, shutdownDrainMs } = settings;
@@ -43,7 +43,7 @@ export async function openListeners(
   const { downloadRate = { ...DOWNLOAD_RATE, bytesPerSecond: settings.responseBodyMinBytesPerSecond } } =
     parts;
   const common = {
-    ...{ requestIds, timeouts: parts.timeouts, uploadRate, downloadRate },
+    ...{ requestIds, timeouts: parts.timeouts, uploadRate, downloadRate, clock },
     sharesPort: settings.workers > 1,
     onTooSlow: proxy.counters.onTooSlow,
   };

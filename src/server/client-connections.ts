@@ -2,6 +2,7 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { responseDue } from '../http/node-internals.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { IdleConnections } from './idle-connections.ts';
 
@@ -17,8 +18,8 @@ export class ClientConnections {
   /** Requests after which the start of the next one is uncertain. */
   readonly #last = new WeakSet<IncomingMessage>();
 
-  watch(server: Server, limit: ConnectionLimit): void {
-    const idle = new IdleConnections(server, this.open, limit);
+  watch(server: Server, limit: ConnectionLimit, clock: Clock): void {
+    const idle = new IdleConnections({ server, open: this.open, limit, clock });
     server.on('connection', (socket: Socket) => {
       idle.makeRoom();
       if (!limit.mayOpen()) {

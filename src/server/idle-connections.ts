@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { responseDue, socketsBetweenRequests } from '../http/node-internals.ts';
+import type { Clock } from '../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
 /** The part of the limit that kept connections may have however full the port is: clients without whole requests can't push them out. */
@@ -16,6 +17,15 @@ const BATCH = 1 / 64;
 /** but for at most so many: to close them takes time too. */
 const MOST_AT_ONCE = 1024;
 
+/** Which connections are watched. */
+export interface IdleConnectionsOptions {
+  readonly server: Server;
+  /** The connections of the server in the order in which they were opened. */
+  readonly open: ReadonlySet<Socket>;
+  readonly limit: ConnectionLimit;
+  readonly clock: Clock;
+}
+
 /** What a look found out about an idle connection. */
 interface Found {
   /** Bytes that the connection had read: 0 for one that is unused. */
@@ -29,9 +39,7 @@ interface Found {
  * Unused is a connection that has not sent a byte; kept is one that has had a request, and on which the next one has not begun.
  */
 export class IdleConnections {
-  readonly #server: Server;
-  readonly #open: ReadonlySet<Socket>;
-  readonly #limit: ConnectionLimit;
+  readonly #options: IdleConnectionsOptions;
   /** Longest idle first. */
   #idle = new Map<Socket, Found>();
   #lookedAt = Number.NEGATIVE_INFINITY;
@@ -39,16 +47,14 @@ export class IdleConnections {
   #wasShort = false;
   #isScheduled = false;
 
-  /** `open` has the connections of the server in the order in which they were opened. */
-  constructor(server: Server, open: ReadonlySet<Socket>, limit: ConnectionLimit) {
-    this.#server = server;
-    this.#open = open;
-    this.#limit = limit;
+  constructor(options: IdleConnectionsOptions) {
+    this.#options = options;
   }
 
   /** Makes room for the next connections. To be called for each that is new, also for one that is rejected. */
   makeRoom(): void {
-    if (this.#isScheduled || this.#limit.open < this.#limit.most * LOOK_FROM) return;
+    const { limit } = this.#options;
+    if (this.#isScheduled || limit.open < limit.most * LOOK_FROM) return;
     this.#isScheduled = true;
     // Requests that have arrived by now are read before it is judged who is idle.
     setImmediate(() => {
@@ -62,8 +68,9 @@ export class IdleConnections {
   }
 
   #look(): void {
-    const { excess, most } = this.#limit;
-    const now = performance.now();
+    const { limit, clock } = this.#options;
+    const { excess, most } = limit;
+    const now = clock.monotonicMs();
     if (now - this.#lookedAt < LOOK_EVERY_MS && (excess <= 0 || this.#wasShort)) return;
     this.#lookedAt = now;
     this.#idle = this.#findIdle(now);
@@ -73,15 +80,15 @@ export class IdleConnections {
     this.#wasShort = closable.length < wanted;
     for (const socket of closable.slice(0, wanted)) {
       socket.destroy();
-      this.#limit.noteEviction();
+      limit.noteEviction();
     }
   }
 
   /** Those that were idle at the last look come first, in their order. */
   #findIdle(now: number): Map<Socket, Found> {
-    const betweenRequests = new Set(socketsBetweenRequests(this.#server));
+    const betweenRequests = new Set(socketsBetweenRequests(this.#options.server));
     const idle = new Map([...this.#idle].filter(([socket, { bytesRead }]) => isIdle(socket, bytesRead)));
-    for (const socket of this.#open) {
+    for (const socket of this.#options.open) {
       const { bytesRead } = socket;
       if (idle.has(socket) || (bytesRead > 0 && !betweenRequests.has(socket))) continue;
       if (isIdle(socket, bytesRead)) idle.set(socket, { bytesRead, at: now });
@@ -97,7 +104,9 @@ export class IdleConnections {
       if (bytesRead > 0) kept.push(socket);
       else if (now - at >= UNUSED_MS) unused.push(socket);
     }
-    return unused.concat(kept.slice(0, Math.max(0, kept.length - Math.ceil(this.#limit.most * KEPT))));
+    return unused.concat(
+      kept.slice(0, Math.max(0, kept.length - Math.ceil(this.#options.limit.most * KEPT))),
+    );
   }
 }
 

@@ -11,6 +11,7 @@ import { cutConnection } from '../http/connections/cut-connection.ts';
 import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
+import { type Clock, systemClock } from '../platform/clock.ts';
 import { ClientConnections } from './client-connections.ts';
 import { CLIENT_TIMEOUTS, type ClientTimeouts, KEEP_ALIVE_GRACE_MS } from './client-timeouts.ts';
 import { ConnectionLimit } from './connection-limit.ts';
@@ -36,6 +37,8 @@ export interface PublicServerOptions
   readonly onTooSlow?: (direction: 'upload' | 'download') => void;
   /** Of open connections: those beyond it are closed at once. */
   readonly connectionLimit?: ConnectionLimit | undefined;
+  /** Of idle times at that limit; the system's by default. */
+  readonly clock?: Clock;
   /** Other processes listen on the same port: the system spreads the connections over them. */
   readonly sharesPort?: boolean;
   /** Called for each request that is rejected for its head, before anything else looks at it. */
@@ -58,7 +61,12 @@ export interface PublicServer {
 
 /** The server of a port that untrusted clients reach. Every rejection is JSON, also where Node's own would be plain. */
 export function createPublicServer(options: PublicServerOptions): PublicServer {
-  const { timeouts = CLIENT_TIMEOUTS, sharesPort = false, onRejected = () => {} } = options;
+  const {
+    timeouts = CLIENT_TIMEOUTS,
+    sharesPort = false,
+    onRejected = () => {},
+    clock = systemClock,
+  } = options;
   const { connectionLimit = new ConnectionLimit(Number.POSITIVE_INFINITY) } = options;
   const connections = new ClientConnections();
   const router = new RequestRouter(
@@ -73,7 +81,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   const slowTransfers = watchTransfers(options, connections.open, stalled);
   const server = createHttpServer({ timeouts, connections, router, malformed, stalled });
   const listening = new ListeningSockets(server);
-  connections.watch(server, connectionLimit);
+  connections.watch(server, connectionLimit, clock);
 
   return {
     listen: async (port, host) => {

@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ConnectionLimit, type ConnectionPressure } from '../../src/server/connection-limit.ts';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { testRequestIds } from '../support/request-ids.ts';
 import { until } from '../support/until.ts';
 
@@ -16,17 +17,17 @@ describe('a port that is nearly full', () => {
   let pressures: ConnectionPressure[];
   let server: PublicServer;
   let port: number;
-  let nowMs: number;
+  let clock: ManualClock;
   const clients: RawPeer[] = [];
 
   beforeEach(async () => {
-    nowMs = 0;
-    jest.spyOn(performance, 'now').mockImplementation(() => nowMs);
+    clock = new ManualClock(0);
     pressures = [];
     limit = new ConnectionLimit(MOST, (pressure) => pressures.push(pressure));
     server = createPublicServer({
       requestIds: testRequestIds(),
       connectionLimit: limit,
+      clock,
       management: (req, res) => {
         if (req.url === '/fast') res.end('ok');
       },
@@ -35,7 +36,6 @@ describe('a port that is nearly full', () => {
   });
 
   afterEach(async () => {
-    jest.restoreAllMocks();
     for (const client of clients.splice(0)) client.destroy();
     await server.close(0);
   });
@@ -76,7 +76,7 @@ describe('a port that is nearly full', () => {
 
   it('serves new clients although connections without a byte have taken it all', async () => {
     await fill();
-    nowMs += UNUSED_MS;
+    clock.advance(UNUSED_MS);
     await connect();
     await until(() => limit.evicted > 0);
     for (let i = 0; i < MOST; i += 1) await kept();
@@ -90,7 +90,7 @@ describe('a port that is nearly full', () => {
       await connect();
       await until(() => limit.open > open);
     }
-    nowMs += UNUSED_MS;
+    clock.advance(UNUSED_MS);
     while (limit.evicted < MOST / 8) await connect(HALF_HEAD);
     expect(endings(used)).toEqual(['open']);
   });
