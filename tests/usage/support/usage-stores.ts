@@ -69,13 +69,10 @@ export async function takeAll(live: LiveUsage, keyId: string): Promise<readonly 
   return batches;
 }
 
-let writes = 0;
-
-/** Writes slices of one key, each time as another writer. Resolves with the outcome. */
+/** Writes slices of one key, each time as another writer, also than those of other test files, which may use the same Redis. Resolves with the outcome. */
 export async function writeSlices(live: LiveUsage, ...slices: readonly UsageSlice[]): Promise<WriteOutcome> {
-  writes += 1;
   const shard = shardOf(slices[0]?.keyId ?? '');
-  const write = { shard, writer: `test-${writes}`, sequence: 1, previous: 0, recorded: slices };
+  const write = { shard, writer: `test-${randomUUID()}`, sequence: 1, previous: 0, recorded: slices };
   return (await live.write([write]))[0] ?? 'unknown';
 }
 
