@@ -1,4 +1,4 @@
-/** A file of undici that has no types of its own. It moves with a release of undici only, and then no start succeeds. */
+/** A file of undici without types. Only a release of undici moves it, and then the gateway fails to start. */
 declare module 'undici/lib/core/connect.js' {
   import { buildConnector } from 'undici';
   export = buildConnector;

@@ -6,7 +6,7 @@ import type { LiveUsage } from './live-usage.ts';
 import { StoredUsage } from './stored-usage.ts';
 import type { UsageReader, UsageRecorder } from './usage.ts';
 import { UsageBuffer } from './usage-buffer.ts';
-import { type FlusherStats, UsageFlusher } from './usage-flusher.ts';
+import { type FlusherStats, SPREAD, UsageFlusher } from './usage-flusher.ts';
 import type { UsageHistory } from './usage-history.ts';
 import { LONGEST_RETRY_MS, UsageWriter, WRITE_EVERY_MS, type WriterStats } from './usage-writer.ts';
 
@@ -75,8 +75,7 @@ export function createUsage(options: UsageOptions): Usage {
   });
   // Not less often after a failure: what waits is then held within its bounds.
   const flushing = live.isShared
-    ? // Half of the interval for the round, half for the pause.
-      new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs / 2 })
+    ? new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs * (1 - SPREAD) })
     : new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
   const pruning = new PeriodicTask(() => prune(options), { random, pauseMs: HOUR_MS });
   const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };

@@ -8,8 +8,8 @@ import type { UsageHistory } from './usage-history.ts';
 
 /** Shards that one replica moves at a time. */
 const LANES = 2;
-/** The part of the interval over which an even round is spread. */
-const SPREAD = 0.5;
+/** The part of the interval over which an even round is spread; the rest is for the pause after it. */
+export const SPREAD = 0.5;
 /** What the flusher did, since the process started. Plain numbers, for metrics. */
 export interface FlusherStats {
   /** Batches that this replica added to the history. */
@@ -79,7 +79,7 @@ export class UsageFlusher {
   }
 
   /**
-   * The same, but shard by shard over half of the interval: all at once, the moves would have the process and the stores to themselves
+   * The same, but shard by shard over `SPREAD` of the interval: all at once, the moves would have the process and the stores to themselves
    * for some tenths of a second, in which requests wait.
    */
   flushEvenly(): Promise<boolean> {

@@ -142,7 +142,7 @@ const LENGTH_LINES: readonly string[] = Array.from(
   (_, length) => `\r\n$${length}\r\n`,
 );
 
-/** What is between one argument and the next, which has so many bytes. */
+/** The end of one argument's line, and the line that says how long the next one is. */
 function lengthLine(bytes: number): string {
   return LENGTH_LINES[bytes] ?? `\r\n$${bytes}\r\n`;
 }
