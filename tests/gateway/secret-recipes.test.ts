@@ -1,6 +1,9 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -38,10 +41,35 @@ describe('the recipes of docs/api.md about secrets', () => {
     const [rotate, end] = await documentedCommands('### Rotate without downtime');
     await play(rotate, { API_KEY_ID: id });
     const file = await readFile(join(directory, 'customer-42.env'), 'utf8');
-    const next = /^API_KEY=(tg_\w+)$/m.exec(file)?.[1] ?? '';
+    expect(file).toMatch(/^API_KEY_ID=key_\w+\nAPI_KEY=tg_\w+\n$/);
+    const next = /^API_KEY=(\w+)$/m.exec(file)?.[1] ?? '';
     expect([await statusOf(url, secret), await statusOf(url, next)]).toEqual([200, 200]);
     expect(await play(end, { API_KEY_ID: id })).toMatch(/^(never|\d{4}-\S+Z)\nnull\n$/);
     expect([await statusOf(url, secret), await statusOf(url, next)]).toEqual([401, 200]);
+  });
+
+  it('rotate a key although a first attempt is rejected for a moment', async () => {
+    const [rotate] = await documentedCommands('### Rotate without downtime');
+    const responses = ['{"error": "busy"}', '{"consumerApiKeyId": "key_1", "secret": "tg_next"}'];
+    const gateway = createServer((_req, res) => {
+      res.writeHead(responses.length === 2 ? 503 : 200).end(responses.shift());
+    }).listen(0, '127.0.0.1');
+    await once(gateway, 'listening');
+    const { port } = gateway.address() as AddressInfo;
+    await play(rotate, { GATEWAY: `http://127.0.0.1:${port}`, API_KEY_ID: 'key_1' });
+    gateway.close();
+    const file = await readFile(join(directory, 'customer-42.env'), 'utf8');
+    expect(file).toBe('API_KEY_ID=key_1\nAPI_KEY=tg_next\n');
+  });
+
+  it('end with an error and write no key where the rotation is rejected', async () => {
+    const { id } = await fleet.admin.makeKey('rotated twice');
+    const [rotate] = await documentedCommands('### Rotate without downtime');
+    await fleet.admin.call('POST', `/consumer-api-key/${id}/rotate`, { graceSeconds: 60 });
+    await expect(play(rotate?.replace('february', 'march'), { API_KEY_ID: id })).rejects.toThrow(
+      'has two secrets already',
+    );
+    expect(await readFile(join(directory, 'customer-42.env'), 'utf8')).toBe('');
   });
 
   it('find the owner of a leaked key, and disable it', async () => {
