@@ -59,9 +59,11 @@ export class DeadlineQueue<T extends Due<T>> {
     item.after = undefined;
   }
 
-  /** Moves the deadline of every item `ms` milliseconds later. */
-  postpone(ms: number): void {
-    for (let item = this.#first; item !== undefined; item = item.after) item.dueAtMs += ms;
+  /** Moves the deadline of every item `ms` milliseconds later, but to `latestMs` at most. */
+  postpone(ms: number, latestMs: number): void {
+    for (let item = this.#first; item !== undefined; item = item.after) {
+      item.dueAtMs = Math.min(item.dueAtMs + ms, latestMs);
+    }
   }
 
   get isEmpty(): boolean {

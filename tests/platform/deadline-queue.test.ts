@@ -49,6 +49,15 @@ describe('deadlines', () => {
     expect(called).toBe(2);
   });
 
+  it('postpones each item, but to the latest time at most', () => {
+    const nowMs = Math.ceil(systemClock.monotonicMs());
+    const deadlines = new DeadlineQueue<Item>(systemClock, () => {});
+    const [early, late] = [item(1, nowMs + 3_600_000), item(2, nowMs + 3_600_090)];
+    for (const each of [early, late]) deadlines.add(each, nowMs);
+    deadlines.postpone(80, nowMs + 3_600_100);
+    expect([early.dueAtMs - nowMs, late.dueAtMs - nowMs]).toEqual([3_600_080, 3_600_100]);
+  });
+
   it('takes an item again that was called for, or deleted', async () => {
     const names: number[] = [];
     await new Promise<void>((resolve) => {

@@ -58,7 +58,8 @@ export class DecisionCalls {
     this.#pauses = new PauseDetector(
       clock,
       () => !this.#open.isEmpty,
-      (pausedMs) => this.#open.postpone(pausedMs),
+      // A call that was made during the pause is due no later than one that is made now.
+      (pausedMs) => this.#open.postpone(pausedMs, clock.monotonicMs() + timeoutMs),
     );
     this.#open = new DeadlineQueue(
       clock,

@@ -53,9 +53,9 @@ function setUp() {
   } as unknown as LuaScript;
   const calls = new DecisionCalls(routes, script, { clock, timeoutMs: 200 });
   const ask = () =>
-    new Promise<{ error: Error | null; reply: readonly number[] }>((resolve) =>
-      calls.call({ keyId: 'key', keys: ['a'], words: 'b c', windows: 1 }, (error, reply) =>
-        resolve({ error, reply: reply?.numbers.slice(reply.at) ?? [] }),
+    new Promise<{ error: Error | null; reply: readonly number[]; tookMs: number }>((resolve) =>
+      calls.call({ keyId: 'key', keys: ['a'], words: 'b c', windows: 1 }, (error, reply, tookMs) =>
+        resolve({ error, reply: reply?.numbers.slice(reply.at) ?? [], tookMs }),
       ),
     );
   return { clock, server, ask };
@@ -84,6 +84,15 @@ describe('a call of the decision script', () => {
     await ask();
     await ask();
     expect(server.deadlines.at(-1)).toBe(clock.monotonicMs() + SERVER_AHEAD_MS - 5000 + 200);
+  });
+
+  it('gets no more time for a pause of the process than has passed since it was made', async () => {
+    const { clock, server, ask } = setUp();
+    await ask();
+    clock.advance(100);
+    server.aheadMs += 5000;
+    expect((await ask()).tookMs).toBe(0);
+    expect(server.deadlines.at(-1)).toBe(clock.monotonicMs() + server.aheadMs + 200);
   });
 
   it('is not counted when the server rejects it; after a broken connection it may be', async () => {
