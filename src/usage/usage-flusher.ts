@@ -18,8 +18,6 @@ export interface FlusherStats {
   readonly batchesPending: number;
   /** Batches that the history had already, because the store of the live counts went back. */
   readonly batchesOutdated: number;
-  /** Requests of deleted keys, which were dropped. */
-  readonly recordsDropped: number;
   /** Rounds that ended early because a store did not respond or rejected a batch. */
   readonly failures: number;
   /** By how many milliseconds the most overdue batch of the last round was late. */
@@ -48,7 +46,6 @@ export class UsageFlusher {
     batchesApplied: 0,
     batchesPending: 0,
     batchesOutdated: 0,
-    recordsDropped: 0,
     failures: 0,
     lagMs: 0,
     lastDoneAtMs: 0,
@@ -173,10 +170,7 @@ export class UsageFlusher {
     // Until the round ends, what the last one found holds as well: this round may not have come to the most overdue batch yet.
     this.#stats.lagMs = Math.max(this.#stats.lagMs, this.#lagOfRoundMs);
     const outcome = await history.apply(batch);
-    if (outcome.kind === 'applied') {
-      this.#stats.batchesApplied += 1;
-      this.#stats.recordsDropped += outcome.requestsDropped;
-    }
+    if (outcome.kind === 'applied') this.#stats.batchesApplied += 1;
     if (outcome.kind === 'outdated') this.#noteOutdated(batch);
     await live.drop(batch);
   }

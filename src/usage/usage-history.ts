@@ -2,14 +2,14 @@ import type { UsageBatch } from './live-usage.ts';
 import type { Counts } from './usage-slice.ts';
 
 /**
- * - `applied`: its counts were added, in the transaction that made its id the last one of its source. Counts of
- *   deleted keys were dropped; `requestsDropped` is the number of their requests.
+ * - `applied`: its counts were added, in the transaction that made its id the last one of its source; those of deleted keys to the usage
+ *   over time alone.
  * - `applied_before`: its id is the last one of its source.
  * - `outdated`: a later one of its source was applied: the store of the live counts went back in time, and what is in this batch is in
  *   the history already.
  */
 export type ApplyOutcome =
-  | { readonly kind: 'applied'; readonly requestsDropped: number }
+  | { readonly kind: 'applied' }
   | { readonly kind: 'applied_before' }
   | { readonly kind: 'outdated' };
 

@@ -10,7 +10,7 @@ import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-usage.ts';
 
-const APPLIED = { kind: 'applied', requestsDropped: 0 };
+const APPLIED = { kind: 'applied' };
 const HOUR_MS = 3_600_000;
 
 describe.each([
@@ -247,19 +247,55 @@ describe.each([
     expect(requestsByName(new Map(days.map((row) => [row.name, row])))).toEqual(requestsByName(endpoints));
   });
 
-  it('drops what belongs to keys that do not exist or were deleted, and takes the rest', async () => {
+  it('adds what belongs to deleted keys to their hours and days alone', async () => {
     const [keyId, deleted] = [await newKey(), await newKey()];
     await history.apply(batchOf(sliceOf(deleted, { times: 5 })));
     await store.records.keys.delete(deleted, sampleChange());
-    const slices = [deleted, 'key_never_was', keyId].map((id) => sliceOf(id, { times: 2 }));
-    expect(await history.apply(batchOf(...slices))).toEqual({ kind: 'applied', requestsDropped: 4 });
+    const late = batchOf(...[deleted, keyId].map((id) => sliceOf(id, { times: 2 }, { endpoint: '/late' })));
+    expect(await history.apply(late)).toEqual(APPLIED);
+    expect(await history.apply(late)).toEqual({ kind: 'applied_before' });
     expect(requestsOf(await history.read(deleted))).toEqual([0, 0, 0]);
-    expect(requestsOf(await history.read(keyId))).toEqual([2, 2, 2]);
+    expect(requestsOf(await history.read(keyId))).toEqual([3, 3, 3]);
+    expect(await sumOf('usage_hours', deleted)).toBe(8);
+    expect(await sumOf('usage_customer_days', deleted)).toBe(8);
+    const days = await rowsOf('usage_endpoint_days', deleted);
+    expect(requestsByName(new Map(days.map((row) => [row.name, row])))).toEqual({ '/a': 7, '/late': 1 });
+    expect(await disagreeing()).toEqual([]);
     for (const table of ['usage_totals', 'usage_by_endpoint', 'usage_by_customer']) {
       const { rows } = await sql`SELECT 1 FROM ${sql.table(table)} WHERE key_id = ${deleted}`.execute(
         store.records.db,
       );
       expect(rows).toEqual([]);
+    }
+  });
+
+  it('gives a day of a deleted key no more than 500 endpoints and 1000 customers', async () => {
+    const keyId = await newKey();
+    await history.apply(batchOf(manyNames(keyId, 450, 'a')));
+    await store.records.keys.delete(keyId, sampleChange());
+    const late = { ...manyNames(keyId, 1100, 'b'), planId: 'silver' };
+    await history.apply(batchOf(manyNames(keyId, 450, 'a'), late));
+    await history.apply(batchOf(late));
+    const endpoints = await rowsOf('usage_endpoint_days', keyId);
+    const customers = await rowsOf('usage_customer_days', keyId);
+    const namesOf = (rows: typeof endpoints) => new Set(rows.map(({ name }) => name));
+    expect([namesOf(endpoints).size, namesOf(customers).size]).toEqual([501, 1001]);
+    const requestsOfName = (name: string) => requestsIn(endpoints.filter((row) => row.name === name));
+    expect([requestsOfName('/a449'), requestsOfName('/b49'), requestsOfName(OTHER)]).toEqual([2, 2, 2100]);
+    expect([requestsIn(endpoints), requestsIn(customers)]).toEqual([3100, 3100]);
+    expect(await sumOf('usage_hours', keyId)).toBe(3100);
+  });
+
+  it('keeps what was in a batch while its key was being deleted', async () => {
+    const keyIds = await Promise.all(Array.from({ length: 20 }, newKey));
+    await Promise.all([
+      history.apply(batchOf(...keyIds.map((keyId) => sliceOf(keyId, { times: 2 })))),
+      ...keyIds.map((keyId) => store.records.keys.delete(keyId, sampleChange())),
+    ]);
+    for (const keyId of keyIds) {
+      expect(await sumOf('usage_hours', keyId)).toBe(2);
+      expect(await sumOf('usage_endpoint_days', keyId)).toBe(2);
+      expect(requestsOf(await history.read(keyId))).toEqual([0, 0, 0]);
     }
   });
 

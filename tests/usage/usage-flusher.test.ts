@@ -18,7 +18,7 @@ import { silent, writeSlices } from './support/usage-stores.ts';
 class ListedHistory implements UsageHistory {
   readonly taken: UsageBatch[] = [];
   rejection: (batch: UsageBatch) => Error | undefined = () => undefined;
-  outcome: ApplyOutcome = { kind: 'applied', requestsDropped: 0 };
+  outcome: ApplyOutcome = { kind: 'applied' };
 
   async apply(batch: UsageBatch): Promise<ApplyOutcome> {
     const rejected = this.rejection(batch);

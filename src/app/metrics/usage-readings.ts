@@ -24,11 +24,6 @@ export function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
       () => stats().keysBuffered,
     ),
     counter(
-      'tollgate_usage_records_dropped_total',
-      'Requests that were dropped from the usage because their key was deleted meanwhile.',
-      () => stats().flusher.recordsDropped,
-    ),
-    counter(
       'tollgate_usage_rollbacks_total',
       'Times that Redis had lost usage that it had confirmed, or had usage again that was in Postgres already: it was restarted from an older state.',
       () => stats().writer.rollbacks + stats().flusher.batchesOutdated,

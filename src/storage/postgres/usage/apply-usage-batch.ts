@@ -3,16 +3,16 @@ import { KEY_LAYOUT, type UsageBatch } from '../../../usage/live-usage.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
 import { addCounts, noCounts, totalsOf, type UsageSlice } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { addNames, type KeyAddition } from './add-usage-names.ts';
-import { ADD_TOTALS, addHours, summed, totalsArrays, type UsageRow } from './usage-rows.ts';
+import { addNames, addNamesOfDeleted, type KeyAddition } from './add-usage-names.ts';
+import { ADD_TOTALS, addOverTime, summed, totalsArrays, type UsageRow } from './usage-rows.ts';
 
 /** Keys whose rows share statements. */
 const KEYS_AT_ONCE = 256;
 
 /**
  * Adds a batch within the transaction `db`: first its id, whose row lock lets one transaction at a time add to a shard, then a handful of
- * statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids; what belongs to a key that
- * is gone is dropped.
+ * statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids; a key that is gone has no
+ * totals and no lists any more, but its usage over time is kept.
  */
 export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): Promise<ApplyOutcome> {
   const lastId = await (batch.source === KEY_LAYOUT ? claimKeyBatch(db, batch) : claimShardBatch(db, batch));
@@ -22,11 +22,10 @@ export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): P
   const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
     .map(([keyId, slices]) => ({ keyId, slices }))
     .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
-  let requestsDropped = 0;
   for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-    requestsDropped += await addKeys(db, keys.slice(start, start + KEYS_AT_ONCE), batch.source);
+    await addKeys(db, keys.slice(start, start + KEYS_AT_ONCE), batch.source);
   }
-  return { kind: 'applied', requestsDropped };
+  return { kind: 'applied' };
 }
 
 /** Makes the batch's id the last one of its source. Resolves with the last id where it is not below. */
@@ -44,7 +43,10 @@ async function claimShardBatch(
   return rows[0]?.last_batch;
 }
 
-/** The same for a batch of one key, with the id that version 0.1 compares too. One of a key that is gone is as good as applied. */
+/**
+ * The same for a batch of one key, with the id that version 0.1 compares too. One of a key that is gone is as good as applied: the id by which
+ * it is known went with the key.
+ */
 async function claimKeyBatch(db: RecordsDatabase, { id, slices }: UsageBatch): Promise<number | undefined> {
   const keyId = slices[0]?.keyId;
   const { numAffectedRows } = await sql`
@@ -78,8 +80,7 @@ async function preferIndexes(db: RecordsDatabase): Promise<void> {
   );
 }
 
-/** Resolves with the requests that were dropped because their key is gone. */
-async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source: string): Promise<number> {
+async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source: string): Promise<void> {
   const plans = await lockKeys(db, keys);
   const present = keys
     .filter(({ keyId }) => plans.has(keyId))
@@ -95,9 +96,11 @@ async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source
   const endpoints = await addNames(db, 'endpoints', present, (keyId) => sizes.get(keyId)?.endpoints ?? 0);
   const customers = await addNames(db, 'customers', present, (keyId) => sizes.get(keyId)?.customers ?? 0);
   await growLists(db, endpoints, customers);
-  await addHours(db, summed(hourRows(present.flatMap(({ slices }) => slices))));
-  const gone = keys.filter(({ keyId }) => !plans.has(keyId)).flatMap((key) => key.slices);
-  return gone.reduce((sum, slice) => sum + totalsOf(slice).requests, 0);
+  const deleted = keys.filter(({ keyId }) => !plans.has(keyId)).flatMap(({ slices }) => slices);
+  await addNamesOfDeleted(db, 'endpoints', deleted);
+  await addNamesOfDeleted(db, 'customers', deleted);
+  const slices = [...present.flatMap((key) => key.slices), ...deleted];
+  await addOverTime(db, 'usage_hours', summed(hourRows(slices)));
 }
 
 /** Resolves with the keys that exist and their own plans; they can't be deleted until the transaction ends. */

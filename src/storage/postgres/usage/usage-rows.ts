@@ -57,9 +57,13 @@ export function totalsArrays(counts: readonly Readonly<Counts>[]): RawBuilder<un
   return countArrays(LIST_COLUMNS, counts);
 }
 
-/** Adds hours, new or not; no two rows may have the same key. */
-export async function addHours(db: RecordsDatabase, rows: readonly UsageRow[]): Promise<void> {
-  if (rows.length > 0) await upsert('usage_hours', unnested('usage_hours', rows)).execute(db);
+/** Adds rows of usage over time, new or not; no two may have the same key. */
+export async function addOverTime(
+  db: RecordsDatabase,
+  table: keyof typeof TABLES,
+  rows: readonly UsageRow[],
+): Promise<void> {
+  if (rows.length > 0) await upsert(table, unnested(table, rows)).execute(db);
 }
 
 /** Where the counts of names are kept. */
@@ -68,7 +72,7 @@ interface NameTables {
   readonly names: 'usage_by_endpoint' | 'usage_by_customer';
 }
 
-/** The same for days, by name, and for the lists of names; resolves with the names that are new in these. */
+/** The same for days, by name, together with the lists of names; resolves with the names that are new in these. */
 export async function addDays(
   db: RecordsDatabase,
   { days, names }: NameTables,
