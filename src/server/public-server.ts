@@ -17,7 +17,7 @@ import { CLIENT_TIMEOUTS, type ClientTimeouts, KEEP_ALIVE_GRACE_MS } from './cli
 import { ConnectionLimit } from './connection-limit.ts';
 import { drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
-import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parsing/head-fields.ts';
+import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parsing/head-limits.ts';
 import { MalformedInput } from './parsing/malformed-input.ts';
 import { serveInOrder } from './pipelining.ts';
 import { RequestRouter, type Routes } from './request-router.ts';

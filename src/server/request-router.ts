@@ -1,7 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
-import { hasOption } from '../http/connections/connection-options.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
 import { errorResponse } from '../http/errors/error-responses.ts';
@@ -14,6 +13,7 @@ import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { isAtOrBelow, isReserved } from '../paths/reserved-paths.ts';
 import type { ClientConnections } from './client-connections.ts';
+import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
 import { isReservedInDisguise } from './parsing/request-target.ts';
 

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { hasOption } from '../http/connections/connection-options.ts';
 import { bytesBeingParsed } from '../http/node-internals.ts';
+import { hasOption } from './parsing/connection-header.ts';
 
 /** Only WebSocket is upgraded; another `Upgrade` field is as if it were not there (RFC 9110 section 7.8). */
 export function isWebSocketUpgrade(req: IncomingMessage): boolean {

@@ -15,10 +15,6 @@ export interface HeadFields {
   bytes: number;
 }
 
-/** Longest head, in bytes: request line and all fields. */
-export const HEAD_LIMIT_BYTES = 16 * 1024;
-/** Most headers of a request. */
-export const MAX_HEADERS = 200;
 /** Of a field line besides name and value: colon, space, CR and LF. */
 const LINE_BYTES = 4;
 

@@ -3,7 +3,8 @@ import { TollgateError } from '../../errors.ts';
 import { neverForwarded } from '../../http/errors/method-not-allowed.ts';
 import { bytesBeingParsed } from '../../http/node-internals.ts';
 import type { ParsedRequest } from '../../http/parsed-request.ts';
-import { HEAD_LIMIT_BYTES, type HeadFields, MAX_HEADERS, readFields } from './head-fields.ts';
+import { type HeadFields, readFields } from './head-fields.ts';
+import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './head-limits.ts';
 import { readTarget } from './request-target.ts';
 
 /**

@@ -1,0 +1,4 @@
+/** Longest head, in bytes: request line and all headers. */
+export const HEAD_LIMIT_BYTES = 16 * 1024;
+/** Most headers of a request. */
+export const MAX_HEADERS = 200;
