@@ -1,7 +1,7 @@
 import type { Insertable } from 'kysely';
-import { type ChainedEntry, entryHash } from '../../../audit/audit-chain.ts';
 import type { AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
+import { type ChainedEntry, entryHash } from '../../../audit/entry-hash.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';

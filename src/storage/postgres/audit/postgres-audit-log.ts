@@ -1,8 +1,8 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
-import { type ChainedEntry, entryHash } from '../../../audit/audit-chain.ts';
 import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../../audit/audit-entry.ts';
 import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../../audit/audit-log.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
+import { type ChainedEntry, entryHash } from '../../../audit/entry-hash.ts';
 import { TollgateError } from '../../../errors.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
 import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
