@@ -15,6 +15,8 @@ interface FaultyRow extends Row {
   readonly content: Exclude<Row['content'], { readonly key: KeyToImport }>;
 }
 
+/** Most rows of a request: as many as the gateway takes, and the default. */
+export const MAX_BATCH_ROWS = 500;
 /** Less than the 4 MiB that the gateway takes, by what surrounds the keys. */
 const MAX_BATCH_BYTES = 3.5 * 1024 * 1024;
 const MAX_KEY_BYTES = 1024 * 1024;
