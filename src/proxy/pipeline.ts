@@ -10,7 +10,7 @@ import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
 import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
 import type { BackendCall } from './forwarding/backend-call.ts';
-import { minimumBodyRates, type RateWatch } from './forwarding/minimum-body-rate.ts';
+import { minimumBodyRates, type RateWatch } from './forwarding/rate-watch.ts';
 import { ProxyCounters } from './proxy-counters.ts';
 import { connectionOptions, type ProxyOptions } from './proxy-options.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';

@@ -10,7 +10,7 @@ import type { RequestTracing } from '../observability/tracing.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { UsageRecorder } from '../usage/usage.ts';
 import type { ExchangeSummary } from './exchange-summary.ts';
-import type { BodyRateOptions } from './forwarding/minimum-body-rate.ts';
+import type { BodyRateOptions } from './forwarding/rate-watch.ts';
 import type { KeySource } from './steps/authenticate.ts';
 
 /** All that proxying needs. */

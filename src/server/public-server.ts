@@ -8,7 +8,7 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
-import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-rate.ts';
+import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-body-rate.ts';
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';

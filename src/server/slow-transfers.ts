@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { MinimumRate } from '../http/minimum-rate.ts';
+import type { MinimumRate } from '../http/minimum-body-rate.ts';
 import { bytesTaken, lastRequest, responseDue } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 

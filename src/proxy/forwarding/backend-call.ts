@@ -9,14 +9,14 @@ import { requestHead } from '../../backend/request-head.ts';
 import type { ResponseHead } from '../../backend/response-head.ts';
 import { TollgateError } from '../../errors.ts';
 import { closeAfterResponse } from '../../http/errors/send-error.ts';
-import type { MinimumRate } from '../../http/minimum-rate.ts';
+import type { MinimumRate } from '../../http/minimum-body-rate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
 import type { Abandonable, Exchange } from '../exchange.ts';
 import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.ts';
 import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
-import { RateWatch } from './minimum-body-rate.ts';
+import { RateWatch } from './rate-watch.ts';
 import { ResponseStream } from './response-stream.ts';
 import { mayRetry } from './retry-rules.ts';
 

@@ -5,7 +5,7 @@ import { bytesTaken } from '../../http/node-internals.ts';
 import type { RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResponseHeaders } from '../headers/response-headers.ts';
-import type { Transfer } from './minimum-body-rate.ts';
+import type { Transfer } from './rate-watch.ts';
 
 /** A backend's response before its body, as the client gets it. */
 export interface ClientResponse {

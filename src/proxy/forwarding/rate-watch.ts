@@ -1,4 +1,4 @@
-import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../../http/minimum-rate.ts';
+import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../../http/minimum-body-rate.ts';
 import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
 
 /** A body on its way, in one direction. */
