@@ -1,6 +1,6 @@
 import { RangeTooLarge, UnsupportedGrouping } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
-import type { Outage } from '../../platform/outage-log.ts';
+import type { Outage } from '../../platform/outage-history.ts';
 import type { LiveUsage } from '../live-usage.ts';
 import { pendingRows } from './pending-rows.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../../platform/clock.ts';
-import { type Outage, OutageLog } from '../../../platform/outage-log.ts';
+import { type Outage, OutageHistory } from '../../../platform/outage-history.ts';
 import type { RedisConnection } from '../connection.ts';
 import { REPLICAS_KEY, replicaKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
@@ -25,7 +25,7 @@ export class ReplicaRegistry {
   readonly #replicaId: string;
   readonly #clock: Clock;
   readonly #countReplicas = new LuaScript(new URL('./countReplicas-1.lua', import.meta.url));
-  readonly #outages: OutageLog;
+  readonly #outages: OutageHistory;
   #counted = 1;
   /** What was counted over the last connection; holds until then, by the monotonic clock. */
   #before = { count: 1, until: 0 };
@@ -37,7 +37,7 @@ export class ReplicaRegistry {
     this.#redis = redis;
     this.#replicaId = replicaId;
     this.#clock = clock;
-    this.#outages = new OutageLog(clock, OUTAGE_AFTER_MS);
+    this.#outages = new OutageHistory(clock, OUTAGE_AFTER_MS);
   }
 
   /** When Redis did not respond to heartbeats, oldest first; shorter times than between two of them may be missing. */

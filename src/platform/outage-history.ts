@@ -11,7 +11,7 @@ export interface Outage {
 const KEPT = 100;
 
 /** Remembers when something that is called regularly did not respond. */
-export class OutageLog {
+export class OutageHistory {
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
   #respondedAtMs: number;

@@ -1,12 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
-import { OutageLog } from '../../src/platform/outage-log.ts';
+import { OutageHistory } from '../../src/platform/outage-history.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 
 const START_MS = Date.UTC(2026, 0, 1);
 
 function log() {
   const clock = new ManualClock(START_MS);
-  const outages = new OutageLog(clock, 4500);
+  const outages = new OutageHistory(clock, 4500);
   /** Each as seconds after the start. */
   const shown = () =>
     outages.outages.map(({ fromMs, toMs }) => [(fromMs - START_MS) / 1000, (toMs - START_MS) / 1000]);
