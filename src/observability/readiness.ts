@@ -12,6 +12,9 @@ export interface ReadinessReport {
   readonly components: Readonly<Record<string, string>>;
 }
 
+/** Longest that a component may take for a check. Milliseconds. */
+const CHECK_DEADLINE_MS = 2000;
+
 /**
  * Whether the replica may get traffic: all components have passed the same check once since the start, and the replica is not shutting
  * down. A component that fails later is named but does not take the replica out of service: all replicas share the stores, each
@@ -21,16 +24,14 @@ export interface ReadinessReport {
  */
 export class Readiness {
   readonly #components: readonly Component[];
-  readonly #deadlineMs: number;
   readonly #last = new Map<string, ComponentState>();
   #running: Promise<void> | undefined;
   #draining = false;
   /** All components have passed the same check once. */
   #hasStarted = false;
 
-  constructor(components: readonly Component[], deadlineMs: number) {
+  constructor(components: readonly Component[]) {
     this.#components = components;
-    this.#deadlineMs = deadlineMs;
     for (const { name } of components) this.#last.set(name, { text: 'not checked yet', level: 'info' });
   }
 
@@ -80,7 +81,7 @@ export class Readiness {
     const deadline = Promise.withResolvers<never>();
     const timer = setTimeout(
       () => deadline.reject(new ReadinessFault('no response in time')),
-      this.#deadlineMs,
+      CHECK_DEADLINE_MS,
     );
     try {
       await Promise.race([component.check(), deadline.promise]);

@@ -25,7 +25,7 @@ beforeEach(() => {
     lines.push(fact === undefined ? msg : `${msg}: ${fact}`);
   };
   const log = pino({}, { write });
-  watch = new ReadinessWatch(new Readiness([store], 2000), { log, clock: systemClock });
+  watch = new ReadinessWatch(new Readiness([store]), { log, clock: systemClock });
   watch.start();
 });
 afterEach(() => {

@@ -15,9 +15,6 @@ export interface Stores {
   readonly readiness: Readiness;
 }
 
-/** Longest that a component may take for its readiness check. Milliseconds. */
-const CHECK_DEADLINE_MS = 2000;
-
 /** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, else this rejects. */
 export async function wireStores(
   { settings, platform, lifecycle }: ReplicaContext,
@@ -31,7 +28,7 @@ export async function wireStores(
   const preparation = new RecordsPreparation({ records, settings, vault, log: platform.log });
   lifecycle.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
   const components = [preparation, ...(counting.component ? [counting.component] : [])];
-  const readiness = new Readiness(components, CHECK_DEADLINE_MS);
+  const readiness = new Readiness(components);
   const watch = new ReadinessWatch(readiness, platform);
   lifecycle.add('readiness watch', CLOSE_DEADLINE_MS, () => watch.stop());
   watch.start();
