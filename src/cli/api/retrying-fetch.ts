@@ -8,6 +8,8 @@ export interface RetryOptions {
   readonly onWait: (reason: string, waitMs: number) => void;
 }
 
+/** How often a request is tried again, where the command line does not say. */
+export const DEFAULT_RETRIES = 3;
 const FIRST_WAIT_MS = 250;
 /** A longer wait makes no sense at a terminal: the command then shows the gateway's response. */
 const LONGEST_WAIT_MS = 10_000;

@@ -6,7 +6,7 @@ import { wholeNumber } from '../option-values.ts';
 import { Output, type OutputOptions, writesData } from '../output/output.ts';
 import type { Terminal } from '../terminal.ts';
 import { type ConnectionOptions, readConnection } from './connection.ts';
-import { retryingFetch } from './retrying-fetch.ts';
+import { DEFAULT_RETRIES, retryingFetch } from './retrying-fetch.ts';
 
 /** What a command of the management interface works with. */
 export interface Session {
@@ -47,7 +47,7 @@ export function connected(command: Command): Command {
       '--retries <count>',
       'how often a request is tried again that failed for the moment',
       wholeNumber,
-      3,
+      DEFAULT_RETRIES,
     );
 }
 
