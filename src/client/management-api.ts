@@ -1792,7 +1792,7 @@ export interface components {
             reason?: string;
         };
         RotateAdminTokenRequest: {
-            /** @description must be an integer from 0 to 2592000: how long the present secret stays valid */
+            /** @description must be an integer from 0 to 2592000: for how long the previous secret stays valid */
             graceSeconds: number;
         };
         RotateAdminTokenResponse: {

@@ -7,7 +7,7 @@ import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
 import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
 
-/** For how long a key has two secrets. */
+/** For how long a key, or an admin token, has two secrets. */
 export const GRACE_SECONDS: FieldSchema = {
   description: `must be an integer from 0 to ${MAX_GRACE_SECONDS}: for how long the previous secret stays valid`,
   type: 'integer',

@@ -4,6 +4,7 @@ import { InvalidCursor } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { endpoint, Reply } from '../endpoint.ts';
+import { GRACE_SECONDS } from '../keys/key-rotation.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { COUNT, INSTANT, listOf, objectOf, orNull, TEXT } from '../response-schemas.ts';
@@ -169,14 +170,7 @@ const ROTATE_TOKEN_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: ['graceSeconds'],
-  properties: {
-    graceSeconds: {
-      description: 'must be an integer from 0 to 2592000: how long the present secret stays valid',
-      type: 'integer',
-      minimum: 0,
-      maximum: 2_592_000,
-    },
-  },
+  properties: { graceSeconds: GRACE_SECONDS },
 };
 
 /** Gives an admin token another secret, beside the present one for a while. */
