@@ -8,11 +8,14 @@ interface WindowBarProps {
   readonly limit: number;
 }
 
-/** How much of a rate limit window is used: "412 / 1,000" with a bar. Amber from 80 %, red when nothing is left. */
+/** From this share of a window on a key is near its limit. */
+export const NEAR_LIMIT_SHARE = 0.8;
+
+/** How much of a rate limit window is used: "412 / 1,000" with a bar. Amber near the limit, red when nothing is left. */
 export function WindowBar({ used, limit }: WindowBarProps) {
   if (used === null) return <span className={styles.figure}>not known now</span>;
   const share = limit === 0 ? 1 : Math.min(used / limit, 1);
-  const level = share >= 1 ? styles.full : share >= 0.8 ? styles.near : styles.allowed;
+  const level = share >= 1 ? styles.full : share >= NEAR_LIMIT_SHARE ? styles.near : styles.allowed;
   return (
     <span className={styles.bar} title={`${formatNumber(used)} of ${formatNumber(limit)} used`}>
       <span className={styles.track} aria-hidden="true">

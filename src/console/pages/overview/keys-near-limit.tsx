@@ -1,10 +1,11 @@
 import { Link } from 'wouter';
 import type { components } from '../../../client/management-api.ts';
 import { useLive } from '../../api/live.ts';
-import { WindowBar } from '../../components/charts/window-bar.tsx';
+import { NEAR_LIMIT_SHARE, WindowBar } from '../../components/charts/window-bar.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
 import { LiveState } from '../../components/states/live-state.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
+import { formatShare } from '../../format/numbers.ts';
 import { ListSkeleton } from './list-skeleton.tsx';
 import styles from './overview.module.css';
 
@@ -14,8 +15,6 @@ type LimitCounter = components['schemas']['LimitCounter'];
 /** As many as the interface shows with their limits on a page. */
 const LOOKED_AT = 200;
 const MOST = 6;
-/** From this share of a window on a key is near its limit. */
-const NEAR = 0.8;
 
 /** Of the keys that were used last, those that have used up most of a window. */
 export function KeysNearLimit() {
@@ -33,7 +32,7 @@ export function KeysNearLimit() {
   return (
     <Panel
       title="Near a limit"
-      about={`At least 80 % of a window used, of the ${LOOKED_AT} keys used last`}
+      about={`At least ${formatShare(NEAR_LIMIT_SHARE)} of a window used, of the ${LOOKED_AT} keys used last`}
       action={<Link href="/keys?sort=lastUsedAt&order=desc">Keys by last use</Link>}
       flush
     >
@@ -41,7 +40,7 @@ export function KeysNearLimit() {
         {({ apiKeys }) => {
           const near = apiKeys
             .flatMap(withTightest)
-            .filter(({ share }) => share >= NEAR)
+            .filter(({ share }) => share >= NEAR_LIMIT_SHARE)
             .toSorted((a, b) => b.share - a.share)
             .slice(0, MOST);
           if (near.length === 0) return <p className={styles.quiet}>No key is near a limit now.</p>;
