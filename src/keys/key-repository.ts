@@ -83,7 +83,9 @@ export interface KeyRepository {
   /** Those of the entries that some key has in its `allowedOrigins`. */
   findOriginEntries(entries: readonly string[]): Promise<readonly string[]>;
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
-  /** Of those of the keys that there are, in any order. One query. */
+  /** Of those of the keys that there are, by id. One query. An error is the one with which `findSnapshotById` would reject for that key. */
+  findSnapshotsOrErrors(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot | Error>>;
+  /** The same, in any order; rejects with the error of any of them. */
   findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]>;
   /** The names of those of the keys that there are, by id. One query. */
   findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;

@@ -287,6 +287,17 @@ describe.each([
     expect(await store.records.keys.findSnapshotsById([])).toEqual([]);
   });
 
+  it('finds each of many keys, whatever is wrong with others', async () => {
+    const plan = await insertedPlan();
+    const [bound, unbound] = [await inserted({ planId: plan.id }), await inserted()];
+    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
+    const found = await keys.findSnapshotsOrErrors([bound.id, unbound.id, sampleKey().id]);
+    expect([...found.keys()].toSorted()).toEqual([bound.id, unbound.id].toSorted());
+    expect(found.get(bound.id)).toEqual(await keys.findSnapshotById(bound.id));
+    expect(found.get(unbound.id)).toBeInstanceOf(StoreUnavailable);
+    await expect(keys.findSnapshotsById([bound.id, unbound.id])).rejects.toBeInstanceOf(StoreUnavailable);
+  });
+
   it('finds the names of many keys at once, but of those that are gone', async () => {
     const keys = [await inserted({ name: 'first' }), await inserted({ name: "sec'ond" })];
     const found = await store.records.keys.findNames([...keys.map(({ id }) => id), '__other__', '']);

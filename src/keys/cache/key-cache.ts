@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
+import type { KeySnapshot } from '../consumer-key.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secrets/secret-format.ts';
 import type { ImportedSecrets, SecretRepository } from '../secrets/secret-repository.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import { digestOfSecret } from '../secrets/stored-secret.ts';
+import { BatchedReads } from './batched-reads.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { DigestsByKey } from './digests-by-key.ts';
 import { ImportedSecretsReader } from './imported-secrets.ts';
@@ -14,9 +16,8 @@ import { KeyEntry } from './key-entry.ts';
 import { NegativeCache, type NegativeCacheOptions } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
-const WAITING_PER_LOOKUP = 100;
-/** Most secrets that are looked up, or wait for it, at a time. */
-const SECRETS_LOOKED_UP = 10_000;
+/** Most secrets that are looked up, or wait for it, at a time; and as many known keys that are read again. */
+const MAX_READS = 10_000;
 
 /** Keys that were used within this time are revalidated regularly. Milliseconds. */
 const ACTIVE_FOR_MS = 60_000;
@@ -43,7 +44,7 @@ interface PresentedSecret {
 
 /** What the key cache needs, and its bounds. */
 export interface KeyCacheOptions extends NegativeCacheOptions {
-  readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotById'>;
+  readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotsOrErrors'>;
   readonly secrets: Pick<SecretRepository, 'importedSecrets'>;
   readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
   readonly clock: Clock;
@@ -51,8 +52,8 @@ export interface KeyCacheOptions extends NegativeCacheOptions {
   readonly maxEntries?: number;
   /**
    * Most concurrent reads of the record store, counted separately for unknown secrets and for known keys, so that a flood of
-   * wrong secrets does not hold up known keys. A read of secrets is for up to a hundred of them; 10 000 may wait, taking turns by client. Of known keys, a
-   * hundred times as many as may be read. 4 by default.
+   * wrong secrets does not hold up known keys. A read is for up to a hundred of them; 10 000 may wait, secrets taking turns by client. Reads of known
+   * keys are a hundred a second at most. 4 by default.
    */
   readonly maxLookups?: number;
 }
@@ -68,7 +69,6 @@ export class KeyCache {
   hits = 0;
   misses = 0;
 
-  readonly #repository: KeyCacheOptions['repository'];
   readonly #clock: Clock;
   readonly #vault: KeyCacheOptions['vault'];
   readonly #unknown: NegativeCache;
@@ -79,13 +79,13 @@ export class KeyCache {
   readonly #digests = new DigestsByKey();
   readonly #lookUps: KeyBatchLoader;
   readonly #loads: SingleFlight<KeyEntry>;
+  readonly #knownKeys: BatchedReads<string, KeySnapshot>;
   readonly #reloads: SingleFlight<KeyEntry>;
   /** When active entries were last taken, by the monotonic clock. */
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
     const { maxEntries = 100_000, maxLookups = 4 } = options;
-    this.#repository = options.repository;
     this.#lookUps = new KeyBatchLoader({ repository: options.repository, maxRunning: maxLookups });
     this.#clock = options.clock;
     this.#takenAtMs = options.clock.monotonicMs();
@@ -95,8 +95,17 @@ export class KeyCache {
     this.#entries = new BoundedCache(maxEntries, ({ snapshot }, digest, reason) => {
       if (reason !== 'set') this.#digests.delete(snapshot.keyId, digest);
     });
-    this.#loads = new SingleFlight(new ConcurrencyLimit(SECRETS_LOOKED_UP, 0));
-    this.#reloads = new SingleFlight(new ConcurrencyLimit(maxLookups, maxLookups * WAITING_PER_LOOKUP));
+    this.#loads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
+    this.#knownKeys = new BatchedReads({
+      query: async (keyIds) => {
+        const found = await options.repository.findSnapshotsOrErrors(keyIds);
+        return keyIds.map((keyId) => found.get(keyId));
+      },
+      // Keys that are used once in a while are read one by one, and many of them can take turns.
+      isPacedAfter: () => true,
+      maxRunning: maxLookups,
+    });
+    this.#reloads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
   }
 
   /** Keys remembered at present. */
@@ -189,9 +198,9 @@ export class KeyCache {
     const { snapshot, secretVersion, digest } = entry;
     this.#reloads.joinNext(
       digest,
-      async () => {
+      async (begun) => {
         const readAtMs = this.#clock.monotonicMs();
-        const current = await this.#repository.findSnapshotById(snapshot.keyId);
+        const current = await this.#knownKeys.read(snapshot.keyId, { begun });
         return this.#remember(current && { snapshot: current, secretVersion }, digest, readAtMs);
       },
       loaded,

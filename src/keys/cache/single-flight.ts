@@ -3,11 +3,14 @@ import type { ConcurrencyLimit } from './concurrency-limit.ts';
 /** Called when a read ended: an error, or the value; `first` is true for the one whose call started the read. */
 export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;
 
+/** Reads a value. Calls `begun` when the store is asked: what it says from then on may have changed since. */
+export type Read<Value> = (begun: () => void) => Promise<Value | undefined>;
+
 interface SharedRead<Value> {
-  readonly read: () => Promise<Value | undefined>;
+  readonly read: Read<Value>;
   readonly waiters: ReadEnded<Value>[];
-  /** False while the concurrency limit keeps it waiting: callers that come until then share a read that is yet to begin. */
-  begun: boolean;
+  /** False while it waits for its turn: callers that come until then share a read that is yet to begin. */
+  hasBegun: boolean;
   /** Callers that came too late for this read, and get the next one. */
   readonly late: ReadEnded<Value>[];
 }
@@ -22,7 +25,7 @@ export class SingleFlight<Value> {
   }
 
   /** Waits for the name's read that is under way, else starts one. */
-  join(name: string, read: () => Promise<Value | undefined>, ended: ReadEnded<Value>): void {
+  join(name: string, read: Read<Value>, ended: ReadEnded<Value>): void {
     const current = this.#reads.get(name);
     if (current === undefined) {
       this.#enter(name, read, [ended]);
@@ -32,19 +35,19 @@ export class SingleFlight<Value> {
   }
 
   /** Waits for a read that begins after this call: one that is running is followed by one more, for all who came meanwhile. */
-  joinNext(name: string, read: () => Promise<Value | undefined>, ended: ReadEnded<Value>): void {
+  joinNext(name: string, read: Read<Value>, ended: ReadEnded<Value>): void {
     const current = this.#reads.get(name);
     if (current === undefined) {
       this.#enter(name, read, [ended]);
-    } else if (current.begun) {
+    } else if (current.hasBegun) {
       current.late.push(ended);
     } else {
       current.waiters.push(ended);
     }
   }
 
-  #enter(name: string, read: () => Promise<Value | undefined>, waiters: ReadEnded<Value>[]): void {
-    const shared: SharedRead<Value> = { read, waiters, begun: false, late: [] };
+  #enter(name: string, read: Read<Value>, waiters: ReadEnded<Value>[]): void {
+    const shared: SharedRead<Value> = { read, waiters, hasBegun: false, late: [] };
     this.#reads.set(name, shared);
     const rejection = this.#gate.enter((leave) => this.#run(name, shared, leave));
     if (rejection !== undefined) {
@@ -54,7 +57,6 @@ export class SingleFlight<Value> {
   }
 
   #run(name: string, shared: SharedRead<Value>, leave: () => void): void {
-    shared.begun = true;
     const end = (error: Error | null, value: Value | undefined) => {
       this.#reads.delete(name);
       leave();
@@ -63,7 +65,10 @@ export class SingleFlight<Value> {
       }
       respond(shared, error, value);
     };
-    Promise.try(shared.read).then(
+    const begun = () => {
+      shared.hasBegun = true;
+    };
+    Promise.try(shared.read, begun).then(
       (value) => end(null, value),
       (error: unknown) =>
         end(error instanceof Error ? error : new Error('A read failed.', { cause: error }), undefined),

@@ -18,6 +18,10 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
   readonly snapshots = new Map<string, KeySnapshot>();
   readonly secrets = new Map<string, string>();
   readonly versions = new Map<string, number>();
+  /** Keys that can't be read. */
+  readonly broken = new Map<string, Error>();
+  /** The keys of each query by ids. */
+  readonly idsRead: (readonly string[])[] = [];
   imports: ImportedSecrets = { version: 0, given: false, hashed: false };
   importReads = 0;
   isAway = false;
@@ -34,7 +38,18 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
           }),
         lookups.length,
       ),
-    findSnapshotById: (keyId: string) => this.#read(() => this.snapshots.get(keyId)),
+    findSnapshotsOrErrors: (keyIds: readonly string[]) => {
+      this.idsRead.push(keyIds);
+      return this.#read(
+        () =>
+          new Map(
+            keyIds.flatMap((keyId) => {
+              const found = this.broken.get(keyId) ?? this.snapshots.get(keyId);
+              return found === undefined ? [] : [[keyId, found]];
+            }),
+          ),
+      );
+    },
   };
 
   /** Responds at once. */
@@ -397,7 +412,8 @@ describe('the key cache', () => {
     expect(keys.find(secret)).toBeUndefined();
     const reloading = reload(keys, entry);
     await store.respond();
-    expect(keys.find(secret)).toBe((await reloading).entry);
+    const { entry: reloaded } = await reloading;
+    expect(keys.find(secret)).toBe(reloaded);
   });
 
   it('holds at most as many keys as configured, and evicts the least recently used', async () => {
@@ -475,6 +491,60 @@ describe('the key cache', () => {
     await store.respond();
     await store.respond();
     await Promise.all(flood);
+  });
+
+  it('reads at most a hundred known keys again with one query, the first at once', async () => {
+    const keys = await cacheOf({ maxLookups: 2 });
+    const entries = [];
+    for (let index = 0; index < 250; index += 1) entries.push(await loaded(keys, store.add(`key_${index}`)));
+    const reloading = entries.map((entry) => reload(keys, entry));
+    expect(store.idsRead.map((ids) => ids.length)).toEqual([1, 1]);
+    for (let read = 0; read < 5; read += 1) await store.respond();
+    expect(store.idsRead.map((ids) => ids.length)).toEqual([1, 1, 100, 100, 48]);
+    const reloaded = await Promise.all(reloading);
+    expect(reloaded.map(({ entry }) => entry?.snapshot.keyId)).toEqual(
+      entries.map(({ snapshot }) => snapshot.keyId),
+    );
+  });
+
+  it('paces reads of known keys that come one after another, and batches what comes meanwhile', async () => {
+    const keys = await cacheOf();
+    const entries = [];
+    for (let index = 0; index < 50; index += 1) entries.push(await loaded(keys, store.add(`key_${index}`)));
+    for (const entry of entries.splice(0, 2)) {
+      const reloading = reload(keys, entry);
+      await store.respond();
+      await reloading;
+    }
+    let isDone = false;
+    const reloading = Promise.all(entries.map((entry) => reload(keys, entry))).then(() => {
+      isDone = true;
+    });
+    await until(() => {
+      store.reads.shift()?.respond();
+      return isDone;
+    });
+    await reloading;
+    // At most one of them is not too soon after the second.
+    expect(store.idsRead.length).toBeLessThanOrEqual(4);
+  });
+
+  it('reads a known key again whatever is wrong with others of its query', async () => {
+    const keys = await cacheOf({ maxLookups: 1 });
+    const [first, broken, last] = [
+      await loaded(keys, store.add('key_first')),
+      await loaded(keys, store.add('key_broken')),
+      await loaded(keys, store.add('key_last')),
+    ];
+    const fault = new StoreUnavailable('postgres', undefined);
+    store.broken.set('key_broken', fault);
+    const reloading = [first, broken, last].map((entry) => reload(keys, entry));
+    await store.respond();
+    await store.respond();
+    const [, failed, found] = await Promise.all(reloading);
+    expect(store.idsRead).toEqual([['key_first'], ['key_broken', 'key_last']]);
+    expect(failed).toEqual({ error: fault, entry: undefined });
+    expect(found?.entry?.snapshot.keyId).toBe('key_last');
   });
 
   it('takes an entry for unchecked that was not read or checked for eight seconds', async () => {

@@ -55,7 +55,11 @@ export class InMemoryKeys {
                 : [{ lookup, snapshot, secretVersion: snapshot.secretVersion }];
             }),
           ),
-        findSnapshotById: (keyId) => this.#read(() => this.#find(keyId)),
+        findSnapshotsOrErrors: (keyIds) =>
+          this.#read(() => {
+            const found = keyIds.map((keyId) => this.#find(keyId)).filter((key) => key !== undefined);
+            return new Map(found.map((key) => [key.keyId, key]));
+          }),
       },
       secrets: { importedSecrets: () => this.#read(() => ({ version: 0, given: false, hashed: false })) },
       vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },

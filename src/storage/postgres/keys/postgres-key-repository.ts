@@ -128,11 +128,19 @@ export class PostgresKeyRepository implements KeyRepository {
     return this.#findSnapshot(this.#db, keyId);
   }
 
-  async findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]> {
+  async findSnapshotsOrErrors(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot | Error>> {
     const rows = await selectSnapshots(this.#db, this.#defaultPlanId)
       .where('consumer_keys.id', 'in', sql<string>`(SELECT unnest(${keyIds}::text[]))`)
       .execute();
-    return rows.map((row) => snapshotOfRow(row, this.#snapshots));
+    return new Map(rows.map((row) => [row.id, snapshotOrError(row, this.#snapshots)]));
+  }
+
+  async findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]> {
+    const found = await this.findSnapshotsOrErrors(keyIds);
+    return [...found.values()].map((snapshot) => {
+      if (snapshot instanceof Error) throw snapshot;
+      return snapshot;
+    });
   }
 
   async findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
