@@ -19,6 +19,8 @@ import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
+import { PeriodicTask } from '../../platform/periodic-task.ts';
+import type { Platform } from '../../platform/platform.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';
@@ -27,11 +29,14 @@ import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
 import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
-import { responsePruning } from './response-pruning.ts';
 import { createSealer } from './wire-configurations.ts';
 
 /** The same place from the source of a clone, in the image and in an installed package, where this file is `dist/app/wire-management.js`. */
 export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
+
+/** Between two removals of lapsed responses, and at most where removing fails. Milliseconds. */
+const PRUNING_PAUSE_MS = 600_000;
+const LONGEST_PRUNING_PAUSE_MS = 3_600_000;
 
 /** What the management interface works with. */
 export interface ManagementParts {
@@ -82,6 +87,24 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
         ? null
         : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
   };
+}
+
+/** Removes lapsed responses to idempotent requests from time to time; not started. */
+function responsePruning(requests: IdempotentRequests, { log, random }: Platform): PeriodicTask {
+  const prune = async (): Promise<boolean> => {
+    try {
+      await requests.prune();
+      return true;
+    } catch (error) {
+      log.warn({ err: error }, 'lapsed responses could not be removed; it is tried again');
+      return false;
+    }
+  };
+  return new PeriodicTask(prune, {
+    random,
+    pauseMs: PRUNING_PAUSE_MS,
+    longestPauseMs: LONGEST_PRUNING_PAUSE_MS,
+  });
 }
 
 function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
