@@ -9,9 +9,9 @@ import { readBearer } from '../http/credentials/bearer.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RootTokens } from '../http/credentials/root-token.ts';
 import { errorResponse } from '../http/errors/error-responses.ts';
-import type { ChangeOf } from './change-of-request.ts';
 import type { Endpoint } from './endpoint.ts';
 import { notePrincipal, principalOf } from './principal-of.ts';
+import type { ChangeContextReader } from './read-change-context.ts';
 
 /** What requests are authenticated with. */
 export interface Credentials {
@@ -77,7 +77,7 @@ export function limitGuesses(
 /** Writes an entry into the audit log for each request of a principal that is rejected with 403, and passes the error on. */
 export function auditForbidden(
   { operationId }: Endpoint,
-  { audit, changeOf }: { readonly audit: AuditLog; readonly changeOf: ChangeOf },
+  { audit, changeOf }: { readonly audit: AuditLog; readonly changeOf: ChangeContextReader },
 ): ErrorRequestHandler {
   return async (error: unknown, req, res, _next) => {
     if (error instanceof TollgateError && errorResponse(error).status === 403) {

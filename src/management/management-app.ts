@@ -14,7 +14,6 @@ import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent
 import { resembledManagementPath } from '../paths/reserved-paths.ts';
 import { nameHint, shownName } from '../platform/nearest-name.ts';
 import { auditForbidden, authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
-import { type ChangeOf, changeOfRequest } from './change-of-request.ts';
 import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';
 import { ENDPOINTS } from './endpoints.ts';
@@ -22,6 +21,7 @@ import { readExpectation } from './entity-tag.ts';
 import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
+import { type ChangeContextReader, readChangeContext } from './read-change-context.ts';
 
 /** What the management interface works with, and the tokens that open it. */
 export interface ManagementOptions extends ManagementServices {
@@ -88,7 +88,7 @@ export function createEndpointApp(
   app.use(setSafetyHeaders);
   if (consoleFiles !== undefined) app.use(CONSOLE_PATH, consoleFiles);
   const changeOf = (req: Request, res: Response) =>
-    changeOfRequest(req, res, { clock: services.clock, trustedProxies });
+    readChangeContext(req, res, { clock: services.clock, trustedProxies });
   const compile = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS);
   for (const [path, endpoints] of Map.groupBy(all, ({ path }) => path)) {
     const route = app.route(path.replaceAll(/\{(\w+)\}/g, ':$1'));
@@ -170,7 +170,7 @@ function checkBody(check: CheckBody): RequestHandler {
 
 interface RespondOptions extends Pick<ManagementOptions, 'idempotency'> {
   readonly services: ManagementServices;
-  readonly changeOf: ChangeOf;
+  readonly changeOf: ChangeContextReader;
 }
 
 function respond(endpoint: Endpoint, { services, changeOf, idempotency }: RespondOptions): RequestHandler {

@@ -9,7 +9,7 @@ import type { Clock } from '../platform/clock.ts';
 import { principalOf } from './principal-of.ts';
 
 /** Reads the context of a change from an authenticated request. */
-export type ChangeOf = (req: Request, res: Response) => ChangeContext;
+export type ChangeContextReader = (req: Request, res: Response) => ChangeContext;
 
 const LONGEST_REASON = 256;
 
@@ -19,7 +19,7 @@ interface ChangeOptions {
 }
 
 /** The context of a change: who makes the request, and why. Throws `bad_request` for a reason that is too long. */
-export function changeOfRequest(
+export function readChangeContext(
   req: Request,
   res: Response,
   { clock, trustedProxies }: ChangeOptions,
