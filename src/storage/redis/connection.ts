@@ -1,8 +1,8 @@
 import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
+import { closeUnresponsive } from './close-unresponsive.ts';
 import { safeRedisError } from './redis-failure.ts';
-import { closeSilent } from './silent-servers.ts';
 
 /** A connection to one server (or the master that sentinels name), or to all masters of a cluster. */
 export type RedisConnection = Redis | Cluster;
@@ -72,7 +72,7 @@ export function connectRedis(
   const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(settings.address) };
   const redis = open(purpose, settings, options);
   // A server that vanished leaves a half-open socket.
-  if (purpose === 'decisions') closeSilent(redis, 2 * patienceMs(settings));
+  if (purpose === 'decisions') closeUnresponsive(redis, 2 * patienceMs(settings));
   logStateChanges(redis, platform.log.child({ connection: purpose }));
   return redis;
 }

@@ -8,9 +8,9 @@ import { VERSION_KEPT_MS } from '../changes/redis-record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
+import { decisionKeysOf, limitArgumentsOf } from './decision-arguments.ts';
 import { DecisionCalls } from './decision-calls.ts';
 import { ALLOWED, type DecisionReply, LIMITED, STALE, serverTimeOf, UNLIMITED } from './decision-reply.ts';
-import { decisionKeysOf, limitWordsOf } from './decision-words.ts';
 import { type DecisionRoutes, decisionRoutes } from './server-routing.ts';
 
 /** What the limiter in Redis needs. */
@@ -53,7 +53,7 @@ export class RedisRateLimiter implements RateLimiter {
     const asked = {
       keyId,
       keys: decisionKeysOf(subject),
-      words: `${version}${fresh ? ` !${VERSION_KEPT_MS}` : ''} ${limitWordsOf(subject)}`,
+      words: `${version}${fresh ? ` !${VERSION_KEPT_MS}` : ''} ${limitArgumentsOf(subject)}`,
       windows: limits.length,
     };
     this.#calls.call(asked, (error, reply, tookMs) => {

@@ -21,7 +21,7 @@ const MARK_HOLDS_MS = 60_000;
  * upgrade, is moved as a separate batch, under the id that both versions compare with the key's last one in Postgres. To be
  * removed together with `usage_totals.last_batch` once upgrades from 0.1 are no longer supported.
  */
-export class KeyLayout {
+export class LegacyKeyLayout {
   readonly #clock: Clock;
   readonly #redis: RedisConnection;
   /** False once there are no marks, until the flusher finds some again. */

@@ -3,7 +3,7 @@ import type { LimitSubject } from '../../../limiter/rate-limiter.ts';
 import { customersKey, versionKey, windowKey } from '../key-names.ts';
 
 /** What a list of limits is to the script: made once for each list. */
-interface LimitWords {
+interface LimitArguments {
   /** The limits where all are enforced, of the key and without an end; undefined for any other list. */
   readonly plain: string | undefined;
   /** One plain limit and its period. */
@@ -12,12 +12,12 @@ interface LimitWords {
   readonly hasCustomers: boolean;
 }
 
-const wordsOfLists = new WeakMap<readonly Limit[], LimitWords>();
+const argumentsByList = new WeakMap<readonly Limit[], LimitArguments>();
 
-/** The last words of the script's ARGV: what the limits are. */
-export function limitWordsOf({ limits, cost }: LimitSubject): string {
+/** The end of the script's ARGV: what the limits are. */
+export function limitArgumentsOf({ limits, cost }: LimitSubject): string {
   if (limits.length === 0) return '-';
-  const { plain, single, hasCustomers, each } = wordsOf(limits);
+  const { plain, single, hasCustomers, each } = argumentsOf(limits);
   if (cost === 1 && single !== undefined) return single;
   if (cost > 0 && plain !== undefined) return `=${cost} ${plain}`;
   return `${hasCustomers ? '**' : '*'} ${cost} ${each}`;
@@ -40,22 +40,22 @@ export function decisionKeysOf({ keyId, limits, customerId }: LimitSubject): rea
       keys.push(windowKey(keyId, customerWindowName(limit, OTHER_CUSTOMERS)));
     }
   }
-  if (wordsOf(limits).hasCustomers) keys.push(customersKey(keyId));
+  if (argumentsOf(limits).hasCustomers) keys.push(customersKey(keyId));
   return keys;
 }
 
-function wordsOf(limits: readonly Limit[]): LimitWords {
-  const known = wordsOfLists.get(limits);
+function argumentsOf(limits: readonly Limit[]): LimitArguments {
+  const known = argumentsByList.get(limits);
   if (known !== undefined) return known;
   const plain = limits.every(isPlain) ? limits.map(({ limit }) => limit).join(' ') : undefined;
-  const words = {
+  const made = {
     plain,
     single: plain !== undefined && limits.length === 1 ? `${plain} ${limits[0]?.period.token}` : undefined,
     each: JSON.stringify(limits.flatMap((limit) => [kindOf(limit), limitValue(limit), limit.period.token])),
     hasCustomers: limits.some(({ per }) => per === 'customer'),
   };
-  wordsOfLists.set(limits, words);
-  return words;
+  argumentsByList.set(limits, made);
+  return made;
 }
 
 function isPlain({ mode, per, endsAtMs }: Limit): boolean {
