@@ -4,9 +4,9 @@ import { DemoClock } from './demo-clock.ts';
 import { createConsumers } from './demo-consumers.ts';
 import { liveThroughDay, PAST_MS } from './demo-day.ts';
 import { type DemoGateway, startDemoGateway } from './demo-gateway.ts';
+import { demonstrateRateLimit } from './demo-rate-limit.ts';
 import { createDemoPlans, createDemoToken, createKey, createMainJobPlan } from './demo-records.ts';
 import { startTraffic } from './demo-traffic.ts';
-import { runMainJob } from './main-job.ts';
 
 /**
  * The main job, on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a plan
@@ -19,7 +19,7 @@ export async function runDemo(terminal: Terminal, { stays }: { readonly stays: b
   const gateway = await startDemoGateway(terminal.environment, clock);
   try {
     await createMainJobPlan(gateway.client);
-    terminal.stdout.write(`\n${await runMainJob(gateway)}\n`);
+    terminal.stdout.write(`\n${await demonstrateRateLimit(gateway)}\n`);
     if (stays) await showLiveGateway(gateway, { terminal, clock, stopping });
     else terminal.stdout.write(`${ENDS_AT_ONCE}\n`);
   } finally {

@@ -10,9 +10,9 @@ import { LiveState } from '../../components/states/live-state.tsx';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { now } from '../../format/clock.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
+import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './day-comparison.ts';
 import styles from './overview.module.css';
 import { StatTile } from './stat-tile.tsx';
-import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './two-days.ts';
 
 /** The requests of 24 hours against the 24 hours before: as figures, and hour by hour. */
 export function OutcomesOfTheDay() {

@@ -5,8 +5,8 @@ import { createKey } from './demo-records.ts';
 const EXPECTED = '200 200 200 200 200 429, 401';
 
 /** Six requests with a key of a plan of five a minute, and one without a key. Returns what happened, for a person; throws where it is not what the plan says. */
-export async function runMainJob({ client, url }: DemoGateway): Promise<string> {
-  const { secret } = await createKey(client, { name: 'Key of the main job', rateLimitId: 'demo' });
+export async function demonstrateRateLimit({ client, url }: DemoGateway): Promise<string> {
+  const { secret } = await createKey(client, { name: 'Key of the first requests', rateLimitId: 'demo' });
   const withKey: number[] = [];
   for (let count = 0; count < 6; count += 1) withKey.push(await statusOf(url, secret));
   const withoutKey = await statusOf(url, undefined);
