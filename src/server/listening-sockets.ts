@@ -6,6 +6,7 @@ import {
   type Socket,
   type Server as TcpServer,
 } from 'node:net';
+import { claimPort, HAS_REUSE_PORT, type Release } from './port-claim.ts';
 
 /** Where a server listens. */
 export interface ListenPlace {
@@ -24,9 +25,6 @@ const SOCKETS = 64;
 /** Connections that wait for each socket. Few, because the last of them waits for as many turns; together more than the usual 4096 of a port. */
 const BACKLOG = 128;
 
-/** Where the system can't spread connections over several sockets of one port, there is a single one, which Node's cluster module shares. */
-const HAS_REUSE_PORT = process.platform === 'linux';
-
 /** Listening sockets of each port. */
 export const SOCKETS_OF_A_PORT = HAS_REUSE_PORT ? SOCKETS : 1;
 
@@ -35,6 +33,7 @@ export class ListeningSockets {
   readonly #server: Server;
   /** All sockets but the first, which is the server's own. Their connections are handed to the server. */
   readonly #others: readonly TcpServer[];
+  #release: Release | undefined;
 
   constructor(server: Server) {
     this.#server = server;
@@ -47,7 +46,7 @@ export class ListeningSockets {
 
   /** Resolves with the address of the port. Rejects when the port can't be had; then nothing listens. */
   async listen({ port, host, sharesPort }: ListenPlace): Promise<AddressInfo> {
-    if (HAS_REUSE_PORT && !sharesPort && port !== 0) await rejectUsedPort(port, host);
+    if (HAS_REUSE_PORT && !sharesPort) this.#release = await claimPort(port, host);
     try {
       const first = HAS_REUSE_PORT ? { port, host, reusePort: true, backlog: BACKLOG } : { port, host };
       const address = await listen(this.#server, first);
@@ -61,15 +60,8 @@ export class ListeningSockets {
 
   /** Accepts no more connections. Resolves when those accepted have closed. */
   async close(): Promise<void> {
-    await Promise.all([this.#server, ...this.#others].map(close));
+    await Promise.all([this.#release?.(), ...[this.#server, ...this.#others].map(close)]);
   }
-}
-
-/** Rejects when another process listens on a port. Sockets that share ports would bind to it all the same, where both processes have the same user. */
-export async function rejectUsedPort(port: number, host: string): Promise<void> {
-  const probe = createServer();
-  await listen(probe, { port, host });
-  await close(probe);
 }
 
 function listen(server: TcpServer, options: ListenOptions): Promise<AddressInfo> {

@@ -166,6 +166,18 @@ describe('two workers that can not start', () => {
     }
   });
 
+  it('are those of one gateway where two start on a port at the same instant', async () => {
+    const shared = { ...fleet.environment, WORKERS: '2', PORT: String(await freePort()) };
+    const starts = await Promise.allSettled([startGateway(shared), startGateway(shared)]);
+    const started = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+    await Promise.all(started.map((one) => one.stop()));
+    const faults = starts.flatMap((start) => (start.status === 'rejected' ? [String(start.reason)] : []));
+    expect(started).toHaveLength(1);
+    expect(faults).toHaveLength(1);
+    expect(faults[0]).toContain(`\nPort ${shared.PORT} of 127.0.0.1 is in use by another process: stop it,`);
+    expect(faults[0]).not.toContain('a worker starts');
+  });
+
   it('are not tried on an address that is not there: code 1', async () => {
     const { code, output } = await runGateway({
       ...fleet.environment,

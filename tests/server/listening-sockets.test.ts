@@ -4,6 +4,7 @@ import { connect } from 'node:net';
 import { Worker } from 'node:worker_threads';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { ListeningSockets } from '../../src/server/listening-sockets.ts';
+import { claimPort } from '../../src/server/port-claim.ts';
 
 const HOST = '127.0.0.1';
 /** More than a single socket takes, and a small part of what all of them do. */
@@ -74,6 +75,20 @@ describe('a port', () => {
     await expect(second.listen({ port, host: HOST, sharesPort: false })).rejects.toMatchObject({
       code: 'EADDRINUSE',
     });
+  });
+
+  it('is not had by two gateways that begin to listen at the same instant', async () => {
+    const { port } = await sockets.listen({ port: 0, host: HOST, sharesPort: false });
+    await sockets.close();
+    const release = await claimPort(port, HOST);
+    const place = { port, host: HOST, sharesPort: false };
+    // The first has looked, and does not listen yet.
+    await expect(sockets.listen(place)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await release();
+    expect(await sockets.listen(place)).toMatchObject({ port });
+    await expect(claimPort(port, HOST)).rejects.toMatchObject({ code: 'EADDRINUSE' });
+    await sockets.close();
+    await (await claimPort(port, HOST))();
   });
 
   it('is shared where that is wanted', async () => {

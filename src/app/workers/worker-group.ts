@@ -5,7 +5,7 @@ import { Watchdog } from '../../observability/watchdog.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
-import { rejectUsedPort } from '../../server/listening-sockets.ts';
+import { claimPort, type Release } from '../../server/port-claim.ts';
 import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
@@ -64,6 +64,7 @@ class WorkerGroup {
   readonly #readiness = new WeakMap<Worker, Report['readiness']>();
   readonly #metrics = new WorkerMetrics();
   readonly #watchdog: Watchdog<Worker>;
+  readonly #claims: Release[] = [];
   #requests = 0;
   #isStopping = false;
 
@@ -74,7 +75,7 @@ class WorkerGroup {
   }
 
   async start(): Promise<Listening> {
-    await this.#rejectUsedPorts();
+    await this.#claimPorts();
     // The system spreads connections more evenly than a primary process that hands them over, and without a hop.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     const first = await Promise.all(Array.from({ length: this.#settings.workers }, () => this.#fork())).catch(
@@ -115,6 +116,7 @@ class WorkerGroup {
 
   async stop(): Promise<boolean> {
     this.#isStopping = true;
+    await Promise.all(this.#claims.map((release) => release()));
     const { shutdownDelayMs, shutdownDrainMs } = this.#settings;
     const deadlineMs = shutdownDelayMs + shutdownDrainMs + STOP_MARGIN_MS;
     const areClean = await Promise.all(
@@ -129,12 +131,13 @@ class WorkerGroup {
   }
 
   /** Workers share their ports with whatever else shares them, and can't tell. */
-  async #rejectUsedPorts(): Promise<void> {
+  async #claimPorts(): Promise<void> {
     const { port, adminPort, host } = this.#settings;
     const hostSetting = 'HOST';
-    await listenAt({ port, host, portSetting: 'PORT', hostSetting }, rejectUsedPort);
+    this.#claims.push(await listenAt({ port, host, portSetting: 'PORT', hostSetting }, claimPort));
     if (adminPort === null) return;
-    await listenAt({ port: adminPort, host, portSetting: 'ADMIN_PORT', hostSetting }, rejectUsedPort);
+    const place = { port: adminPort, host, portSetting: 'ADMIN_PORT', hostSetting } as const;
+    this.#claims.push(await listenAt(place, claimPort));
   }
 
   /** Starts a worker. Resolves once it listens; rejects when it ends before. */
