@@ -11,6 +11,7 @@ import { Exchange, type Step } from './exchange.ts';
 import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
 import type { BackendCall } from './forwarding/backend-call.ts';
 import { minimumBodyRates, type RateWatch } from './forwarding/rate-watch.ts';
+import { ResponseBatcher } from './forwarding/response-batcher.ts';
 import { ProxyCounters } from './proxy-counters.ts';
 import { connectionOptions, type ProxyOptions } from './proxy-options.ts';
 import { type SelfService, selfServiceSteps } from './self-service.ts';
@@ -184,6 +185,7 @@ function callOptions(options: ProxyOptions, { onTooSlow }: ProxyCounters): Forwa
     ...minimumBodyRates(options),
     deadlines: new DeadlineQueue<BackendCall>(clock, (late) => late.checkDeadline()),
     rateWatches,
+    responses: new ResponseBatcher(),
     onTooSlow,
     host: backendUrl.host,
     basePath: backendUrl.pathname.replace(/\/+$/, ''),

@@ -17,6 +17,7 @@ import { reportedCostInTrailer, reportedCostOf } from '../headers/reported-cost.
 import { interimHeaders, responseHeaders } from '../headers/response-headers.ts';
 import { backendFailure, gatewayTimeout } from './backend-errors.ts';
 import { RateWatch } from './rate-watch.ts';
+import type { ResponseBatcher } from './response-batcher.ts';
 import { ResponseStream } from './response-stream.ts';
 import { mayRetry } from './retry-rules.ts';
 
@@ -31,6 +32,7 @@ export interface BackendCallOptions {
   /** Of all calls. */
   readonly deadlines: DeadlineQueue<BackendCall>;
   readonly rateWatches: DeadlineQueue<RateWatch>;
+  readonly responses: ResponseBatcher;
   /** Of a client's body. */
   readonly uploadRate: MinimumRate;
   /** At which a client takes a body. */
@@ -164,7 +166,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
 
   onComplete(): void {
     this.#end();
-    this.#response?.end();
+    this.#response?.end(this.#options.responses);
   }
 
   onSwitched(head: ResponseHead, socket: Socket): void {

@@ -6,6 +6,7 @@ import type { RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';
 import type { ResponseHeaders } from '../headers/response-headers.ts';
 import type { Transfer } from './rate-watch.ts';
+import type { ResponseBatcher } from './response-batcher.ts';
 
 /** A backend's response before its body, as the client gets it. */
 export interface ClientResponse {
@@ -31,7 +32,8 @@ const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
 
 /**
  * The client's side of a backend's response: streams it with back-pressure. Head and body go in one write when the body comes with the
- * head; otherwise the head goes at once, so that the first event of a stream is not delayed.
+ * head; otherwise the head goes at once, so that the first event of a stream is not delayed. A response that came as a whole goes at the
+ * end of the turn.
  */
 export class ResponseStream implements Transfer {
   readonly #exchange: Exchange;
@@ -87,10 +89,32 @@ export class ResponseStream implements Transfer {
     else this.#write(held, buffer);
   }
 
-  /** The response is complete. */
-  end(): void {
-    const { req, res } = this.#exchange;
+  /** The response is complete. If nothing of it has been written, `batcher` calls `writeWhole`. */
+  end(batcher: ResponseBatcher): void {
     this.#isEnded = true;
+    if (this.#isHeadWritten) {
+      this.#finish();
+      return;
+    }
+    // Until then the connection may read on.
+    this.#heldBuffer?.retain();
+    batcher.add(this);
+  }
+
+  /** Writes a complete response. Never throws. */
+  writeWhole(): void {
+    const buffer = this.#heldBuffer;
+    try {
+      this.#finish();
+    } catch (error) {
+      this.#exchange.fail(error);
+    } finally {
+      buffer?.release();
+    }
+  }
+
+  #finish(): void {
+    const { req, res } = this.#exchange;
     if (this.#isLost()) return;
     if (hasMuchToSend(req)) {
       // The backend responded without the rest of the body, so the gateway discards it.
