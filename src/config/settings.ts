@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import { OWNER } from '../desired-state/desired-state.ts';
 import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
@@ -6,6 +5,15 @@ import { PLAN_ID } from '../plans/plan.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
 import { redisUrl } from './redis-url.ts';
+import {
+  type Environment,
+  readTable,
+  required,
+  type Setting,
+  secret,
+  setting,
+  type ValuesOf,
+} from './setting-table.ts';
 import {
   accessLog,
   backendUrl,
@@ -20,7 +28,6 @@ import {
   networks,
   oneOf,
   optional,
-  type Parse,
   pattern,
   port,
   postgresUrl,
@@ -29,20 +36,6 @@ import {
   text,
 } from './setting-values.ts';
 import { readTracing } from './tracing-settings.ts';
-
-/** One setting: how its variable is named, read and shown. */
-interface Setting<T> {
-  readonly variable: string;
-  /** What applies when the variable is missing or empty; undefined = the setting is required. */
-  readonly byDefault: string | undefined;
-  readonly parse: Parse<T>;
-  /** Reads what `<variable>_FILE` names, which may be set instead; undefined = it may not. */
-  readonly parseFile: Parse<T> | undefined;
-  /** Masked wherever settings are shown. */
-  readonly secret: boolean;
-  /** An empty value is a value, different from a missing one. */
-  readonly emptyCounts: boolean;
-}
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
@@ -143,9 +136,6 @@ const RECORD_TABLE = {
   logLevel: SETTINGS.logLevel,
 };
 
-type ValuesOf<T extends Readonly<Record<string, Setting<unknown>>>> = {
-  readonly [K in keyof T]: ReturnType<T[K]['parse']>;
-};
 type Values = ValuesOf<typeof SETTINGS>;
 
 /** All settings, read once, checked whole and frozen. Durations are milliseconds. */
@@ -174,9 +164,6 @@ export class InvalidSettings extends Error {
     this.faults = faults;
   }
 }
-
-/** The environment variables as a process has them. */
-export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The settings that say where the records are. */
 export type RecordSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'defaultPlanId' | 'logLevel'>;
@@ -250,73 +237,6 @@ export function maskedSettings(settings: Settings): Readonly<Record<string, unkn
         : value;
   }
   return shown;
-}
-
-function setting<T>(variable: string, byDefault: string, parse: Parse<T>): Setting<T> {
-  return { variable, byDefault, parse, parseFile: undefined, secret: false, emptyCounts: false };
-}
-
-function required<T>(variable: string, parse: Parse<T>): Setting<T> {
-  return { variable, byDefault: undefined, parse, parseFile: undefined, secret: false, emptyCounts: false };
-}
-
-function secret<T>(variable: string, parse: Parse<T>): Setting<T> {
-  return { variable, byDefault: '', parse, parseFile: parse, secret: true, emptyCounts: false };
-}
-
-function readTable<T extends Readonly<Record<string, Setting<unknown>>>>(
-  table: T,
-  environment: Environment,
-  faults: string[],
-): ValuesOf<T> {
-  const entries = Object.entries(table).map(([name, row]) => [name, readSetting(row, environment, faults)]);
-  // The rows of the table decide the types; a row with a fault leaves undefined here, and then the object is thrown away.
-  return Object.fromEntries(entries) as ValuesOf<T>;
-}
-
-function readSetting(row: Setting<unknown>, environment: Environment, faults: string[]): unknown {
-  const direct = environment[row.variable]?.trim();
-  const file = row.parseFile === undefined ? undefined : environment[`${row.variable}_FILE`]?.trim();
-  if (row.parseFile !== undefined && file) {
-    if (direct) faults.push(`${row.variable}: is set both directly and by ${row.variable}_FILE; keep one`);
-    const content = direct ? undefined : readText(file, row.variable, faults);
-    return content === undefined
-      ? undefined
-      : parsedValue({ parse: row.parseFile, variable: row.variable }, content, faults);
-  }
-  const isMissing = direct === undefined || (direct === '' && !row.emptyCounts);
-  const value = isMissing ? row.byDefault : direct;
-  if (value !== undefined) return parsedValue(row, value, faults);
-  faults.push(`${row.variable}: is required`);
-  return undefined;
-}
-
-/** Undefined, and a fault more, for a file that can't be read or is empty. */
-function readText(file: string, variable: string, faults: string[]): string | undefined {
-  try {
-    const content = readFileSync(file, 'utf8').trim();
-    if (content !== '') return content;
-    faults.push(`${variable}_FILE: the file is empty`);
-  } catch (error) {
-    const reason =
-      typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : 'unknown error';
-    faults.push(`${variable}_FILE: the file can not be read (${reason})`);
-  }
-  return undefined;
-}
-
-function parsedValue(
-  { parse, variable }: Pick<Setting<unknown>, 'parse' | 'variable'>,
-  value: string,
-  faults: string[],
-): unknown {
-  try {
-    return parse(value);
-  } catch (error) {
-    // Parsers throw sentences that never repeat the value.
-    faults.push(`${variable}: ${error instanceof Error ? error.message : 'is invalid'}`);
-    return undefined;
-  }
 }
 
 /** Rules that need more than one setting. A value with a fault is undefined here, and adds no other fault. */
