@@ -1,42 +1,31 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ChangeContext } from '../audit/change-context.ts';
 import { DigestMismatch, ManagedElsewhere, requireNoFaults, StoreUnavailable } from '../errors.ts';
 import type { ConsumerKey } from '../keys/consumer-key.ts';
-import { keyIdMaker } from '../keys/key-id.ts';
 import type { KeyRepository } from '../keys/key-repository.ts';
-import { newKey } from '../keys/new-key.ts';
-import { createSecret } from '../keys/secrets/secret-format.ts';
-import type { SecretSealer } from '../keys/secrets/stored-secret.ts';
 import type { RecordVersion, RecordVersions } from '../limiter/record-versions.ts';
 import type { Plan } from '../plans/plan.ts';
 import type { PlanRepository } from '../plans/plan-repository.ts';
-import type { Clock } from '../platform/clock.ts';
-import type { Random } from '../platform/random.ts';
 import type { UnitOfWork } from '../platform/unit-of-work.ts';
-import type { DesiredKey, DesiredState } from './desired-state.ts';
+import { changesOfDifference } from './changes-of-difference.ts';
+import type { DesiredState } from './desired-state.ts';
 import type {
   DesiredStateStore,
   ExportSelection,
-  NewManagedKey,
   StateChanges,
   StateSelection,
   StateTransaction,
 } from './desired-state-store.ts';
 import { conflictsOf, type Difference, differenceBetween } from './difference.ts';
+import { NewManagedKeys, type NewManagedKeysOptions, type RevealedSecret } from './new-managed-keys.ts';
 import { digestOf, writtenKey, writtenPlan } from './written-state.ts';
 
 /** What configurations are applied with. */
-export interface DesiredStateServiceOptions {
+export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
   readonly store: DesiredStateStore;
   readonly plans: Pick<PlanRepository, 'keysUnder'>;
   readonly keys: Pick<KeyRepository, 'findSnapshotsById'>;
   readonly unitOfWork: Pick<UnitOfWork, 'join' | 'afterCommit'>;
   readonly versions: RecordVersions;
-  readonly sealer: SecretSealer;
-  readonly clock: Clock;
-  readonly random: Random;
-  /** In front of new secrets. */
-  readonly keyPrefix: string;
   /** Null: keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
 }
@@ -59,13 +48,6 @@ export interface ApplyOptions extends ConfigurationTerms {
   readonly needsSecretHash?: boolean;
 }
 
-/** A secret that was just made, which is never shown again. */
-export interface RevealedSecret {
-  readonly externalId: string;
-  readonly keyId: string;
-  readonly secret: string;
-}
-
 /** What was applied. */
 export interface AppliedState {
   readonly difference: Difference;
@@ -77,8 +59,6 @@ export interface AppliedState {
 
 /** Longest that a change may take between the mark in Redis and its commit: half of the mark's time. */
 const LONGEST_WRITE_MS = 15_000;
-/** Keys that are sealed, published or retired before others have their turn. */
-const AT_ONCE = 500;
 /** Deleted keys whose counters are removed together. */
 const RETIRED_AT_ONCE = 50;
 
@@ -88,11 +68,11 @@ const RETIRED_AT_ONCE = 50;
  */
 export class DesiredStateService {
   readonly #options: DesiredStateServiceOptions;
-  readonly #makeId: () => string;
+  readonly #newManagedKeys: NewManagedKeys;
 
   constructor(options: DesiredStateServiceOptions) {
     this.#options = options;
-    this.#makeId = keyIdMaker(options.clock, options.random);
+    this.#newManagedKeys = new NewManagedKeys(options);
   }
 
   /** What applying would do. Throws as `differenceBetween` does. */
@@ -161,8 +141,8 @@ export class DesiredStateService {
     const conflicts = conflictsOf(difference, options.force);
     if (conflicts.length > 0) throw new ManagedElsewhere(conflicts);
     if (options.needsSecretHash) requireSecretHashes(desired, difference);
-    const { secrets, newKeys } = await this.#newKeys(difference, options.owner, change);
-    const changes = { ...changesOf(difference, options.owner, change), newKeys, appliedDigest };
+    const { secrets, newKeys } = await this.#newManagedKeys.make(difference, options.owner, change);
+    const changes = { ...changesOfDifference(difference, options.owner, change), newKeys, appliedDigest };
     const retired = await this.#windowNames(changes.deletedKeys);
     const stale = await this.#keysTouched(changes);
     const markedAtMs = clock.nowMs();
@@ -173,46 +153,6 @@ export class DesiredStateService {
       throw new StoreUnavailable('postgres', new Error('The configuration took too long to be written.'));
     const newKeyIds = new Map(newKeys.map(({ key }) => [key.externalId ?? '', key.id]));
     return { difference, newKeyIds, secrets, changes, changedVersions, retired };
-  }
-
-  async #newKeys(
-    { keys }: Difference,
-    owner: string,
-    change: ChangeContext,
-  ): Promise<{ readonly newKeys: readonly NewManagedKey[]; readonly secrets: readonly RevealedSecret[] }> {
-    const newKeys: NewManagedKey[] = [];
-    const secrets: RevealedSecret[] = [];
-    for (const { action, wanted } of keys) {
-      if (action !== 'create' || wanted === undefined) continue;
-      // To seal thousands takes the time of many requests.
-      if (newKeys.length % AT_ONCE === AT_ONCE - 1) await nextTurn();
-      const { made, secret } = this.#newKey(wanted, owner, change);
-      newKeys.push(made);
-      const { externalId } = wanted;
-      if (secret !== undefined) secrets.push({ externalId, keyId: made.key.id, secret });
-    }
-    return { newKeys, secrets };
-  }
-
-  #newKey(
-    wanted: DesiredKey,
-    owner: string,
-    change: ChangeContext,
-  ): { readonly made: NewManagedKey; readonly secret: string | undefined } {
-    const { sealer, random, keyPrefix } = this.#options;
-    const { secretDigest, ...fields } = wanted;
-    const id = this.#makeId();
-    const managedDigest = digestOf(writtenKey(wanted));
-    const make = (secret: Parameters<typeof newKey>[1]['secret']) =>
-      newKey(id, { ...fields, managedBy: owner, secret }, change);
-    if (secretDigest !== null) {
-      const imported = { kind: 'hashed', digest: secretDigest } as const;
-      const key = make(sealer.sealImported(id, imported));
-      return { made: { key, match: sealer.matchOf(imported), managedDigest }, secret: undefined };
-    }
-    const secret = createSecret(keyPrefix, random);
-    const key = make(sealer.seal(id, secret, 'generated'));
-    return { made: { key, match: undefined, managedDigest }, secret };
   }
 
   /** The keys of which replicas may have copies that are about to be outdated, each once: a second mark would never be withdrawn. */
@@ -302,7 +242,7 @@ function selectionOf(
   };
 }
 
-/** Throws `InvalidBody` for keys that who applies it would not see. */
+/** Throws `InvalidBody` for keys outside the tags that the principal is limited to. */
 function requireTags({ keys }: DesiredState, onlyTags: readonly string[]): void {
   const faults = keys.flatMap(({ tags }, index) => {
     const missing = onlyTags.filter((tag) => !tags.includes(tag));
@@ -327,55 +267,4 @@ function requireSecretHashes(desired: DesiredState, { keys }: Difference): void 
 function digestOfConfiguration({ plans, keys }: DesiredState, { prune, force }: ApplyOptions): Buffer {
   const hashes = keys.map(({ secretDigest }) => secretDigest?.toString('hex') ?? null);
   return digestOf([plans.map(writtenPlan), keys.map(writtenKey), hashes, prune, force]);
-}
-
-/** What a difference means for the records, but for new keys. */
-function changesOf(
-  { plans, keys, notedPlans, notedKeys }: Difference,
-  managedBy: string,
-  { atMs }: ChangeContext,
-): Omit<StateChanges, 'newKeys' | 'appliedDigest'> {
-  const made = { createdAtMs: atMs, updatedAtMs: atMs, version: 1, managedBy };
-  return {
-    newPlans: plans.flatMap(({ action, wanted }) =>
-      action !== 'create' || wanted === undefined
-        ? []
-        : [{ plan: { ...wanted, ...made }, managedDigest: digestOf(writtenPlan(wanted)) }],
-    ),
-    changedPlans: plans.flatMap(({ before, wanted }) =>
-      before === undefined || wanted === undefined
-        ? []
-        : [
-            {
-              before: before.plan,
-              wanted: { ...before.plan, ...wanted, managedBy },
-              managedDigest: digestOf(writtenPlan(wanted)),
-            },
-          ],
-    ),
-    deletedPlans: plans.flatMap(({ action, before }) =>
-      action === 'delete' && before !== undefined ? [before.plan] : [],
-    ),
-    changedKeys: keys.flatMap(({ before, wanted }) =>
-      before === undefined || wanted === undefined
-        ? []
-        : [
-            {
-              before: before.key,
-              wanted: keyAfter(before.key, wanted, managedBy),
-              managedDigest: digestOf(writtenKey(wanted)),
-            },
-          ],
-    ),
-    deletedKeys: keys.flatMap(({ action, before }) =>
-      action === 'delete' && before !== undefined ? [before.key] : [],
-    ),
-    notedPlans,
-    notedKeys,
-  };
-}
-
-function keyAfter(before: ConsumerKey, wanted: DesiredKey, managedBy: string): ConsumerKey {
-  const { secretDigest: _, ...fields } = wanted;
-  return { ...before, ...fields, managedBy };
 }

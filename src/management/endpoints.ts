@@ -1,5 +1,6 @@
 import { listAuditLog, verifyAuditLog } from './audit/audit-log.ts';
-import { applyConfiguration, diffConfiguration, exportConfiguration } from './config/config.ts';
+import { applyConfiguration, diffConfiguration } from './config/apply-configuration.ts';
+import { exportConfiguration } from './config/export-configuration.ts';
 import type { Endpoint } from './endpoint.ts';
 import { showConsumerKey } from './keys/consumer-key-detail.ts';
 import { createConsumerKey, deleteConsumerKey, updateConsumerKey } from './keys/consumer-keys.ts';

@@ -12,7 +12,7 @@ import type { CustomerUsage, EndpointUsage, KeyUsage, UsageCounts } from '../../
 import { endpoint, type ManagementServices, Reply } from '../endpoint.ts';
 import { queryParameters } from '../query-parameters.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
-import { presentKeyFields, SHOWN_KEY_FIELDS } from './key-fields.ts';
+import { presentKeyFields, SHOWN_KEY_FIELDS } from './shown-key-fields.ts';
 
 const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
 

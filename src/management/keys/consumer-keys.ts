@@ -4,15 +4,9 @@ import type { KeyChanges } from '../../keys/key-repository.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf, TEXT } from '../response-schemas.ts';
-import {
-  KEY_FIELDS,
-  KEY_ITEM,
-  presentKeyItem,
-  readFields,
-  TAG_EDITS,
-  type WrittenKeyFields,
-} from './key-fields.ts';
+import { KEY_FIELDS, readFields, TAG_EDITS, type WrittenKeyFields } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
+import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 
 interface CreateKeyBody extends WrittenKeyFields {
   readonly name: string;

@@ -5,7 +5,7 @@ import { keyTarget } from '../../keys/audited-key.ts';
 import { MAX_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { named, objectOf } from '../response-schemas.ts';
-import { KEY_ITEM_FIELDS, presentKeyItem } from './key-fields.ts';
+import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
 const FIND_KEY_BODY: BodySchema = {
   type: 'object',

@@ -6,9 +6,9 @@ import type { KeyTotals } from '../../usage/usage.ts';
 import { endpoint, type ManagementServices } from '../endpoint.ts';
 import { COUNT, listOf, named, objectOf } from '../response-schemas.ts';
 import { presentTotals, SHOWN_TOTALS } from './consumer-key-detail.ts';
-import { KEY_ITEM_FIELDS, presentKeyItem } from './key-fields.ts';
 import { KEY_LIST_QUERY, readKeyListQuery } from './key-list-query.ts';
 import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
+import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
 /** With what was asked for by `include`. */
 const LISTED_KEY = named('ListedConsumerKey', {

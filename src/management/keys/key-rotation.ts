@@ -4,8 +4,9 @@ import { MAX_GRACE_SECONDS } from '../../keys/key-rotation.ts';
 import type { KeptSecret } from '../../keys/secrets/secret-repository.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { INSTANT, named, objectOf, TEXT } from '../response-schemas.ts';
-import { KEY_FIELDS, KEY_ITEM, presentKeyItem, readExpiry } from './key-fields.ts';
+import { KEY_FIELDS, readExpiry } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
+import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 
 /** For how long a key, or an admin token, has two secrets. */
 export const GRACE_SECONDS: FieldSchema = {

@@ -4,10 +4,10 @@ import { isoSeconds } from '../../http/timestamps.ts';
 import { SELF_SERVICE_PATH } from '../../paths/reserved-paths.ts';
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { presentTotals, SHOWN_TOTALS } from '../keys/consumer-key-detail.ts';
-import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/key-fields.ts';
 import { CUSTOMER_QUERY, readCounts, readCustomer } from '../keys/key-limits.ts';
 import { GRACE_SECONDS, rotateConsumerKey } from '../keys/key-rotation.ts';
 import { presentCounters, SHOWN_COUNTERS } from '../keys/limit-counters.ts';
+import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { showKeyUsage } from '../usage/usage.ts';
 

@@ -1,0 +1,83 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { ChangeContext } from '../audit/change-context.ts';
+import { keyIdMaker } from '../keys/key-id.ts';
+import { newKey } from '../keys/new-key.ts';
+import { createSecret } from '../keys/secrets/secret-format.ts';
+import type { SecretSealer } from '../keys/secrets/stored-secret.ts';
+import type { Clock } from '../platform/clock.ts';
+import type { Random } from '../platform/random.ts';
+import type { DesiredKey } from './desired-state.ts';
+import type { NewManagedKey } from './desired-state-store.ts';
+import type { Difference } from './difference.ts';
+import { digestOf, writtenKey } from './written-state.ts';
+
+/** What new keys are made with. */
+export interface NewManagedKeysOptions {
+  readonly sealer: SecretSealer;
+  readonly clock: Clock;
+  readonly random: Random;
+  /** In front of new secrets. */
+  readonly keyPrefix: string;
+}
+
+/** A secret that was just made, which is never shown again. */
+export interface RevealedSecret {
+  readonly externalId: string;
+  readonly keyId: string;
+  readonly secret: string;
+}
+
+/** Keys that are sealed before other requests have their turn. */
+const SEALED_AT_ONCE = 500;
+
+/** Makes the keys that a configuration has and the records don't, with a secret each unless they bring the hash of one. */
+export class NewManagedKeys {
+  readonly #options: NewManagedKeysOptions;
+  readonly #makeId: () => string;
+
+  constructor(options: NewManagedKeysOptions) {
+    this.#options = options;
+    this.#makeId = keyIdMaker(options.clock, options.random);
+  }
+
+  /** Those that a difference creates. */
+  async make(
+    { keys }: Difference,
+    owner: string,
+    change: ChangeContext,
+  ): Promise<{ readonly newKeys: readonly NewManagedKey[]; readonly secrets: readonly RevealedSecret[] }> {
+    const newKeys: NewManagedKey[] = [];
+    const secrets: RevealedSecret[] = [];
+    for (const { action, wanted } of keys) {
+      if (action !== 'create' || wanted === undefined) continue;
+      // To seal thousands takes the time of many requests.
+      if (newKeys.length % SEALED_AT_ONCE === SEALED_AT_ONCE - 1) await nextTurn();
+      const { made, secret } = this.#makeKey(wanted, owner, change);
+      newKeys.push(made);
+      const { externalId } = wanted;
+      if (secret !== undefined) secrets.push({ externalId, keyId: made.key.id, secret });
+    }
+    return { newKeys, secrets };
+  }
+
+  #makeKey(
+    wanted: DesiredKey,
+    owner: string,
+    change: ChangeContext,
+  ): { readonly made: NewManagedKey; readonly secret: string | undefined } {
+    const { sealer, random, keyPrefix } = this.#options;
+    const { secretDigest, ...fields } = wanted;
+    const id = this.#makeId();
+    const managedDigest = digestOf(writtenKey(wanted));
+    const make = (secret: Parameters<typeof newKey>[1]['secret']) =>
+      newKey(id, { ...fields, managedBy: owner, secret }, change);
+    if (secretDigest !== null) {
+      const imported = { kind: 'hashed', digest: secretDigest } as const;
+      const key = make(sealer.sealImported(id, imported));
+      return { made: { key, match: sealer.matchOf(imported), managedDigest }, secret: undefined };
+    }
+    const secret = createSecret(keyPrefix, random);
+    const key = make(sealer.seal(id, secret, 'generated'));
+    return { made: { key, match: undefined, managedDigest }, secret };
+  }
+}

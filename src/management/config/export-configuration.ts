@@ -1,0 +1,118 @@
+import { OWNER } from '../../desired-state/desired-state.ts';
+import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
+import { type Written, writtenKey, writtenPlan } from '../../desired-state/written-state.ts';
+import type { FieldSchema } from '../../http/body-schema.ts';
+import { endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
+import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
+import { OPTIONAL_TERMS, TERMS } from '../plans/shown-plan.ts';
+import { queryParameters } from '../query-parameters.ts';
+import { listOf, named, objectOf, TEXT } from '../response-schemas.ts';
+import { OWNER_RULE } from './configuration-schema.ts';
+
+const EXPORT_QUERY = {
+  owner: { description: OWNER_RULE, type: 'string', pattern: OWNER.source },
+  format: { description: 'must be "json" or "yaml"', type: 'string', enum: ['json', 'yaml'] },
+} as const satisfies Readonly<Record<string, FieldSchema>>;
+const { readText, readWord, invalid } = queryParameters(EXPORT_QUERY);
+
+const { createdAt: _, ...CONFIGURED_TERMS } = TERMS;
+const EXPORTED_PLAN = named('ExportedPlan', {
+  type: 'object',
+  required: Object.keys(CONFIGURED_TERMS),
+  properties: { ...CONFIGURED_TERMS, ...OPTIONAL_TERMS },
+});
+const EXPORTED_KEY_FIELDS = [
+  'rateLimitId',
+  'enabled',
+  'expiresAt',
+  'tags',
+  'metadata',
+  'overrides',
+  'allowedIps',
+  'allowedOrigins',
+  'selfService',
+] as const;
+const EXPORTED_KEY = named('ExportedKey', {
+  type: 'object',
+  required: ['externalId', 'name'],
+  properties: {
+    externalId: TEXT,
+    name: TEXT,
+    ...Object.fromEntries(EXPORTED_KEY_FIELDS.map((field) => [field, SHOWN_KEY_FIELDS[field]])),
+  },
+});
+
+/** Shows what a configuration would have to say for everything to be as it is. */
+export const exportConfiguration = endpoint({
+  method: 'get',
+  path: '/tollgate/config',
+  operationId: 'exportConfiguration',
+  summary: 'Export plans and keys, without secrets, as a configuration',
+  scope: ['keys:read', 'plans:read'],
+  query: EXPORT_QUERY,
+  status: 200,
+  response: named(
+    'ExportedConfiguration',
+    objectOf({ plans: listOf(EXPORTED_PLAN), keys: listOf(EXPORTED_KEY) }),
+  ),
+  yaml: true,
+  headers: ['Tollgate-Keys-Left-Out'],
+  errors: [],
+  async handle({ query, principal, prefers }, { configurations }) {
+    const owner = readText(query, 'owner');
+    if (owner !== undefined && !OWNER.test(owner)) throw invalid('owner');
+    const format = readWord(query, 'format', ['json', 'yaml']);
+    const isYaml = (format ?? prefers(['json', 'application/yaml'])?.replace('application/', '')) === 'yaml';
+    const selection = { owner, onlyTags: principal.onlyTags };
+    const plans = (await configurations.exportPlans(owner)).map(writtenPlan);
+    const leftOut = await configurations.countLeftOut(selection);
+    const chunks = (isYaml ? yamlChunks : jsonChunks)(plans, keysOf(configurations, selection));
+    return new StreamedText(isYaml ? 'application/yaml' : 'application/json', chunks, {
+      'Tollgate-Keys-Left-Out': String(leftOut),
+    });
+  },
+});
+
+/** Keys that are written together: the text of more takes the time of many requests. */
+const WRITTEN_AT_ONCE = 100;
+
+async function* keysOf(
+  configurations: ManagementServices['configurations'],
+  selection: ExportSelection,
+): AsyncGenerator<readonly Written[]> {
+  for await (const keys of configurations.exportKeys(selection)) {
+    for (let start = 0; start < keys.length; start += WRITTEN_AT_ONCE)
+      yield keys.slice(start, start + WRITTEN_AT_ONCE).map(writtenKey);
+  }
+}
+
+async function* jsonChunks(
+  plans: readonly Written[],
+  keys: AsyncIterable<readonly Written[]>,
+): AsyncGenerator<string> {
+  yield `{"plans":${JSON.stringify(plans)},"keys":[`;
+  let separator = '';
+  for await (const some of keys) {
+    yield separator + some.map((key) => JSON.stringify(key)).join(',');
+    separator = ',';
+  }
+  yield ']}';
+}
+
+async function* yamlChunks(
+  plans: readonly Written[],
+  keys: AsyncIterable<readonly Written[]>,
+): AsyncGenerator<string> {
+  // The library takes 25 ms to load, and only this format needs it.
+  const { stringify } = await import('yaml');
+  const yamlOf = (value: object) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
+  yield yamlOf({ plans });
+  let hasKeys = false;
+  for await (const some of keys) {
+    const text = yamlOf({ keys: some });
+    // One list, of which each part is written like a list of its own.
+    yield hasKeys ? text.slice(text.indexOf('\n') + 1) : text;
+    hasKeys = true;
+  }
+  if (!hasKeys) yield yamlOf({ keys: [] });
+}

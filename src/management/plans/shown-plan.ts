@@ -1,0 +1,111 @@
+import { isoSeconds } from '../../http/timestamps.ts';
+import type { AdditionalLimit, Plan, PlanCost } from '../../plans/plan.ts';
+import { COUNT, INSTANT, listOf, named, TEXT } from '../response-schemas.ts';
+
+const PATTERN = named('RequestPattern', {
+  type: 'object',
+  required: ['path'],
+  properties: { methods: listOf(TEXT), path: TEXT },
+});
+const LIMITS = {
+  ...listOf(
+    named('AdditionalLimit', {
+      type: 'object',
+      required: ['limitId', 'limit', 'period'],
+      properties: {
+        limitId: TEXT,
+        limit: { type: 'integer', minimum: 1 },
+        period: TEXT,
+        per: { ...TEXT, description: '"key" where it is missing.' },
+        mode: { ...TEXT, description: '"enforce" where it is missing.' },
+        match: { ...listOf(PATTERN), description: 'Every request where it is missing.' },
+      },
+    }),
+  ),
+  description: 'Present only where the plan has limits beside its own.',
+};
+const COSTS = {
+  ...listOf(
+    named('RequestCost', {
+      type: 'object',
+      required: ['path', 'cost'],
+      properties: {
+        methods: listOf(TEXT),
+        path: TEXT,
+        cost: { anyOf: [{ type: 'integer', minimum: 0 }, { const: 'response' }] },
+        reserve: { type: 'integer', minimum: 0 },
+      },
+    }),
+  ),
+  description: 'Present only where some requests of the plan do not cost 1.',
+};
+/** What every plan shows. */
+export const TERMS = {
+  rateLimitId: TEXT,
+  description: TEXT,
+  limit: { type: 'integer', minimum: 1 },
+  period: TEXT,
+  createdAt: INSTANT,
+};
+/** What a plan shows only where it has it. */
+export const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
+const MANAGED_BY = {
+  managedBy: {
+    ...TEXT,
+    description:
+      'The owner of the configuration that manages the plan; missing: it was made through the API.',
+  },
+};
+export const CREATED_PLAN = named('CreatedRateLimit', {
+  type: 'object',
+  required: Object.keys(TERMS),
+  properties: { ...TERMS, ...OPTIONAL_TERMS },
+});
+const PLAN_FIELDS = { ...TERMS, lastUpdated: INSTANT };
+export const PLAN = named('RateLimit', {
+  type: 'object',
+  required: Object.keys(PLAN_FIELDS),
+  properties: { ...PLAN_FIELDS, ...OPTIONAL_TERMS, ...MANAGED_BY },
+});
+
+/** With what was asked for by `include`. */
+export const LISTED_PLAN = named('ListedRateLimit', {
+  type: 'object',
+  required: Object.keys(PLAN_FIELDS),
+  properties: {
+    ...PLAN_FIELDS,
+    ...OPTIONAL_TERMS,
+    ...MANAGED_BY,
+    boundKeys: { ...COUNT, description: 'With include=keys: the keys that are bound to it.' },
+  },
+});
+
+export function presentCreated(plan: Plan): object {
+  const { id, description, limit, period, createdAtMs } = plan;
+  const terms = { rateLimitId: id, description, limit, period, createdAt: isoSeconds(createdAtMs) };
+  return { ...terms, ...presentLists(plan) };
+}
+
+export function presentPlan(plan: Plan): object {
+  const { id, description, limit, period, createdAtMs, updatedAtMs, managedBy } = plan;
+  const instants = { createdAt: isoSeconds(createdAtMs), lastUpdated: isoSeconds(updatedAtMs) };
+  const terms = { rateLimitId: id, description, limit, period, ...instants, ...presentLists(plan) };
+  return managedBy === null ? terms : { ...terms, managedBy };
+}
+
+/** A plan of the spec's four fields has no others. */
+function presentLists({ additionalLimits, costs }: Plan): object {
+  return {
+    ...(additionalLimits.length === 0 ? {} : { additionalLimits: additionalLimits.map(inOrder) }),
+    ...(costs.length === 0 ? {} : { costs: costs.map(costInOrder) }),
+  };
+}
+
+/** Postgres keeps what is in a field, not the order of the fields. */
+function inOrder({ limitId, limit, period, per, mode, match }: AdditionalLimit): object {
+  return { limitId, limit, period, per, mode, match };
+}
+
+function costInOrder({ methods, path, cost, reserve }: PlanCost): object {
+  return { methods, path, cost, reserve };
+}
