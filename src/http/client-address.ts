@@ -50,7 +50,7 @@ export function peerOf(socket: Socket, trustedProxies: BlockList): Peer {
 }
 
 /** A socket that listens on :: shows an IPv4 peer as ::ffff:1.2.3.4. */
-function plainAddress(address: string): string {
+export function plainAddress(address: string): string {
   return address.startsWith('::ffff:') && address.includes('.') ? address.slice('::ffff:'.length) : address;
 }
 

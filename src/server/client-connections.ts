@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { responseDue } from '../http/node-internals.ts';
 import type { Clock } from '../platform/clock.ts';
+import { AddressShares } from './address-shares.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { IdleConnections } from './idle-connections.ts';
 
@@ -20,9 +21,11 @@ export class ClientConnections {
 
   watch(server: Server, limit: ConnectionLimit, clock: Clock): void {
     const idle = new IdleConnections({ server, open: this.open, limit, clock });
+    const shares = new AddressShares(this.open, limit, clock);
     server.on('connection', (socket: Socket) => {
       idle.makeRoom();
-      if (!limit.mayOpen()) {
+      if (limit.isFull && shares.makeRoomFor(socket)) limit.replace();
+      else if (!limit.mayOpen()) {
         socket.destroy();
         return;
       }

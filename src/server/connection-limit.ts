@@ -41,6 +41,17 @@ export class ConnectionLimit {
     return false;
   }
 
+  /** Whether `mayOpen` rejects. */
+  get isFull(): boolean {
+    return this.open >= this.most;
+  }
+
+  /** A new connection takes the place of one that was closed for it, and whose `close` is yet to come. */
+  replace(): void {
+    this.open += 1;
+    this.noteEviction();
+  }
+
   close(): void {
     this.open -= 1;
     if (this.open <= this.most * 0.9) this.#setPressure('none');

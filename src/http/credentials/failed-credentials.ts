@@ -1,8 +1,9 @@
 import type { IncomingMessage } from 'node:http';
-import { type BlockList, isIPv6 } from 'node:net';
+import type { BlockList } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { sitesOf } from '../address-sites.ts';
 import { clientAddress } from '../client-address.ts';
 
 export interface FailedCredentialsOptions {
@@ -86,17 +87,4 @@ export class FailedCredentials {
     known.atMs = nowMs;
     return known;
   }
-}
-
-/** The address, or the IPv6 network of 64 bits that it is in; and that of 48 bits, undefined for IPv4. */
-function sitesOf(address: string): { readonly site: string; readonly network: string | undefined } {
-  if (!isIPv6(address)) return { site: address, network: undefined };
-  const [before = '', after] = address.split('%', 1)[0]?.toLowerCase().split('::') ?? [];
-  const groups = before === '' ? [] : before.split(':');
-  const tail = after === undefined || after === '' ? [] : after.split(':');
-  const zeros = after === undefined ? 0 : Math.max(0, 8 - groups.length - tail.length);
-  const all = [...groups, ...Array<string>(zeros).fill('0'), ...tail].map((group) =>
-    group.replace(/^0+(?=.)/, ''),
-  );
-  return { site: `${all.slice(0, 4).join(':')}::/64`, network: `${all.slice(0, 3).join(':')}::/48` };
 }

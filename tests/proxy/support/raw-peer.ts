@@ -30,9 +30,13 @@ export class RawPeer {
     socket.on('close', () => this.#wake());
   }
 
-  /** To a port of loopback, or to a socket's path. With `goesOn` it may send after the other side has ended. */
-  static async connect(to: number | string, goesOn = false): Promise<RawPeer> {
-    const target = typeof to === 'string' ? { path: to } : { port: to, host: '127.0.0.1', noDelay: true };
+  /**
+   * To a port of loopback, or to a socket's path. With `goesOn` it may send after the other side has ended; `from` is its own address of
+   * loopback.
+   */
+  static async connect(to: number | string, goesOn = false, from?: string): Promise<RawPeer> {
+    const place = { host: '127.0.0.1', noDelay: true, ...(from !== undefined && { localAddress: from }) };
+    const target = typeof to === 'string' ? { path: to } : { port: to, ...place };
     const socket = connect({ ...target, allowHalfOpen: goesOn });
     await once(socket, 'connect');
     return new RawPeer(socket);

@@ -1,0 +1,120 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { ConnectionLimit } from '../../src/server/connection-limit.ts';
+import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
+import { RawPeer } from '../proxy/support/raw-peer.ts';
+import { ManualClock } from '../support/manual-clock.ts';
+import { testRequestIds } from '../support/request-ids.ts';
+import { until } from '../support/until.ts';
+
+const MOST = 60;
+const GET = 'GET /fast HTTP/1.1\r\nHost: a\r\n\r\n';
+const HALF_HEAD = 'GET /slow HTTP/1.1\r\nHo';
+const COUNT_EVERY_MS = 1000;
+/** The address that has filled the port, and others. */
+const [FULL, OTHER, THIRD] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
+
+// The clock stands still, so that no connection is old enough to be closed for being idle.
+describe('a port that one address has filled', () => {
+  let clock: ManualClock;
+  let limit: ConnectionLimit;
+  let server: PublicServer;
+  let port: number;
+  const clients: RawPeer[] = [];
+
+  beforeEach(async () => {
+    clock = new ManualClock(0);
+    limit = new ConnectionLimit(MOST);
+    server = createPublicServer({
+      requestIds: testRequestIds(),
+      connectionLimit: limit,
+      clock,
+      management: (req, res) => {
+        if (req.url === '/fast') res.end('ok');
+      },
+    });
+    ({ port } = await server.listen(0, '127.0.0.1'));
+  });
+
+  afterEach(async () => {
+    for (const client of clients.splice(0)) client.destroy();
+    await server.close(0);
+  });
+
+  async function connect(from: string, bytes = ''): Promise<RawPeer> {
+    const client = await RawPeer.connect(port, false, from);
+    clients.push(client);
+    client.send(bytes);
+    return client;
+  }
+
+  /** Connects until the port is full. */
+  async function fill(bytes = ''): Promise<RawPeer[]> {
+    const filling = [];
+    while (filling.length < MOST) filling.push(await connect(FULL, bytes));
+    await until(() => limit.open === MOST);
+    return filling;
+  }
+
+  const openOf = (peers: readonly RawPeer[]) => peers.filter(({ ending }) => ending === 'open');
+
+  /** Whether a new client gets its response. */
+  async function isServed(from: string): Promise<boolean> {
+    const client = await connect(from, GET);
+    await until(() => client.ending !== 'open' || client.text.endsWith('ok'));
+    return client.ending === 'open';
+  }
+
+  it('serves clients of other addresses, for each of whom a connection without a byte is closed', async () => {
+    const filling = await fill();
+    for (let served = 1; served <= 10; served += 1) {
+      expect(await isServed(OTHER)).toBe(true);
+      expect(await isServed(THIRD)).toBe(true);
+    }
+    expect(limit.rejected).toBe(0);
+    expect(limit.evicted).toBe(20);
+    await until(() => openOf(filling).length === MOST - 20);
+    expect(openOf(filling)).toEqual(filling.slice(20));
+    expect(limit.open).toBe(MOST);
+  });
+
+  it('serves them although connections of that address come back as soon as they are closed', async () => {
+    await fill();
+    let isAttacking = true;
+    const attackers = Array.from({ length: MOST / 4 }, async () => {
+      while (isAttacking) await (await connect(FULL)).ended();
+    });
+    for (let served = 1; served <= 5; served += 1) {
+      expect(await isServed(OTHER)).toBe(true);
+      clock.advance(COUNT_EVERY_MS);
+    }
+    isAttacking = false;
+    for (const client of clients) client.destroy();
+    await Promise.all(attackers);
+  });
+
+  it('closes nothing for further clients of that address', async () => {
+    const filling = await fill();
+    expect(await isServed(FULL)).toBe(false);
+    expect(openOf(filling)).toHaveLength(MOST);
+    expect([limit.rejected, limit.evicted]).toEqual([1, 0]);
+  });
+
+  it('closes no connection that has sent something', async () => {
+    const filling = await fill(HALF_HEAD);
+    // What was sent on the last of them has been read by the time that this one is rejected.
+    expect(await isServed(FULL)).toBe(false);
+    expect(await isServed(OTHER)).toBe(false);
+    expect(openOf(filling)).toHaveLength(MOST);
+  });
+
+  it('leaves that address its share, however many connect from another one', async () => {
+    const filling = await fill();
+    for (let count = 0; count < 2 * MOST; count += 1) await connect(OTHER);
+    await until(() => limit.rejected > 0);
+    expect(limit.evicted).toBe(MOST / 2);
+    clock.advance(COUNT_EVERY_MS);
+    await connect(OTHER);
+    expect(await isServed(THIRD)).toBe(true);
+    expect(openOf(filling).length).toBeGreaterThanOrEqual(MOST / 3);
+  });
+});
