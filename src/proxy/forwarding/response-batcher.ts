@@ -1,4 +1,8 @@
-import type { ResponseStream } from './response-stream.ts';
+/** A response of which nothing has been written. */
+interface CompleteResponse {
+  /** Writes all of it. */
+  writeWhole(): void;
+}
 
 /** Responses that are written together at most, so that the first of them does not wait for long. */
 const MOST = 16;
@@ -8,11 +12,11 @@ const MOST = 16;
  * reader costs the kernel more than the rest of the write: each response that is written alone finds its reader asleep again.
  */
 export class ResponseBatcher {
-  #complete: ResponseStream[] = [];
+  #complete: CompleteResponse[] = [];
   readonly #writeAll = (): void => this.#write();
 
   /** Writes the response at the end of this turn. */
-  add(response: ResponseStream): void {
+  add(response: CompleteResponse): void {
     this.#complete.push(response);
     if (this.#complete.length === 1) setImmediate(this.#writeAll);
     else if (this.#complete.length === MOST) this.#write();
