@@ -74,10 +74,14 @@ export interface LivePages<Row> extends Live<readonly Row[]> {
 }
 
 /** One page of a list: how `useLivePages` reads the rows, the total and the cursor of a body. */
-export interface ListPage<Row> {
+interface ListPage<Row> {
   readonly rows: readonly Row[];
   readonly total?: number | undefined;
   readonly nextCursor?: string | undefined;
+}
+
+export interface LivePagesOptions<T, Row> extends LiveOptions {
+  readonly page: (body: NonNullable<T>) => ListPage<Row>;
 }
 
 /**
@@ -87,8 +91,7 @@ export interface ListPage<Row> {
 export function useLivePages<T, Row>(
   key: readonly unknown[],
   call: (client: ManagementClient, cursor: string | undefined, signal: AbortSignal) => ReturnType<Call<T>>,
-  page: (body: NonNullable<T>) => ListPage<Row>,
-  options: LiveOptions = {},
+  { page, ...options }: LivePagesOptions<T, Row>,
 ): LivePages<Row> {
   const { client } = useApi();
   const allowed = useAllowed(options.scope);

@@ -101,12 +101,14 @@ function useAuditEntries(filter: AuditFilter) {
         },
         signal,
       }),
-    (body) => {
-      // Without `format=csv` the body is never a text.
-      if (typeof body === 'string') return { rows: [] };
-      return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
+    {
+      page: (body) => {
+        // Without `format=csv` the body is never a text.
+        if (typeof body === 'string') return { rows: [] };
+        return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
+      },
+      scope: 'audit:read',
     },
-    { scope: 'audit:read' },
   );
 }
 

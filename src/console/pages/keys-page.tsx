@@ -35,8 +35,7 @@ export function KeysPage() {
         params: { query: { ...filter.query, ...pageQuery(cursor), include: 'usage,limits' } },
         signal,
       }),
-    ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }),
-    { scope: 'keys:read' },
+    { page: ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }), scope: 'keys:read' },
   );
   const newKey = can('keys:write') && (
     <Button look="primary" onClick={() => create(true)}>

@@ -84,8 +84,10 @@ function usePlans(q: string) {
         },
         signal,
       }),
-    ({ rateLimits, total, nextCursor }) => ({ rows: rateLimits, total, nextCursor }),
-    { scope: 'plans:read' },
+    {
+      page: ({ rateLimits, total, nextCursor }) => ({ rows: rateLimits, total, nextCursor }),
+      scope: 'plans:read',
+    },
   );
 }
 

@@ -91,8 +91,7 @@ function useTokens() {
         params: { query: { limit: 100, ...(cursor !== undefined && { cursor }) } },
         signal,
       }),
-    ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }),
-    { scope: 'tokens:write' },
+    { page: ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }), scope: 'tokens:write' },
   );
 }
 

@@ -67,8 +67,7 @@ function useBoundKeys(rateLimitId: string) {
         },
         signal,
       }),
-    ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }),
-    { scope: 'keys:read' },
+    { page: ({ apiKeys, total, nextCursor }) => ({ rows: apiKeys, total, nextCursor }), scope: 'keys:read' },
   );
 }
 
