@@ -17,6 +17,13 @@ export interface KeyAddition {
   readonly slices: readonly UsageSlice[];
 }
 
+/** What is to be added to different keys. */
+export interface NameAdditions {
+  readonly keys: readonly KeyAddition[];
+  /** How many names the list of a key has. */
+  readonly sizeOf: (keyId: string) => number;
+}
+
 /**
  * Adds the endpoints or the customers of different keys to their lists, which have `sizeOf` names, and to their days. Resolves with by how
  * many names the lists grew, for the keys whose list did.
@@ -24,8 +31,7 @@ export interface KeyAddition {
 export async function addNames(
   db: RecordsDatabase,
   list: keyof typeof LISTS,
-  keys: readonly KeyAddition[],
-  sizeOf: (keyId: string) => number,
+  { keys, sizeOf }: NameAdditions,
 ): Promise<ReadonlyMap<string, number>> {
   const { days, names, cap } = LISTS[list];
   // Most keys have room for all the names, whether they are new or not.

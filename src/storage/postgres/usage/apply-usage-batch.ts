@@ -93,8 +93,10 @@ async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source
           : slices,
     }));
   const sizes = await addTotals(db, present);
-  const endpoints = await addNames(db, 'endpoints', present, (keyId) => sizes.get(keyId)?.endpoints ?? 0);
-  const customers = await addNames(db, 'customers', present, (keyId) => sizes.get(keyId)?.customers ?? 0);
+  const add = (list: 'endpoints' | 'customers') =>
+    addNames(db, list, { keys: present, sizeOf: (keyId) => sizes.get(keyId)?.[list] ?? 0 });
+  const endpoints = await add('endpoints');
+  const customers = await add('customers');
   await growLists(db, endpoints, customers);
   const deleted = keys.filter(({ keyId }) => !plans.has(keyId)).flatMap(({ slices }) => slices);
   await addNamesOfDeleted(db, 'endpoints', deleted);
