@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { csvRecord } from '../../platform/csv.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Cell, headingOf, type Listing } from './columns.ts';
 import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
@@ -124,15 +125,4 @@ function printable(json: string): string {
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-}
-
-/** A record of RFC 4180, without its line end. Texts that a spreadsheet would run as a formula begin with `'`. */
-function csvRecord(cells: readonly Cell[]): string {
-  return cells.map(csvField).join(',');
-}
-
-function csvField(cell: Cell): string {
-  if (cell === null || cell === undefined) return '';
-  const text = typeof cell === 'string' && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : String(cell);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -1,12 +1,12 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
+import { type CsvValue, csvFile } from '../../platform/csv.ts';
 import type { Grouping, SeriesPosition, SeriesRow } from '../../usage/series/series-store.ts';
 import { MAX_SERIES_ROWS } from '../../usage/series/time-buckets.ts';
 import type { SeriesPage } from '../../usage/series/usage-series.ts';
 import { type Call, endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, orNull, TEXT } from '../response-schemas.ts';
-import { type CsvValue, csvFile } from './csv.ts';
 import { ALL_USAGE_QUERY, KEY_USAGE_QUERY, readUsageQuery, type UsageQuery } from './usage-query.ts';
 
 /** The field of a row that names its group. */

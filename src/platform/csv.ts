@@ -1,5 +1,5 @@
-/** A value of a CSV file. Null is an empty cell. */
-export type CsvValue = string | number | null;
+/** A value of a CSV file. Null and undefined are empty cells. */
+export type CsvValue = string | number | boolean | null | undefined;
 
 /** Characters of text that are written together. */
 const CHUNK_LENGTH = 16_384;
@@ -28,13 +28,18 @@ export function* csvRows(rows: Iterable<readonly CsvValue[]>): Generator<string,
   if (text !== '') yield text;
 }
 
+/** A row without its line end. */
+export function csvRecord(values: readonly CsvValue[]): string {
+  return values.map(csvCell).join(',');
+}
+
 function csvRow(values: readonly CsvValue[]): string {
-  return `${values.map(csvCell).join(',')}\r\n`;
+  return `${csvRecord(values)}\r\n`;
 }
 
 function csvCell(value: CsvValue): string {
-  if (value === null) return '';
-  if (typeof value === 'number') return String(value);
+  if (value === null || value === undefined) return '';
+  if (typeof value !== 'string') return String(value);
   const text = FORMULA.test(value) ? `'${value}` : value;
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
