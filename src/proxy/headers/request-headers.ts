@@ -16,7 +16,7 @@ export interface RequestHeadersOptions {
 }
 
 /** Never forwarded as received: they end at this hop, or the gateway writes its own. */
-const REPLACED: ReadonlySet<string> = new Set<string>([
+const REPLACED: readonly string[] = [
   ...HOP_BY_HOP_HEADERS,
   ...FORWARDED_HEADERS,
   'host',
@@ -24,7 +24,7 @@ const REPLACED: ReadonlySet<string> = new Set<string>([
   'expect',
   'x-api-key',
   'x-request-id',
-]);
+];
 
 /** The gateway's own while the request is traced, else the client's. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
@@ -46,7 +46,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
     const name = rawHeaders[i] ?? '';
     if (name.includes('_')) continue;
     const lower = name.toLowerCase();
-    if (REPLACED.has(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
+    if (isReplaced(lower) || named?.has(lower) || (!peer.isTrusted && isProxyClaim(lower))) continue;
     if (lower === 'authorization' && !options.forwardAuthorization) continue;
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
     lines += headerLine(name, rawHeaders[i + 1] ?? '');
@@ -54,6 +54,13 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
   lines += VIA + forwardedLines(exchange, peer);
   lines += `X-Request-Id: ${exchange.requestId}\r\nx-api-key: ${exchange.secret}\r\n`;
   return trace === undefined ? lines : lines + traceLines(trace);
+}
+
+/** Of each length. V8 enters a new text that is looked up in a set into its table of names, which takes longer than a few comparisons. */
+const REPLACED_BY_LENGTH = Map.groupBy(REPLACED, ({ length }) => length);
+
+function isReplaced(lower: string): boolean {
+  return REPLACED_BY_LENGTH.get(lower.length)?.includes(lower) === true;
 }
 
 function traceLines(trace: RequestTrace): string {
