@@ -63,7 +63,7 @@ describe('the demo on a terminal', () => {
     return (data as Series).rows;
   }
 
-  it('does the main job before anything else', () => {
+  it('sends the first requests before anything else', () => {
     expect(demo.output()).toMatch(
       /six requests with a key +200 200 200 200 200 429\n +one without a key +401\n/,
     );
@@ -132,7 +132,7 @@ describe('the demo on a terminal', () => {
 });
 
 describe('the demo without a terminal', () => {
-  it('does the main job, says why it ends, and leaves nothing behind', async () => {
+  it('sends the first requests, says why it ends, and leaves nothing behind', async () => {
     const environment = { ...ANY_PORTS, LOG_LEVEL: 'info' };
     const { code, stdout, stderr } = await runTollgate(['demo'], { environment });
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' });

@@ -28,7 +28,7 @@ export const declareMigrate: Declare = (command) =>
 export const declareDemo: Declare = (command, terminal) =>
   void command
     .description(
-      'Starts a gateway with embedded stores and a sample backend, and does the main job: a plan, a key, requests that are allowed and limited. On a terminal it then goes on until Ctrl-C, with the console, live traffic and curl lines to try; otherwise it ends, with exit code 0 if the job was done. What it stored is removed. PORT and OPS_PORT choose other ports.',
+      'Starts a gateway with embedded stores and a sample backend, makes a plan and a key, and sends requests that are allowed and limited. On a terminal it then goes on until Ctrl-C, with the console, live traffic and curl lines to try; otherwise it ends, with exit code 0 if each got the expected status. What it stored is removed. PORT and OPS_PORT choose other ports.',
     )
     .option('--stay', 'go on also where the output is not a terminal')
     .addHelpText('after', '\nExample:\n  tollgate demo --stay > demo.txt &')

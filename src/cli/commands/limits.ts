@@ -114,7 +114,7 @@ function windowsOf({ limitId, customer }: WindowOptions): {
 }
 
 async function write(counters: Counters, output: Output): Promise<void> {
-  if (counters.degraded) output.note('Redis is away: the counts are not known.');
+  if (counters.degraded) output.note('Redis is unavailable: the counts are not known.');
   await output.report(LIMITS, counters.limits, counters);
 }
 

@@ -9,8 +9,8 @@ export type KeyFields =
 
 export const DAY_MS = 86_400_000;
 
-/** The plan of the main job. */
-export async function createMainJobPlan(client: ManagementClient): Promise<void> {
+/** The plan of the first requests. */
+export async function createDemoPlan(client: ManagementClient): Promise<void> {
   await createPlan(client, {
     rateLimitId: 'demo',
     description: 'Five requests per minute, to try',

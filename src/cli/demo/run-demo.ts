@@ -5,20 +5,20 @@ import { createConsumers } from './demo-consumers.ts';
 import { liveThroughDay, PAST_MS } from './demo-day.ts';
 import { type DemoGateway, startDemoGateway } from './demo-gateway.ts';
 import { demonstrateRateLimit } from './demo-rate-limit.ts';
-import { createDemoPlans, createDemoToken, createKey, createMainJobPlan } from './demo-records.ts';
+import { createDemoPlan, createDemoPlans, createDemoToken, createKey } from './demo-records.ts';
 import { startTraffic } from './demo-traffic.ts';
 
 /**
- * The main job, on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a plan
+ * The demo, on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a plan
  * and a key made through the management interface. With `stays` it then shows the console with live traffic until SIGINT or SIGTERM. Rejects
- * with a `CommandFault` where the gateway could not start or did not do the job.
+ * with a `CommandFault` where the gateway could not start or a request did not get the expected status.
  */
 export async function runDemo(terminal: Terminal, { stays }: { readonly stays: boolean }): Promise<void> {
   const stopping = stopSignal();
   const clock = new DemoClock(stays ? PAST_MS : 0);
   const gateway = await startDemoGateway(terminal.environment, clock);
   try {
-    await createMainJobPlan(gateway.client);
+    await createDemoPlan(gateway.client);
     terminal.stdout.write(`\n${await demonstrateRateLimit(gateway)}\n`);
     if (stays) await showLiveGateway(gateway, { terminal, clock, stopping });
     else terminal.stdout.write(`${ENDS_AT_ONCE}\n`);
