@@ -1423,7 +1423,7 @@ export interface components {
              * @example 2026-02-03T04:05:06Z
              */
             now: string;
-            /** @description The store of the counts is away: they are null. */
+            /** @description The store of the counts is unavailable: they are null. */
             degraded: boolean;
             limits: components["schemas"]["LimitCounter"][];
         };

@@ -70,7 +70,7 @@ export interface LiveUsage {
   drop(batch: UsageBatch): Promise<void>;
   /** Unlocks the shard after `afterMs` milliseconds. */
   release(shard: number, afterMs: number): Promise<void>;
-  /** Holds a shard's live counts within the caps. To be called while the history is away; otherwise they are moved soon. */
+  /** Holds a shard's live counts within the caps. To be called while the history is unavailable; otherwise they are moved soon. */
   compact(shard: number): Promise<void>;
   /** The counts of these keys, as they were at one instant for each shard. */
   read(keyIds: readonly string[]): Promise<readonly UsageBatch[]>;

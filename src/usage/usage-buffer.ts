@@ -16,7 +16,7 @@ import {
 const HOUR_MS = 3_600_000;
 /** Names of all keys together, about 400 bytes each. The keys themselves are as many as were created. */
 const MAX_NAMES = 50_000;
-/** Slices of one key: a store that is away for days, and plans that change meanwhile, find the rest in the last of them. */
+/** Slices of one key: a store that is unavailable for days, and plans that change meanwhile, find the rest in the last of them. */
 const MAX_SLICES = 4;
 
 /** What a buffer needs. */

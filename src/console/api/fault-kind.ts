@@ -1,15 +1,15 @@
 import { ManagementFault } from '../../client/management-fault.ts';
 
 /**
- * What a failed call means for the page: `away`: the gateway or a store that it needs does not respond, which passes; `no-scope`: the token
+ * What a failed call means for the page: `unavailable`: the gateway or a store that it needs does not respond, which passes; `no-scope`: the token
  * may not; `not-found`; `conflict`: it was changed meanwhile (412); `rejected`: something in the request is wrong.
  */
-export type FaultKind = 'away' | 'no-scope' | 'unauthorized' | 'not-found' | 'conflict' | 'rejected';
+export type FaultKind = 'unavailable' | 'no-scope' | 'unauthorized' | 'not-found' | 'conflict' | 'rejected';
 
 export function faultKind(error: unknown): FaultKind {
   // Not a response at all: the network, or the gateway has stopped.
-  if (!(error instanceof ManagementFault)) return 'away';
-  if (error.status >= 500 || error.status === 429 || error.status === 408) return 'away';
+  if (!(error instanceof ManagementFault)) return 'unavailable';
+  if (error.status >= 500 || error.status === 429 || error.status === 408) return 'unavailable';
   if (error.status === 401) return 'unauthorized';
   if (error.status === 403) return 'no-scope';
   if (error.status === 404) return 'not-found';

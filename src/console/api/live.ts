@@ -12,10 +12,10 @@ export type Call<T> = (
 ) => Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
 
 /**
- * `loading`: nothing yet; `ready`; `refreshing`: other data than shown is on its way (another filter or page); `no-scope`; `away`: the gateway or
+ * `loading`: nothing yet; `ready`; `refreshing`: other data than shown is on its way (another filter or page); `no-scope`; `unavailable`: the gateway or
  * a store does not respond, `data` is what was there before, if anything; `not-found`; `failed`: the request itself is wrong.
  */
-type LiveStatus = 'loading' | 'ready' | 'refreshing' | 'no-scope' | 'away' | 'not-found' | 'failed';
+type LiveStatus = 'loading' | 'ready' | 'refreshing' | 'no-scope' | 'unavailable' | 'not-found' | 'failed';
 
 export interface Live<T> {
   readonly status: LiveStatus;
@@ -147,7 +147,7 @@ function liveStatus({ data, error, isPlaceholderData }: QueryState): LiveStatus 
     return isPlaceholderData ? 'refreshing' : 'ready';
   }
   const kind = faultKind(error);
-  if (kind === 'no-scope' || kind === 'not-found' || kind === 'away') return kind;
+  if (kind === 'no-scope' || kind === 'not-found' || kind === 'unavailable') return kind;
   // A 401 has already ended the session; the page is about to make room for the sign in.
   return kind === 'unauthorized' ? 'loading' : 'failed';
 }

@@ -7,7 +7,7 @@ export function createQueryClient(): QueryClient {
     defaultOptions: {
       queries: {
         // What does not pass by itself is not tried again; what does is tried with the next poll.
-        retry: (failures, error) => failures < 1 && faultKind(error) === 'away',
+        retry: (failures, error) => failures < 1 && faultKind(error) === 'unavailable',
         retryDelay: 500,
         staleTime: 2000,
         // Polls are made also where the browser believes that it is offline: the gateway may be on this machine.

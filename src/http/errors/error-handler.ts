@@ -10,7 +10,7 @@ import { sendError } from './send-error.ts';
 
 /**
  * Responds to every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
- * error and nothing of the request; those for a store that is away once a minute.
+ * error and nothing of the request; those for a store that is unavailable once a minute.
  */
 export function errorHandler(log: Logger, clock: Clock): ErrorRequestHandler {
   const throttles = { postgres: new LogThrottle(clock), redis: new LogThrottle(clock) };

@@ -35,7 +35,7 @@ const KEY_LIMITS = named(
     consumerApiKeyId: TEXT,
     rateLimitId: { ...orNull(TEXT), description: 'The plan that applies; null when none does.' },
     now: INSTANT,
-    degraded: { type: 'boolean', description: 'The store of the counts is away: they are null.' },
+    degraded: { type: 'boolean', description: 'The store of the counts is unavailable: they are null.' },
     limits: SHOWN_COUNTERS,
   }),
 );

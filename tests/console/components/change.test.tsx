@@ -69,7 +69,7 @@ describe('a form of the console', () => {
     const user = userEvent.setup();
     await user.type(screen.getByLabelText('Name'), 'mobile');
     await user.click(screen.getByText('Create'));
-    await screen.findByText('done 0, away');
+    await screen.findByText('done 0, unavailable');
     gateway.reply(201, { id: 'key_1' });
     await user.click(screen.getByText('Create'));
     await screen.findByText('done 1, no error');

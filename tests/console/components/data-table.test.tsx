@@ -131,7 +131,7 @@ describe('a table of the console', () => {
 
   it('keeps what it had while the store is away, says how old it is, and tries again', async () => {
     let refreshed = 0;
-    show({ of: live({ status: 'away', dataAt: Date.now() - 120_000, refresh: () => refreshed++ }) });
+    show({ of: live({ status: 'unavailable', dataAt: Date.now() - 120_000, refresh: () => refreshed++ }) });
     expect(names()).toEqual(['beta', 'Alpha', 'gamma']);
     expect(screen.getByRole('status').textContent).toContain('2 minutes ago');
     await userEvent.setup().click(screen.getByRole('button', { name: 'Try again' }));

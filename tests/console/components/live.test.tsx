@@ -47,7 +47,7 @@ describe('live data', () => {
     const user = userEvent.setup();
     gateway.reply(503, { error: 'Postgres does not respond.', code: 'store_unavailable' });
     await user.click(screen.getByText('refresh'));
-    await screen.findByText('away');
+    await screen.findByText('unavailable');
     expect(screen.getByText('keys: 2')).toBeTruthy();
     gateway.reply(200, { apiKeys: [] });
     await user.click(screen.getByText('refresh'));

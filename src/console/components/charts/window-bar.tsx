@@ -2,7 +2,7 @@ import { formatNumber, formatShort } from '../../format/numbers.ts';
 import styles from './window-bar.module.css';
 
 interface WindowBarProps {
-  /** Null: not known while the store is away. */
+  /** Null: not known while the store is unavailable. */
   readonly used: number | null;
   /** Of the window now, grants included. */
   readonly limit: number;

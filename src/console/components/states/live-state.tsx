@@ -16,7 +16,7 @@ interface LiveStateProps<T> {
   readonly children: (data: T) => ReactNode;
 }
 
-/** The states that all live data share: first load, no scope, store away, not found. Otherwise its children with the data. */
+/** The states that all live data share: first load, no scope, store unavailable, not found. Otherwise its children with the data. */
 export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<T>) {
   if (live.status === 'no-scope') return <NoScope what={what} scope={live.requiredScope} />;
   if (live.data !== undefined && live.status !== 'not-found')
@@ -33,7 +33,7 @@ export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<
           {faultSentence(live.error)}
         </EmptyState>
       );
-    case 'away':
+    case 'unavailable':
     case 'failed':
       return (
         <EmptyState
@@ -73,7 +73,7 @@ export function NoScope({ what, scope }: { readonly what: string; readonly scope
 /** Above data that is shown although it could not be read again: says so, and how old it is. Nothing while all is well. */
 function LiveNotice({ live }: { readonly live: Live<unknown> }) {
   if (live.status === 'failed') return <Notice tone="failed">{faultSentence(live.error)}</Notice>;
-  if (live.status !== 'away' || live.data === undefined) return null;
+  if (live.status !== 'unavailable' || live.data === undefined) return null;
   return (
     <Notice
       tone="limited"

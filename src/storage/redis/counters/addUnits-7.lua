@@ -1,5 +1,5 @@
 --[[
-  Adds units to a window outside a decision: what a replica allowed on its own while Redis was away (the count may exceed the limit by
+  Adds units to a window outside a decision: what a replica allowed on its own while Redis was unavailable (the count may exceed the limit by
   this), or, negative, room that an administrator gives. Opens the window where none is open. A deleted key gets none.
 
   KEYS[1]  version: shared version of the key's record, "-" once deleted

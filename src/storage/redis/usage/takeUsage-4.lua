@@ -1,6 +1,6 @@
 --[[
   Turns the live counts of a shard into its batch, unless one waits already. A batch never changes, and there is at most one, so that what
-  a shard needs here is bounded however long Postgres is away.
+  a shard needs here is bounded however long Postgres is unavailable.
 
   KEYS[1]  live counts of a data set, as recordUsage has them
   KEYS[2]  the batch of it that waits
