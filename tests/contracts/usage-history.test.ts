@@ -97,6 +97,12 @@ describe.each([
     }
   });
 
+  it('adds a batch with so many names that they need several statements', async () => {
+    const keyIds = await Promise.all(Array.from({ length: 12 }, newKey));
+    expect(await history.apply(batchOf(...keyIds.map((keyId) => manyNames(keyId, 950))))).toEqual(APPLIED);
+    for (const keyId of keyIds) expect(requestsOf(await history.read(keyId))).toEqual([950, 950, 950]);
+  });
+
   it('keeps rows by hour and by day with every count, under the plan that applied', async () => {
     const keyId = await newKey();
     const counts: Counts = {

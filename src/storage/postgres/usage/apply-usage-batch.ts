@@ -1,43 +1,60 @@
 import { sql } from 'kysely';
 import { KEY_LAYOUT, type UsageBatch } from '../../../usage/live-usage.ts';
+import { NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
-import { addCounts, noCounts, totalsOf, type UsageSlice } from '../../../usage/usage-slice.ts';
+import { addCounts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { addNames, addNamesOfDeleted, type KeyAddition } from './add-usage-names.ts';
-import { ADD_TOTALS, addOverTime, summed, totalsArrays, type UsageRow } from './usage-rows.ts';
+import { type KeyAddition, type NameDays, nameRows, nameRowsOfDeleted } from './name-rows.ts';
+import { textArray } from './text-array.ts';
+import { ADD_TOTALS, addOverTime, addRows, totalsArrays, UsageRows } from './usage-rows.ts';
 
-/** Keys whose rows share statements. */
+/** Keys whose rows share statements, and how many names these have at most if they are of more than one key. */
 const KEYS_AT_ONCE = 256;
+const NAMES_AT_ONCE = 20_000;
 
 /**
- * Adds a batch within the transaction `db`: first its id, whose row lock lets one transaction at a time add to a shard, then a handful of
+ * For this transaction. A few hundred rows are looked up in tables that have many: as long as these are middling, the planner would
+ * rather read them whole, for each chunk of keys again.
+ */
+const PREFER_INDEXES = sql`set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`;
+
+/**
+ * Adds a batch within the transaction `db`: first its id, whose row lock lets one transaction at a time add to a shard, then a few
  * statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids; a key that is gone has no
  * totals and no lists any more, but its usage over time is kept.
  */
 export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): Promise<ApplyOutcome> {
   const lastId = await (batch.source === KEY_LAYOUT ? claimKeyBatch(db, batch) : claimShardBatch(db, batch));
   if (lastId !== undefined) return { kind: lastId === batch.id ? 'applied_before' : 'outdated' };
-  await noteWriters(db, batch);
-  await preferIndexes(db);
   const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
-    .map(([keyId, slices]) => ({ keyId, slices }))
+    .map(([keyId, slices]) => ({ keyId, slices: addedUp(slices) }))
     .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
-  for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
-    await addKeys(db, keys.slice(start, start + KEYS_AT_ONCE), batch.source);
-  }
+  for (const chunk of chunksOf(keys)) await addKeys(db, chunk, batch.source);
   return { kind: 'applied' };
 }
 
-/** Makes the batch's id the last one of its source. Resolves with the last id where it is not below. */
+/**
+ * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with the last id where it is not below.
+ */
 async function claimShardBatch(
   db: RecordsDatabase,
-  { shard, source, id }: UsageBatch,
+  { shard, source, id, writers }: UsageBatch,
 ): Promise<number | undefined> {
-  const { numAffectedRows } = await sql`
-    INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at) VALUES (${shard}, ${source}, ${id}, now())
-    ON CONFLICT (shard, source) DO UPDATE SET last_batch = excluded.last_batch, moved_at = excluded.moved_at
-    WHERE stored.last_batch < excluded.last_batch`.execute(db);
-  if (numAffectedRows === 1n) return undefined;
+  const claimed = await sql`
+    WITH claimed AS (
+      INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at) VALUES (${shard}, ${source}, ${id}, now())
+      ON CONFLICT (shard, source) DO UPDATE SET last_batch = excluded.last_batch, moved_at = excluded.moved_at
+      WHERE stored.last_batch < excluded.last_batch
+      RETURNING shard
+    ), noted AS (
+      INSERT INTO usage_writers AS stored (shard, writer, last_sequence, moved_at)
+      SELECT shard, writer, last_sequence, now() FROM claimed,
+        unnest(${[...writers.keys()]}::text[], ${[...writers.values()]}::bigint[]) AS added (writer, last_sequence)
+      ON CONFLICT (shard, writer) DO UPDATE SET last_sequence = excluded.last_sequence, moved_at = excluded.moved_at
+      WHERE stored.last_sequence < excluded.last_sequence
+    )
+    SELECT ${PREFER_INDEXES} FROM claimed`.execute(db);
+  if (claimed.rows.length === 1) return undefined;
   const { rows } = await sql<{ last_batch: number }>`
     SELECT last_batch FROM usage_shards WHERE shard = ${shard} AND source = ${source}`.execute(db);
   return rows[0]?.last_batch;
@@ -49,120 +66,120 @@ async function claimShardBatch(
  */
 async function claimKeyBatch(db: RecordsDatabase, { id, slices }: UsageBatch): Promise<number | undefined> {
   const keyId = slices[0]?.keyId;
-  const { numAffectedRows } = await sql`
-    INSERT INTO usage_totals AS stored (key_id, last_batch, requests, successful, forwarded, forwarded_us)
-    SELECT id, ${id}, 0, 0, 0, 0 FROM consumer_keys WHERE id = ${keyId} FOR KEY SHARE
-    ON CONFLICT (key_id) DO UPDATE SET last_batch = excluded.last_batch
-    WHERE stored.last_batch < excluded.last_batch`.execute(db);
-  if (numAffectedRows === 1n) return undefined;
+  const claimed = await sql`
+    WITH claimed AS (
+      INSERT INTO usage_totals AS stored (key_id, last_batch, requests, successful, forwarded, forwarded_us)
+      SELECT id, ${id}, 0, 0, 0, 0 FROM consumer_keys WHERE id = ${keyId} FOR KEY SHARE
+      ON CONFLICT (key_id) DO UPDATE SET last_batch = excluded.last_batch
+      WHERE stored.last_batch < excluded.last_batch
+      RETURNING key_id
+    )
+    SELECT ${PREFER_INDEXES} FROM claimed`.execute(db);
+  if (claimed.rows.length === 1) return undefined;
   const { rows } = await sql<{ last_batch: number }>`
     SELECT last_batch FROM usage_totals WHERE key_id = ${keyId}`.execute(db);
   return rows[0]?.last_batch ?? id;
 }
 
-async function noteWriters(db: RecordsDatabase, { shard, writers }: UsageBatch): Promise<void> {
-  if (writers.size === 0) return;
-  await sql`
-    INSERT INTO usage_writers AS stored (shard, writer, last_sequence, moved_at)
-    SELECT ${shard}, writer, last_sequence, now()
-    FROM unnest(${[...writers.keys()]}::text[], ${[...writers.values()]}::bigint[]) AS added (writer, last_sequence)
-    ON CONFLICT (shard, writer) DO UPDATE SET last_sequence = excluded.last_sequence, moved_at = excluded.moved_at
-    WHERE stored.last_sequence < excluded.last_sequence`.execute(db);
+/** One slice for each day and plan: a statement must not change a row twice. */
+function addedUp(slices: readonly UsageSlice[]): readonly UsageSlice[] {
+  if (slices.length === 1) return slices;
+  const table = new SliceTable(NO_CAPS);
+  for (const slice of slices) table.add(slice);
+  return table.slices;
 }
 
-/**
- * For this transaction. A few hundred rows are looked up in tables that have many: as long as these are middling, the planner would
- * rather read them whole, for each chunk of keys again.
- */
-async function preferIndexes(db: RecordsDatabase): Promise<void> {
-  await sql`SELECT set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`.execute(
-    db,
-  );
+/** The keys in their order, by as many as share statements. */
+function* chunksOf(keys: readonly KeyAddition[]): Generator<readonly KeyAddition[]> {
+  let chunk: KeyAddition[] = [];
+  let names = 0;
+  for (const key of keys) {
+    const namesOfKey = key.slices.reduce(
+      (sum, { endpoints, customers }) => sum + endpoints.size + customers.size,
+      0,
+    );
+    if (chunk.length === KEYS_AT_ONCE || (chunk.length > 0 && names + namesOfKey > NAMES_AT_ONCE)) {
+      yield chunk;
+      chunk = [];
+      names = 0;
+    }
+    chunk.push(key);
+    names += namesOfKey;
+  }
+  if (chunk.length > 0) yield chunk;
 }
 
 async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source: string): Promise<void> {
-  const plans = await lockKeys(db, keys);
-  const present = keys
-    .filter(({ keyId }) => plans.has(keyId))
-    .map(({ keyId, slices }) => ({
-      keyId,
-      // Version 0.1 did not say which plan applied.
-      slices:
-        source === KEY_LAYOUT
-          ? slices.map((slice) => ({ ...slice, planId: plans.get(keyId) ?? 'default' }))
-          : slices,
-    }));
-  const sizes = await addTotals(db, present);
-  const add = (list: 'endpoints' | 'customers') =>
-    addNames(db, list, { keys: present, sizeOf: (keyId) => sizes.get(keyId)?.[list] ?? 0 });
-  const endpoints = await add('endpoints');
-  const customers = await add('customers');
-  await growLists(db, endpoints, customers);
-  const deleted = keys.filter(({ keyId }) => !plans.has(keyId)).flatMap(({ slices }) => slices);
-  await addNamesOfDeleted(db, 'endpoints', deleted);
-  await addNamesOfDeleted(db, 'customers', deleted);
-  const slices = [...present.flatMap((key) => key.slices), ...deleted];
-  await addOverTime(db, 'usage_hours', summed(hourRows(slices)));
+  const sizes = await addTotals(db, keys);
+  const known = keys.filter(({ keyId }) => sizes.has(keyId));
+  // Version 0.1 did not say which plan applied.
+  const present = source === KEY_LAYOUT ? await withPlans(db, known) : known;
+  const rowsBy = <Days extends NameDays>(days: Days, list: 'endpoints' | 'customers') =>
+    nameRows(db, days, { keys: present, sizeOf: (keyId) => sizes.get(keyId)?.[list] ?? 0 });
+  const endpoints = await rowsBy('usage_endpoint_days', 'endpoints');
+  const customers = await rowsBy('usage_customer_days', 'customers');
+  if (present.length > 0) await addRows(db, { hours: hourRows(present), endpoints, customers });
+  const deleted = keys.filter(({ keyId }) => !sizes.has(keyId));
+  if (deleted.length > 0) await addDeletedKeys(db, deleted);
 }
 
-/** Resolves with the keys that exist and their own plans; they can't be deleted until the transaction ends. */
-async function lockKeys(
-  db: RecordsDatabase,
-  keys: readonly KeyAddition[],
-): Promise<ReadonlyMap<string, string | null>> {
-  const { rows } = await sql<{ id: string; plan_id: string | null }>`
-    SELECT id, plan_id FROM consumer_keys WHERE id = ANY (${keys.map(({ keyId }) => keyId)}::text[])
-    ORDER BY id FOR KEY SHARE`.execute(db);
-  return new Map(rows.map((row) => [row.id, row.plan_id]));
+/** Adds to the usage over time alone. */
+async function addDeletedKeys(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<void> {
+  await addOverTime(db, hourRows(keys));
+  await addOverTime(db, await nameRowsOfDeleted(db, 'usage_endpoint_days', keys));
+  await addOverTime(db, await nameRowsOfDeleted(db, 'usage_customer_days', keys));
 }
 
-/** Resolves with how many names each key's lists have. */
+/** Adds to the keys that exist; they can't be deleted until the transaction ends. Resolves with how many names each one's lists have. */
 async function addTotals(
   db: RecordsDatabase,
   keys: readonly KeyAddition[],
 ): Promise<ReadonlyMap<string, { readonly endpoints: number; readonly customers: number }>> {
-  if (keys.length === 0) return new Map();
+  const keyIds = keys.map(({ keyId }) => keyId);
   const totals = keys.map(({ slices }) => {
     const sum = noCounts();
-    for (const slice of slices) addCounts(sum, totalsOf(slice));
+    for (const { hours } of slices) for (const counts of hours.values()) addCounts(sum, counts);
     return sum;
   });
   const lastUses = keys.map(({ slices }) => Math.max(...slices.map((slice) => slice.lastUsedAtS)));
   const { rows } = await sql<{ key_id: string; endpoints: number; customers: number }>`
     INSERT INTO usage_totals AS stored (key_id, last_used_at, requests, successful, forwarded, forwarded_us)
     SELECT key_id, to_timestamp(last_used_at), requests, successful, forwarded, forwarded_us FROM unnest(
-      ${keys.map(({ keyId }) => keyId)}::text[], ${lastUses}::double precision[], ${totalsArrays(totals)}
+      ${textArray(keyIds)}::text[], ${`{${lastUses.join(',')}}`}::double precision[], ${totalsArrays(totals)}
     ) AS added (key_id, last_used_at, requests, successful, forwarded, forwarded_us)
+    JOIN consumer_keys ON id = key_id ORDER BY id FOR KEY SHARE OF consumer_keys
     ON CONFLICT (key_id) DO UPDATE SET
       last_used_at = greatest(stored.last_used_at, excluded.last_used_at), ${ADD_TOTALS}
     RETURNING key_id, endpoints, customers`.execute(db);
   return new Map(rows.map((row) => [row.key_id, row]));
 }
 
-async function growLists(
-  db: RecordsDatabase,
-  endpoints: ReadonlyMap<string, number>,
-  customers: ReadonlyMap<string, number>,
-): Promise<void> {
-  const keyIds = [...new Set([...endpoints.keys(), ...customers.keys()])];
-  if (keyIds.length === 0) return;
-  await sql`
-    UPDATE usage_totals AS stored SET
-      endpoints = stored.endpoints + grown.endpoints,
-      customers = stored.customers + grown.customers
-    FROM unnest(
-      ${keyIds}::text[],
-      ${keyIds.map((keyId) => endpoints.get(keyId) ?? 0)}::integer[],
-      ${keyIds.map((keyId) => customers.get(keyId) ?? 0)}::integer[]
-    ) AS grown (key_id, endpoints, customers)
-    WHERE stored.key_id = grown.key_id`.execute(db);
+/** The same usage under the plans that the keys have now. */
+async function withPlans(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<readonly KeyAddition[]> {
+  const { rows } = await sql<{ id: string; plan_id: string | null }>`
+    SELECT id, plan_id FROM consumer_keys WHERE id = ANY (${keys.map(({ keyId }) => keyId)}::text[])`.execute(
+    db,
+  );
+  const plans = new Map(rows.map((row) => [row.id, row.plan_id]));
+  return keys.map(({ keyId, slices }) => ({
+    keyId,
+    slices: slices.map((slice) => ({ ...slice, planId: plans.get(keyId) ?? 'default' })),
+  }));
 }
 
-function hourRows(slices: readonly UsageSlice[]): readonly UsageRow[] {
-  return slices.flatMap(({ keyId, planId, hours }) =>
-    [...hours].map(([hour, counts]) => ({
-      key: [keyId, new Date(hour * 3_600_000).toISOString(), planId],
-      counts,
-    })),
-  );
+function hourRows(keys: readonly KeyAddition[]): UsageRows<'usage_hours'> {
+  const rows = new UsageRows('usage_hours');
+  // Nearly all slices have the same hour.
+  let lastHour = Number.NaN;
+  let start = '';
+  for (const { keyId, slices } of keys) {
+    for (const { planId, hours } of slices) {
+      for (const [hour, counts] of hours) {
+        if (hour !== lastHour) start = new Date(hour * 3_600_000).toISOString();
+        lastHour = hour;
+        rows.add(counts, keyId, start, planId);
+      }
+    }
+  }
+  return rows;
 }
