@@ -18,6 +18,11 @@ export interface BackendOptions {
   readonly onFault?: (error: unknown) => void;
 }
 
+/** Longest that making a connection may take, where a request may take longer. Milliseconds. */
+export const CONNECT_TIMEOUT_MS = 10_000;
+/** Longest that the backend may send nothing within a body. Milliseconds. */
+export const BODY_IDLE_MS = 30_000;
+
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /** Opens sockets to one backend; they share the TLS sessions. */

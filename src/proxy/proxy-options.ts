@@ -1,5 +1,5 @@
 import type { BlockList } from 'node:net';
-import type { BackendOptions } from '../backend/connector.ts';
+import { type BackendOptions, BODY_IDLE_MS, CONNECT_TIMEOUT_MS } from '../backend/connector.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
@@ -62,9 +62,6 @@ export interface ProxyOptions extends BodyRateOptions {
   /** Called with what was thrown where no request could be failed any more. Must not throw. */
   readonly onFault: (error: unknown) => void;
 }
-
-const CONNECT_TIMEOUT_MS = 10_000;
-const BODY_IDLE_MS = 30_000;
 
 /** How connections to the backend are made. */
 export function connectionOptions(options: ProxyOptions): BackendOptions {
