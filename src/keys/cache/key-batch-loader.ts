@@ -1,7 +1,7 @@
 import { TollgateError } from '../../errors.ts';
 import type { KeySnapshot } from '../consumer-key.ts';
 import type { FoundSnapshot, KeyRepository } from '../key-repository.ts';
-import { BatchedReads } from './batched-reads.ts';
+import { BatchLoader } from './batch-loader.ts';
 
 /** What the look-ups need, and their bounds. */
 export interface KeyBatchLoaderOptions {
@@ -25,10 +25,10 @@ export interface LoadedKey {
  * Clients take turns, so that a client with thousands of made-up secrets does not hold up the new key of another.
  */
 export class KeyBatchLoader {
-  readonly #reads: BatchedReads<readonly Buffer[], LoadedKey>;
+  readonly #reads: BatchLoader<readonly Buffer[], LoadedKey>;
 
   constructor({ repository, maxRunning }: KeyBatchLoaderOptions) {
-    this.#reads = new BatchedReads({
+    this.#reads = new BatchLoader({
       query: async (batch) => {
         const found = await repository.findSnapshotsByLookup(batch.flat());
         const keys = new Map(found.map((key) => [nameOf(key.lookup), key]));

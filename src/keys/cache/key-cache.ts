@@ -7,7 +7,7 @@ import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secrets/secret-format.
 import type { ImportedSecrets, SecretRepository } from '../secrets/secret-repository.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import { digestOfSecret } from '../secrets/stored-secret.ts';
-import { BatchedReads } from './batched-reads.ts';
+import { BatchLoader } from './batch-loader.ts';
 import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { DigestsByKey } from './digests-by-key.ts';
 import { ImportedSecretsReader } from './imported-secrets.ts';
@@ -79,7 +79,7 @@ export class KeyCache {
   readonly #digests = new DigestsByKey();
   readonly #lookUps: KeyBatchLoader;
   readonly #loads: SingleFlight<KeyEntry>;
-  readonly #knownKeys: BatchedReads<string, KeySnapshot>;
+  readonly #knownKeys: BatchLoader<string, KeySnapshot>;
   readonly #reloads: SingleFlight<KeyEntry>;
   /** When active entries were last taken, by the monotonic clock. */
   #takenAtMs: number;
@@ -96,7 +96,7 @@ export class KeyCache {
       if (reason !== 'set') this.#digests.delete(snapshot.keyId, digest);
     });
     this.#loads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
-    this.#knownKeys = new BatchedReads({
+    this.#knownKeys = new BatchLoader({
       query: async (keyIds) => {
         const found = await options.repository.findSnapshotsOrErrors(keyIds);
         return keyIds.map((keyId) => found.get(keyId));

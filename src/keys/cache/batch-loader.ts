@@ -1,0 +1,96 @@
+import { RoundRobinQueue } from './round-robin-queue.ts';
+
+/** What is read, and when. */
+export interface BatchLoaderOptions<Lookup, Result> {
+  /**
+   * Responds to at most a hundred lookups with one query, in their order: a result, undefined for nothing found, or an error that
+   * concerns one lookup alone.
+   */
+  readonly query: (lookups: readonly Lookup[]) => Promise<readonly (Result | Error | undefined)[]>;
+  /** Whether queries are paced after one that gave these results. */
+  readonly isPacedAfter: (results: readonly (Result | Error | undefined)[]) => boolean;
+  /** Queries that run together. */
+  readonly maxRunning: number;
+}
+
+/** Lookups in one query. */
+const BATCH = 100;
+/** While queries are paced, the time from the start of one to the start of the next. Milliseconds. */
+const PACE_MS = 10;
+
+interface ReadOptions {
+  /** Lookups of different groups take turns. */
+  readonly group?: string;
+  /** Called when the query begins. */
+  readonly begun?: () => void;
+}
+
+interface Waiting<Lookup, Result> extends PromiseWithResolvers<Result | undefined> {
+  readonly lookup: Lookup;
+  readonly begun: (() => void) | undefined;
+}
+
+/**
+ * Batch loader: lookups that arrive while queries run, or are paced, go into the next query. When a query fails, all that wait fail with
+ * it. The caller bounds how many wait.
+ */
+export class BatchLoader<Lookup, Result> {
+  readonly #options: BatchLoaderOptions<Lookup, Result>;
+  readonly #waiting = new RoundRobinQueue<Waiting<Lookup, Result>>();
+  #running = 0;
+  /** As the last query that ended has it. */
+  #isPaced = false;
+  #isPaused = false;
+
+  constructor(options: BatchLoaderOptions<Lookup, Result>) {
+    this.#options = options;
+  }
+
+  /** Lookups of a group that wait. */
+  waitingOf(group: string): number {
+    return this.#waiting.sizeOf(group);
+  }
+
+  /** The result of a query that begins after this call. */
+  read(lookup: Lookup, { group = '', begun }: ReadOptions = {}): Promise<Result | undefined> {
+    const waiting = { lookup, begun, ...Promise.withResolvers<Result | undefined>() };
+    this.#waiting.push(group, waiting);
+    this.#startNext();
+    return waiting.promise;
+  }
+
+  #startNext(): void {
+    while (this.#waiting.size > 0 && this.#running < this.#options.maxRunning && !this.#isPaused) {
+      if (this.#isPaced) this.#pause();
+      void this.#run(this.#waiting.take(BATCH));
+    }
+  }
+
+  #pause(): void {
+    this.#isPaused = true;
+    setTimeout(() => {
+      this.#isPaused = false;
+      this.#startNext();
+    }, PACE_MS);
+  }
+
+  async #run(batch: readonly Waiting<Lookup, Result>[]): Promise<void> {
+    this.#running += 1;
+    for (const { begun } of batch) begun?.();
+    try {
+      const results = await this.#options.query(batch.map(({ lookup }) => lookup));
+      for (const [index, { resolve, reject }] of batch.entries()) {
+        const result = results[index];
+        if (result instanceof Error) reject(result);
+        else resolve(result);
+      }
+      this.#isPaced = this.#options.isPacedAfter(results);
+    } catch (error) {
+      // The store does not respond: all that wait for the next query fail now too.
+      for (const { reject } of [...batch, ...this.#waiting.take(Infinity)]) reject(error);
+    } finally {
+      this.#running -= 1;
+      this.#startNext();
+    }
+  }
+}
