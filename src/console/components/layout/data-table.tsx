@@ -5,19 +5,17 @@ import {
   tableFeatures,
   useTable,
 } from '@tanstack/react-table';
-import { useWindowVirtualizer } from '@tanstack/react-virtual';
 import { ArrowDown, ArrowUp, ChevronsUpDown } from 'lucide-react';
-import { type MouseEvent, type ReactNode, useEffect, useMemo, useRef, useState } from 'react';
+import { type MouseEvent, type ReactNode, useMemo, useState } from 'react';
 import { useLocation } from 'wouter';
 import type { Live } from '../../api/live.ts';
 import { LiveState } from '../states/live-state.tsx';
 import { Skeleton } from '../states/skeleton.tsx';
 import { classes } from './classes.ts';
 import styles from './data-table.module.css';
+import { ScrollBox } from './scroll-box.tsx';
+import { Spacer, useEndReached, useVisibleRows } from './visible-rows.tsx';
 
-const ROW_PX = 36;
-/** Shorter tables are drawn whole. */
-const VIRTUAL_FROM = 80;
 const SKELETON_ROWS = 8;
 
 export interface Column<Row> {
@@ -83,44 +81,11 @@ export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   return (
     <LiveState live={live} what={label} skeleton={skeleton}>
       {(rows) => (
-        <Box label={label} isRefreshing={live.status === 'refreshing'}>
+        <ScrollBox label={label} isRefreshing={live.status === 'refreshing'}>
           {rows.length === 0 ? empty : <Rows {...props} rows={rows} />}
-        </Box>
+        </ScrollBox>
       )}
     </LiveState>
-  );
-}
-
-interface BoxProps {
-  readonly label: string;
-  readonly isRefreshing: boolean;
-  readonly children: ReactNode;
-}
-
-function Box({ label, isRefreshing, children }: BoxProps) {
-  const box = useRef<HTMLDivElement>(null);
-  const [isOverflowing, setOverflowing] = useState(false);
-  useEffect(() => {
-    const element = box.current;
-    if (element === null) return;
-    const measure = () => setOverflowing(element.scrollWidth > element.clientWidth);
-    const observer = new ResizeObserver(measure);
-    observer.observe(element);
-    // The table grows with its content, the box with the window.
-    for (const child of element.children) observer.observe(child);
-    measure();
-    return () => observer.disconnect();
-  });
-  return (
-    <div
-      ref={box}
-      className={classes(styles.box, isRefreshing && styles.refreshing, isOverflowing && styles.overflowing)}
-      aria-busy={isRefreshing}
-      // Where it scrolls sideways it has to be reached by the keyboard.
-      {...(isOverflowing && { tabIndex: 0, role: 'group', 'aria-label': label })}
-    >
-      {children}
-    </div>
   );
 }
 
@@ -197,25 +162,6 @@ function useSortedRows<Row extends object>(props: DataTableProps<Row> & { readon
   return { sorted: table.getRowModel().rows, sort, setSort: props.onSort ?? setLocalSort };
 }
 
-/** From which to which row a long table is drawn: those in sight. `element` is the table. */
-function useVisibleRows(count: number) {
-  const element = useRef<HTMLTableElement>(null);
-  const isVirtual = count > VIRTUAL_FROM;
-  const virtualizer = useWindowVirtualizer({
-    count,
-    estimateSize: () => ROW_PX,
-    overscan: 12,
-    enabled: isVirtual,
-    scrollMargin: element.current?.offsetTop ?? 0,
-  });
-  const items = virtualizer.getVirtualItems();
-  return {
-    element,
-    first: isVirtual ? (items[0]?.index ?? 0) : 0,
-    last: isVirtual ? (items.at(-1)?.index ?? -1) : count - 1,
-  };
-}
-
 interface BodyRowProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
@@ -285,37 +231,4 @@ function HeaderCell<Row>({ column, sort, onSort }: HeaderCellProps<Row>) {
       </button>
     </th>
   );
-}
-
-/** Takes the room of rows that are out of sight. */
-function Spacer({ rows, columns }: { readonly rows: number; readonly columns: number }) {
-  if (rows <= 0) return null;
-  return (
-    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it holds nothing that could have the focus
-    <tr aria-hidden="true">
-      <td className={styles.spacer} colSpan={columns} style={{ height: rows * ROW_PX }} />
-    </tr>
-  );
-}
-
-/** For the element below the last row: asks for more rows when it is about to come into sight. */
-function useEndReached(onEnd: (() => void) | undefined) {
-  const element = useRef<HTMLDivElement>(null);
-  const latest = useRef(onEnd);
-  useEffect(() => {
-    latest.current = onEnd;
-  });
-  const isWatched = onEnd !== undefined;
-  useEffect(() => {
-    if (!isWatched || element.current === null) return;
-    const observer = new IntersectionObserver(
-      (entries) => {
-        if (entries.some(({ isIntersecting }) => isIntersecting)) latest.current?.();
-      },
-      { rootMargin: '600px' },
-    );
-    observer.observe(element.current);
-    return () => observer.disconnect();
-  }, [isWatched]);
-  return element;
 }

@@ -1,0 +1,59 @@
+import { useWindowVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useRef } from 'react';
+import styles from './data-table.module.css';
+
+const ROW_PX = 36;
+/** Shorter tables are drawn whole. */
+const VIRTUAL_FROM = 80;
+
+/** From which to which row a long table is drawn: those in sight. `element` is the table. */
+export function useVisibleRows(count: number) {
+  const element = useRef<HTMLTableElement>(null);
+  const isVirtual = count > VIRTUAL_FROM;
+  const virtualizer = useWindowVirtualizer({
+    count,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+    enabled: isVirtual,
+    scrollMargin: element.current?.offsetTop ?? 0,
+  });
+  const items = virtualizer.getVirtualItems();
+  return {
+    element,
+    first: isVirtual ? (items[0]?.index ?? 0) : 0,
+    last: isVirtual ? (items.at(-1)?.index ?? -1) : count - 1,
+  };
+}
+
+/** Takes the room of rows that are out of sight. */
+export function Spacer({ rows, columns }: { readonly rows: number; readonly columns: number }) {
+  if (rows <= 0) return null;
+  return (
+    // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it holds nothing that could have the focus
+    <tr aria-hidden="true">
+      <td className={styles.spacer} colSpan={columns} style={{ height: rows * ROW_PX }} />
+    </tr>
+  );
+}
+
+/** For the element below the last row: asks for more rows when it is about to come into sight. */
+export function useEndReached(onEnd: (() => void) | undefined) {
+  const element = useRef<HTMLDivElement>(null);
+  const latest = useRef(onEnd);
+  useEffect(() => {
+    latest.current = onEnd;
+  });
+  const isWatched = onEnd !== undefined;
+  useEffect(() => {
+    if (!isWatched || element.current === null) return;
+    const observer = new IntersectionObserver(
+      (entries) => {
+        if (entries.some(({ isIntersecting }) => isIntersecting)) latest.current?.();
+      },
+      { rootMargin: '600px' },
+    );
+    observer.observe(element.current);
+    return () => observer.disconnect();
+  }, [isWatched]);
+  return element;
+}
