@@ -2,7 +2,6 @@ import { type Selectable, sql, type Updateable } from 'kysely';
 import { type AuditAction, changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
-
 import type { ConsumerKey, KeyRotation } from '../../../keys/consumer-key.ts';
 import type { UpdatedKey } from '../../../keys/key-repository.ts';
 import type {
