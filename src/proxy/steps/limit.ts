@@ -79,10 +79,12 @@ export function settle(settler: CostSettler): Step {
     if (reserved !== undefined && decision?.kind === 'allowed' && !decision.degraded) {
       if (exchange.isClosed) settler.settle(reserved, decision, undefined);
       else {
-        exchange.onClosed = (closed) => {
+        const recordAndSettle = (closed: Exchange): void => {
           onClosed?.(closed);
           settler.settle(reserved, decision, closed.reportedCost);
         };
+        // A function that is written as the value of a property begins its life in V8's old generation, where it would keep the decision.
+        exchange.onClosed = recordAndSettle;
       }
     }
     exchange.next();
