@@ -51,7 +51,7 @@ export function networkWithoutHostBits(text: string): string | undefined {
   const { address, prefix } = partsOf(text);
   const { first } = rangeOf(text);
   if (first === unitsOf(address)) return undefined;
-  const numbers = Array.from(first, (unit) => unit.charCodeAt(0));
+  const numbers = first.split('').map((unit) => unit.charCodeAt(0));
   if (numbers.length === IPV4_UNITS)
     return `${numbers.join('.')}/${address.includes(':') ? prefix - MAPPED_BITS : prefix}`;
   const groups = numbers.map((number) => number.toString(16)).join(':');
@@ -100,7 +100,8 @@ function boundsOf(units: string, prefix: number, bitsPerUnit: number): AddressRa
   const full = 2 ** bitsPerUnit - 1;
   const bound = (fill: number) =>
     String.fromCharCode(
-      ...Array.from(units, (unit, index) => {
+      // By code units: a group from d800 and one from dc00 in a row are a surrogate pair, one character.
+      ...units.split('').map((unit, index) => {
         const fixedBits = Math.min(bitsPerUnit, Math.max(0, prefix - index * bitsPerUnit));
         const free = full >> fixedBits;
         return (unit.charCodeAt(0) & ~free) | (fill & free);

@@ -67,6 +67,9 @@ describe('a list of addresses', () => {
     ['::ffff:192.0.2.0/120', '192.0.2.9', true],
     ['2001:DB8::/32', '2001:db8:ffff:ffff:ffff:ffff:ffff:ffff', true],
     ['2001:db8::/32', '2001:db9::', false],
+    ['2001:db8:d800:dc00::/64', '2001:db8:d800:dc00::1', true],
+    ['2001:db8:d800:dc00::/64', '2001:db8:d800:dc01::1', false],
+    ['::216.0.220.0/112', '::216.0.220.9', true],
     ['fe80::/10', 'fe80::1%eth0', true],
     ['::1', '::1', true],
     ['0.0.0.0/0', '', false],
@@ -100,6 +103,10 @@ describe('a network', () => {
         );
       }),
     );
+  });
+
+  it('keeps every group before its prefix', () => {
+    expect(networkWithoutHostBits('2001:db8:d800:dc00::1/64')).toBe('2001:db8:d800:dc00::/64');
   });
 
   it.each(['', 'a', '1.2.3', '1.2.3.4/', '1.2.3.4/33', '1.2.3.4/8/8', '1.2.3.4/1e1', '::/129', '::1%lo/128'])(
