@@ -14,6 +14,7 @@ const MOST_WAITING = 16;
  */
 export function serveInOrder(serve: Serve): Serve {
   const waiting = new WeakMap<Socket, number>();
+  const flooded = new WeakSet<Socket>();
   const pauseFlooded = (socket: Socket): void => {
     if ((waiting.get(socket) ?? 0) >= MOST_WAITING) socket.pause();
   };
@@ -34,8 +35,13 @@ export function serveInOrder(serve: Serve): Serve {
     const { socket } = req;
     const count = (waiting.get(socket) ?? 0) + 1;
     waiting.set(socket, count);
-    // Node resumes the socket at the end of each request: the pause must come after the chunk that is being parsed.
-    if (count === MOST_WAITING) process.nextTick(pauseFlooded, socket);
+    // Node resumes the socket at the end of each request that it parses, and when a large response has been written: each time it is paused
+    // again before anything is read.
+    if (count >= MOST_WAITING && !flooded.has(socket)) {
+      flooded.add(socket);
+      socket.on('resume', () => pauseFlooded(socket));
+      process.nextTick(pauseFlooded, socket);
+    }
     res.once('socket', () => setImmediate(serveNext, req, res));
   };
 }

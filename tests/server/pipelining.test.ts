@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import { describe, expect, it } from '@jest/globals';
 import { MANAGEMENT_PORTS, withGateway } from '../proxy/support/with-gateway.ts';
 import { until, untilAtRest } from '../support/until.ts';
@@ -130,7 +131,9 @@ describe.each(MANAGEMENT_PORTS)(
 );
 
 describe('connections that send thousands of requests ahead', () => {
-  const stage = withGateway();
+  const LARGE = Buffer.alloc(1_000_000);
+  let manage: RequestListener;
+  const stage = withGateway({ management: (req, res) => manage(req, res) });
 
   it('let the request of another connection wait for a bounded number of theirs', async () => {
     const FLOODERS = 12;
@@ -147,6 +150,23 @@ describe('connections that send thousands of requests ahead', () => {
     // A few turns of the event loop for each of the ten, in each of which every flooder has one request served.
     expect(stage.gateway.observed.filter(isFlood).length).toBeLessThan(10 * FLOODERS * 20);
     await until(() => stage.gateway.observed.filter(isFlood).length === FLOODERS * REQUESTS);
+  });
+
+  it('are not read on while large responses to them are taken one by one', async () => {
+    const request = 'GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n';
+    let served = 0;
+    let mostWaiting = 0;
+    manage = (req, res) => {
+      served += 1;
+      mostWaiting = Math.max(mostWaiting, req.socket.bytesRead / request.length - served);
+      // More than is written at once: Node reads on when it is through.
+      res.end(LARGE);
+    };
+    const client = await stage.gateway.send(request.repeat(100_000));
+    await until(() => served >= 30);
+    client.destroy();
+    // Those of a chunk or two.
+    expect(mostWaiting).toBeLessThan((3 * 65_536) / request.length);
   });
 
   it('leak nothing when they close while their requests wait', async () => {
