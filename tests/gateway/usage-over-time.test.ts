@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Admin } from '../support/admin.ts';
+import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
@@ -35,8 +36,7 @@ describe('the commands of docs/api.md that read usage', () => {
     const { id, secret } = await fleet.admin.makeKey('of the documented commands');
     const url = fleet.replicas[0]?.url ?? '';
     for (const customer of ['acme', 'acme', 'globex']) {
-      const headers = { authorization: `Bearer ${secret}`, 'x-customer-id': customer };
-      expect((await fetch(`${url}/v1/orders`, { headers })).status).toBe(200);
+      expect(await statusOf(`${url}/v1/orders`, secret, { 'x-customer-id': customer })).toBe(200);
     }
     await until(async () => {
       const { body } = await fleet.admin.call('GET', '/api-keys/usage?interval=total');
@@ -81,8 +81,8 @@ describe('the series of one key', () => {
     let sent = 0;
     let inHistory = 0;
     while (inHistory < 40) {
-      const headers = { authorization: `Bearer ${secret}`, 'x-customer-id': `customer-${sent % 3}` };
-      expect((await fetch(`${url}/v1/${sent % 4}`, { headers })).status).toBe(200);
+      const customer = { 'x-customer-id': `customer-${sent % 3}` };
+      expect(await statusOf(`${url}/v1/${sent % 4}`, secret, customer)).toBe(200);
       sent += 1;
       for (const groupBy of ['rateLimit', 'endpoint', 'customer,key']) {
         expect(await read(groupBy)).toEqual([sent, sent, 0]);
@@ -103,8 +103,7 @@ describe('the series of all keys', () => {
 
   it('says since when it is not complete while counts wait in Redis', async () => {
     const { id, secret } = await fleet.admin.makeKey('of a slow flusher');
-    const headers = { authorization: `Bearer ${secret}` };
-    expect((await fetch(`${fleet.replicas[0]?.url}/v1/orders`, { headers })).status).toBe(200);
+    expect(await statusOf(`${fleet.replicas[0]?.url}/v1/orders`, secret)).toBe(200);
     const own = await fleet.admin.call('GET', `/consumer-api-key/${id}/usage`);
     expect(own.body.rows).toMatchObject([{ requests: 1 }]);
     const { body } = await fleet.admin.call('GET', '/api-keys/usage');

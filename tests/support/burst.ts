@@ -40,9 +40,13 @@ export async function burst(
   }
 }
 
-/** The status of one request with a key. */
-export async function statusOf(url: string, secret: string): Promise<number> {
-  const response = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
+/** The status of one request with a key, once its response is complete: the gateway counts it no earlier. */
+export async function statusOf(
+  url: string,
+  secret: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<number> {
+  const response = await fetch(url, { headers: { ...headers, authorization: `Bearer ${secret}` } });
   await response.arrayBuffer();
   return response.status;
 }
