@@ -6,7 +6,8 @@ import { Client } from 'pg';
 import { Pool } from 'undici';
 import { Admin } from '../support/admin.ts';
 import { type GatewayProcess, gatewaySettings, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
-import { createMigratedDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
+import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
+import { createMigratedDatabase, type TestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { metric, readyz } from './support/probe.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
@@ -20,6 +21,7 @@ let database: TestDatabase;
 let backend: TestBackend;
 let gateway: GatewayProcess;
 let secret: string;
+let redisServer: RedisServer;
 let redis: Redis;
 let honest: Pool;
 const flood = new Set<Socket>();
@@ -27,10 +29,11 @@ const flood = new Set<Socket>();
 beforeAll(async () => {
   database = await createMigratedDatabase();
   backend = await startBackend();
-  redis = new Redis(testRedisUrl());
+  redisServer = await startRedisServer();
+  redis = new Redis(redisServer.url);
   gateway = await startGateway(
     {
-      ...gatewaySettings(backend.url, database.url, testRedisUrl()),
+      ...gatewaySettings(backend.url, database.url, redisServer.url),
       BACKEND_CONNECTIONS: String(BACKEND_CONNECTIONS),
       BACKEND_CONNECTIONS_PER_KEY: String(BACKEND_CONNECTIONS),
     },
@@ -46,6 +49,7 @@ afterAll(async () => {
   await gateway?.stop();
   await backend?.stop();
   redis?.disconnect();
+  await redisServer?.stop();
   await database?.drop();
 });
 

