@@ -37,10 +37,10 @@ export function serveInOrder(serve: Serve): Serve {
     waiting.set(socket, count);
     // Node resumes the socket at the end of each request that it parses, and when a large response has been written: each time it is paused
     // again before anything is read.
-    if (count >= MOST_WAITING && !flooded.has(socket)) {
-      flooded.add(socket);
-      socket.on('resume', () => pauseFlooded(socket));
+    if (count === MOST_WAITING) {
       process.nextTick(pauseFlooded, socket);
+      if (!flooded.has(socket)) socket.on('resume', () => pauseFlooded(socket));
+      flooded.add(socket);
     }
     res.once('socket', () => setImmediate(serveNext, req, res));
   };
