@@ -6,7 +6,8 @@ import { RawHeadResponse } from '../http/raw-head-response.ts';
 
 /** A body that is on its way. */
 interface Transfer {
-  readonly message: IncomingMessage | ServerResponse;
+  /** What has to keep to the rate: a request, or all responses of a connection. */
+  readonly of: IncomingMessage | Socket;
   /** What its connection has carried in the body's direction. */
   readonly bytes: number;
 }
@@ -53,8 +54,7 @@ export class SlowTransfers {
       const transfer = transferOn(socket);
       if (transfer === undefined) continue;
       const last = before.get(socket);
-      const passed =
-        last?.message === transfer.message ? transfer.bytes - last.bytes : Number.POSITIVE_INFINITY;
+      const passed = last?.of === transfer.of ? transfer.bytes - last.bytes : Number.POSITIVE_INFINITY;
       if (passed * 1000 < rate.bytesPerSecond * rate.windowMs) onTooSlow(socket);
       else now.set(socket, transfer);
     }
@@ -68,15 +68,18 @@ export function uploadOn(socket: Socket): Transfer | undefined {
   if (req === undefined || req.complete || req.readableFlowing !== true) return undefined;
   const due = responseDue(socket);
   if (due !== undefined && (due.req !== req || isWithExchange(due))) return undefined;
-  return { message: req, bytes: socket.bytesRead };
+  return { of: req, bytes: socket.bytesRead };
 }
 
-/** A response that its client holds up: one of the gateway itself, or what is left of one when the backend is through with it. */
+/**
+ * A response that its client holds up: one of the gateway itself, or what is left of one when the backend is through with it. Whichever it is:
+ * a client that takes small responses to pipelined requests one by one keeps all the requests that wait behind them in memory.
+ */
 export function downloadOn(socket: Socket): Transfer | undefined {
   if (socket.writableLength === 0) return undefined;
   const due = responseDue(socket);
   if (due === undefined || (isWithExchange(due) && !due.writableEnded)) return undefined;
-  return { message: due, bytes: bytesTaken(socket) };
+  return { of: socket, bytes: bytesTaken(socket) };
 }
 
 function isWithExchange(due: ServerResponse): boolean {

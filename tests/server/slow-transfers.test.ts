@@ -208,6 +208,23 @@ describe('rule 16: a client that does not read a response', () => {
   });
 });
 
+describe('rule 16: a client that takes responses to pipelined requests below the rate', () => {
+  const stage = withGateway({
+    // More than any client takes.
+    downloadRate: { bytesPerSecond: 1_000_000_000_000, windowMs: 250 },
+    management: (_req, res) => void res.end(LARGE.subarray(0, 256 * 1024)),
+  });
+
+  it('is cut off although another response is due at each look', async () => {
+    const { gateway } = stage;
+    const client = await gateway.connect();
+    client.readSlowly(256 * 1024, 20);
+    client.send(gateway.head('GET /rate-limit/all').repeat(500));
+    await until(() => gateway.proxy.counters.tooSlow.download === 1);
+    expect((await client.ended()).split('HTTP/1.1 200').length).toBeLessThan(500);
+  });
+});
+
 describe('rule 16: what is no slow download', () => {
   const served: { by: RequestListener } = { by: sendsMuch };
   const stage = withGateway({
