@@ -1,11 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
+import { cutConnection } from '../http/connections/cut-connection.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 
 type Serve = (req: IncomingMessage, res: RawHeadResponse) => void;
 
-/** A connection with this many pipelined requests waiting is not read. Bytes that were read already are still parsed. */
+/** A connection with this many pipelined requests waiting is not read. Bytes that were read already are still parsed: a thousand requests and more. */
 const MOST_WAITING = 16;
+/** Requests that wait on all connections of a port: 2 to 4 kB each. A connection with more than its own share is closed when there are more. */
+const MOST_WAITING_OF_ALL = 50_000;
 
 /**
  * Serves the requests of a connection one after the other, in their order: Node hands them out as they arrive, but only safe ones might
@@ -13,35 +16,63 @@ const MOST_WAITING = 16;
  * thousands of them in its buffer is served no more often than a connection that sends one at a time.
  */
 export function serveInOrder(serve: Serve): Serve {
-  const waiting = new WeakMap<Socket, number>();
-  const flooded = new WeakSet<Socket>();
-  const pauseFlooded = (socket: Socket): void => {
-    if ((waiting.get(socket) ?? 0) >= MOST_WAITING) socket.pause();
-  };
+  const waiting = new WaitingRequests();
   const serveNext = (req: IncomingMessage, res: RawHeadResponse): void => {
-    const { socket } = req;
-    const left = (waiting.get(socket) ?? 1) - 1;
-    waiting.set(socket, left);
-    if (left === 0) socket.resume();
     // The client may have left while the request waited: its response has closed already, and nothing would end it again.
-    if (!res.destroyed && !socket.destroyed) serve(req, res);
+    if (req.socket.destroyed) return;
+    waiting.delete(req.socket);
+    if (!res.destroyed) serve(req, res);
   };
   return (req, res) => {
     // Node gives a response its socket once those before it are written.
-    if (res.socket !== null) {
-      serve(req, res);
-      return;
+    if (res.socket !== null) serve(req, res);
+    else if (waiting.add(req.socket)) res.once('socket', () => setImmediate(serveNext, req, res));
+  };
+}
+
+/** Counts the pipelined requests that wait, and keeps them within bounds. */
+class WaitingRequests {
+  readonly #counts = new WeakMap<Socket, number>();
+  #all = 0;
+
+  /** False where the connection is closed, or is closed now because too many wait. */
+  add(socket: Socket): boolean {
+    // What is left of a chunk is parsed although its connection was closed.
+    if (socket.destroyed) return false;
+    if (!this.#counts.has(socket)) this.#watch(socket);
+    const count = this.#countOf(socket) + 1;
+    if (count > MOST_WAITING && this.#all >= MOST_WAITING_OF_ALL) {
+      cutConnection(socket);
+      return false;
     }
-    const { socket } = req;
-    const count = (waiting.get(socket) ?? 0) + 1;
-    waiting.set(socket, count);
+    this.#set(socket, count);
+    if (count === MOST_WAITING) process.nextTick(() => this.#pauseFlooded(socket));
+    return true;
+  }
+
+  delete(socket: Socket): void {
+    const count = this.#countOf(socket) - 1;
+    this.#set(socket, count);
+    if (count === 0) socket.resume();
+  }
+
+  #watch(socket: Socket): void {
+    socket.once('close', () => this.#set(socket, 0));
     // Node resumes the socket at the end of each request that it parses, and when a large response has been written: each time it is paused
     // again before anything is read.
-    if (count === MOST_WAITING) {
-      process.nextTick(pauseFlooded, socket);
-      if (!flooded.has(socket)) socket.on('resume', () => pauseFlooded(socket));
-      flooded.add(socket);
-    }
-    res.once('socket', () => setImmediate(serveNext, req, res));
-  };
+    socket.on('resume', () => this.#pauseFlooded(socket));
+  }
+
+  #pauseFlooded(socket: Socket): void {
+    if (this.#countOf(socket) >= MOST_WAITING) socket.pause();
+  }
+
+  #countOf(socket: Socket): number {
+    return this.#counts.get(socket) ?? 0;
+  }
+
+  #set(socket: Socket, count: number): void {
+    this.#all += count - this.#countOf(socket);
+    this.#counts.set(socket, count);
+  }
 }

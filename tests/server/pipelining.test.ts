@@ -1,5 +1,7 @@
 import type { RequestListener } from 'node:http';
+import type { Socket } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
+import type { RawPeer } from '../proxy/support/raw-peer.ts';
 import { MANAGEMENT_PORTS, withGateway } from '../proxy/support/with-gateway.ts';
 import { until, untilAtRest } from '../support/until.ts';
 
@@ -150,6 +152,27 @@ describe('connections that send thousands of requests ahead', () => {
     // A few turns of the event loop for each of the ten, in each of which every flooder has one request served.
     expect(stage.gateway.observed.filter(isFlood).length).toBeLessThan(10 * FLOODERS * 20);
     await until(() => stage.gateway.observed.filter(isFlood).length === FLOODERS * REQUESTS);
+  });
+
+  it('are closed when too many wait on all of them together, and leave room when they are gone', async () => {
+    const REQUESTS = 2000;
+    const held = 'GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n';
+    const one = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+    const sockets: Socket[] = [];
+    manage = ({ socket }) => sockets.push(socket);
+    const flooders: RawPeer[] = [];
+    for (let n = 0; n < 40; n += 1) flooders.push(await stage.gateway.send(held + one.repeat(REQUESTS)));
+    await until(() => flooders.some(({ ending }) => ending !== 'open'));
+    const honest = await stage.gateway.send(one.repeat(10));
+    await honest.until((text) => text.split('HTTP/1.1 401').length === 11);
+    const open = flooders.filter(({ ending }) => ending === 'open');
+    expect(open.length).toBeGreaterThanOrEqual(50_000 / REQUESTS);
+
+    for (const socket of sockets) socket.destroy();
+    await Promise.all(open.map((flooder) => flooder.ended()));
+    const many = await stage.gateway.send(one.repeat(REQUESTS));
+    await many.until((text) => text.split('HTTP/1.1 401').length === REQUESTS + 1);
+    expect(many.ending).toBe('open');
   });
 
   it('are not read on while large responses to them are taken one by one', async () => {
