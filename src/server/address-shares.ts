@@ -8,6 +8,16 @@ import type { ConnectionLimit } from './connection-limit.ts';
 const COUNT_EVERY_MS = 1000;
 /** The same where all that were found have been closed. */
 const COUNT_SOONER_MS = 100;
+/** What a count took is at most this part of the time until the next one. */
+const SHARE_OF_TIME = 1 / 20;
+/** A connection without a byte is closed at this age at the earliest: its first request may be under way. Milliseconds. */
+const UNUSED_MS = 250;
+
+/** Where a connection came from, and when. */
+interface Origin {
+  readonly site: string;
+  readonly openedAt: number;
+}
 
 /**
  * Lets clients of further addresses into a port that is full. The share of an address is the limit divided by the addresses that have
@@ -18,12 +28,14 @@ export class AddressShares {
   readonly #open: ReadonlySet<Socket>;
   readonly #limit: ConnectionLimit;
   readonly #clock: Clock;
-  #countedAt = Number.NEGATIVE_INFINITY;
+  readonly #origins = new WeakMap<Socket, Origin>();
+  #nextCountAt = Number.NEGATIVE_INFINITY;
+  #nextCountSoonerAt = Number.NEGATIVE_INFINITY;
   #share = 0;
   /** Connections by address, as counted last. */
   #counts = new Map<string, number>();
-  /** Those that may be closed; the next one comes last: the oldest of the address that has most. */
-  #closable: Socket[] = [];
+  /** Those that may be closed, in the order in which to close them: the oldest of the address that has most come first. */
+  #closable = new Set<Socket>();
   /** The last count found some. */
   #hasFound = false;
 
@@ -34,50 +46,71 @@ export class AddressShares {
     this.#clock = clock;
   }
 
-  /** Whether another connection was closed for a new one. */
+  /** To be called for each connection that is new. */
+  add(socket: Socket): void {
+    // Read now: it takes the system, and where there are many connections to count also the process, too long for all of them at once.
+    const { site } = sitesOf(plainAddress(socket.remoteAddress ?? ''));
+    this.#origins.set(socket, { site, openedAt: this.#clock.monotonicMs() });
+  }
+
+  delete(socket: Socket): void {
+    this.#closable.delete(socket);
+  }
+
+  /** Whether another connection was closed for one that was added, and that is not open yet. */
   makeRoomFor(socket: Socket): boolean {
+    // A client that has left already needs no room.
+    if (socket.remoteAddress === undefined) return false;
     this.#countAgain();
-    const address = addressOf(socket);
-    const count = this.#counts.get(address) ?? 0;
+    const site = this.#siteOf(socket);
+    const count = this.#counts.get(site) ?? 0;
     if (count >= this.#share) return false;
     const closed = this.#nextUnused();
     closed?.destroy();
-    if (closed !== undefined) this.#counts.set(address, count + 1);
+    if (closed !== undefined) this.#counts.set(site, count + 1);
     return closed !== undefined;
   }
 
   #nextUnused(): Socket | undefined {
-    let next = this.#closable.pop();
-    while (next !== undefined && !isUnused(next)) next = this.#closable.pop();
-    return next;
+    for (const socket of this.#closable) {
+      this.#closable.delete(socket);
+      if (isUnused(socket)) return socket;
+    }
+    return undefined;
   }
 
   #countAgain(): void {
-    const now = this.#clock.monotonicMs();
-    const isUsedUp = this.#hasFound && this.#closable.length === 0;
-    if (now - this.#countedAt < (isUsedUp ? COUNT_SOONER_MS : COUNT_EVERY_MS)) return;
-    this.#countedAt = now;
-    const byAddress = Map.groupBy(this.#open, addressOf);
-    this.#counts = new Map([...byAddress].map(([address, sockets]) => [address, sockets.length]));
-    const share = Math.max(1, Math.floor(this.#limit.most / (byAddress.size + 1)));
+    const startedAt = this.#clock.monotonicMs();
+    const isUsedUp = this.#hasFound && this.#closable.size === 0;
+    if (startedAt < (isUsedUp ? this.#nextCountSoonerAt : this.#nextCountAt)) return;
+    this.#count(startedAt - UNUSED_MS);
+    const endedAt = this.#clock.monotonicMs();
+    const restMs = (endedAt - startedAt) / SHARE_OF_TIME;
+    this.#nextCountAt = endedAt + Math.max(COUNT_EVERY_MS, restMs);
+    this.#nextCountSoonerAt = endedAt + Math.max(COUNT_SOONER_MS, restMs);
+  }
+
+  #count(openedUntil: number): void {
+    const bySite = Map.groupBy(this.#open, (socket) => this.#siteOf(socket));
+    this.#counts = new Map([...bySite].map(([site, sockets]) => [site, sockets.length]));
+    const share = Math.max(1, Math.floor(this.#limit.most / (bySite.size + 1)));
     this.#share = share;
-    this.#closable = [...byAddress.values()]
-      .filter(({ length }) => length > share)
-      .toSorted((one, other) => one.length - other.length)
-      .flatMap((sockets) =>
-        sockets
-          .filter(isUnused)
-          .slice(0, sockets.length - share)
-          .reverse(),
-      );
-    this.#hasFound = this.#closable.length > 0;
+    const mayBeClosed = (socket: Socket) =>
+      isUnused(socket) && (this.#origins.get(socket)?.openedAt ?? 0) <= openedUntil;
+    this.#closable = new Set(
+      [...bySite.values()]
+        .filter(({ length }) => length > share)
+        .toSorted((one, other) => other.length - one.length)
+        .flatMap((sockets) => sockets.filter(mayBeClosed).slice(0, sockets.length - share)),
+    );
+    this.#hasFound = this.#closable.size > 0;
+  }
+
+  #siteOf(socket: Socket): string {
+    return this.#origins.get(socket)?.site ?? '';
   }
 }
 
 function isUnused(socket: Socket): boolean {
   return socket.bytesRead === 0 && !socket.destroyed;
-}
-
-function addressOf({ remoteAddress = '' }: Socket): string {
-  return sitesOf(plainAddress(remoteAddress)).site;
 }

@@ -23,6 +23,7 @@ export class ClientConnections {
     const idle = new IdleConnections({ server, open: this.open, limit, clock });
     const shares = new AddressShares(this.open, limit, clock);
     server.on('connection', (socket: Socket) => {
+      shares.add(socket);
       idle.makeRoom();
       if (limit.isFull && shares.makeRoomFor(socket)) limit.replace();
       else if (!limit.mayOpen()) {
@@ -33,6 +34,7 @@ export class ClientConnections {
       socket.once('close', () => {
         this.open.delete(socket);
         idle.delete(socket);
+        shares.delete(socket);
         limit.close();
       });
       socket.once('end', () => {

@@ -10,6 +10,8 @@ const MOST = 60;
 const GET = 'GET /fast HTTP/1.1\r\nHost: a\r\n\r\n';
 const HALF_HEAD = 'GET /slow HTTP/1.1\r\nHo';
 const COUNT_EVERY_MS = 1000;
+/** Younger connections are not closed: their first request may be under way. */
+const UNUSED_MS = 250;
 /** The address that has filled the port, and others. */
 const [FULL, OTHER, THIRD] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
@@ -52,6 +54,7 @@ describe('a port that one address has filled', () => {
     const filling = [];
     while (filling.length < MOST) filling.push(await connect(FULL, bytes));
     await until(() => limit.open === MOST);
+    clock.advance(UNUSED_MS);
     return filling;
   }
 
@@ -97,6 +100,17 @@ describe('a port that one address has filled', () => {
     expect(await isServed(FULL)).toBe(false);
     expect(openOf(filling)).toHaveLength(MOST);
     expect([limit.rejected, limit.evicted]).toEqual([1, 0]);
+  });
+
+  it('closes no connection that is new: its request may be under way', async () => {
+    const filling = await fill(HALF_HEAD);
+    filling[0]?.destroy();
+    await until(() => limit.open === MOST - 1);
+    const fresh = await connect(FULL);
+    await until(() => limit.open === MOST);
+    expect(await isServed(OTHER)).toBe(false);
+    fresh.send(GET);
+    await fresh.until((text) => text.endsWith('ok'));
   });
 
   it('closes no connection that has sent something', async () => {
