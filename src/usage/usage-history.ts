@@ -49,7 +49,7 @@ export interface UsageRetention {
 export interface UsageHistory {
   /** Adds a batch, all of it or nothing. Applying it again changes nothing, so that any replica may apply one whose outcome is unknown again. */
   apply(batch: UsageBatch): Promise<ApplyOutcome>;
-  /** Whether a write is in a batch that was applied. Known for a day at least. */
+  /** Whether a write is in a batch that was applied. Known for a day at least. Waits for a batch of the shard that is being applied. */
   hasWrite(shard: number, writer: string, sequence: number): Promise<boolean>;
   read(keyId: string): Promise<KeyHistory>;
   /** One query. */

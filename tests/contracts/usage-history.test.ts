@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { sql } from 'kysely';
+import { StoreUnavailable } from '../../src/errors.ts';
+import { applyUsageBatch } from '../../src/storage/postgres/usage/apply-usage-batch.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
 import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
@@ -8,6 +10,7 @@ import { OTHER } from '../../src/usage/usage-names.ts';
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { until } from '../support/until.ts';
 import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-usage.ts';
 
 const APPLIED = { kind: 'applied' };
@@ -390,6 +393,91 @@ describe.each([
       expect(requestsOf(key)).toEqual([25, 25, 25]);
       expect(key.endpoints.get('/11')?.requests).toBe(3);
     }
+  });
+});
+
+// PGlite has one connection: what asks while a transaction is open waits for it anyway.
+describe('a write that is asked for while Postgres adds a batch of its shard', () => {
+  let store: TestRecords;
+  let history: UsageHistory;
+  beforeAll(async () => {
+    store = await createPostgresRecords();
+    history = new PostgresUsageHistory(store.records.db);
+  });
+  afterAll(() => store.remove());
+
+  const batchOf = (shard: number, id: number, sequence: number): UsageBatch => ({
+    shard,
+    source: 'test',
+    id,
+    slices: [],
+    writers: new Map([['w', sequence]]),
+  });
+
+  /** Asks for write 5 of `w` while a transaction has applied the batch, then ends it. Resolves with the reply, which must not come before. */
+  async function askDuring(batch: UsageBatch, end: 'commit' | 'rollback'): Promise<boolean> {
+    const transaction = await store.records.db.startTransaction().execute();
+    try {
+      expect(await applyUsageBatch(transaction, batch)).toEqual(APPLIED);
+      let hasReply = false;
+      const reply = history.hasWrite(batch.shard, 'w', 5).finally(() => {
+        hasReply = true;
+      });
+      await until(async () => hasReply || (await waiting()) > 0);
+      expect(hasReply).toBe(false);
+      await transaction[end]().execute();
+      return await reply;
+    } finally {
+      if (!transaction.isCommitted && !transaction.isRolledBack) await transaction.rollback().execute();
+    }
+  }
+
+  /** Statements that wait for a lock. */
+  async function waiting(): Promise<number> {
+    const { rows } = await sql<{ count: number }>`
+      SELECT count(*) AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(store.records.db);
+    return rows[0]?.count ?? 0;
+  }
+
+  it('is known once the batch is committed', async () => {
+    await history.apply(batchOf(1, 1, 4));
+    expect(await askDuring(batchOf(1, 2, 5), 'commit')).toBe(true);
+  });
+
+  it('is known once the first batch ever of the shard is committed', async () => {
+    expect(await askDuring(batchOf(2, 1, 5), 'commit')).toBe(true);
+  });
+
+  it('is known once the first batch of another data set is committed', async () => {
+    await history.apply(batchOf(3, 1, 4));
+    expect(await askDuring({ ...batchOf(3, 1, 5), source: 'another' }, 'commit')).toBe(true);
+  });
+
+  it('is unknown when the batch is rolled back', async () => {
+    await history.apply(batchOf(4, 1, 4));
+    expect(await askDuring(batchOf(4, 2, 5), 'rollback')).toBe(false);
+  });
+
+  it('is neither known nor unknown when the transaction takes too long', async () => {
+    await store.records.db.transaction().execute(async (transaction) => {
+      await applyUsageBatch(transaction, batchOf(5, 1, 5));
+      await expect(history.hasWrite(5, 'w', 5)).rejects.toThrow(StoreUnavailable);
+    });
+    expect(await history.hasWrite(5, 'w', 5)).toBe(true);
+  });
+
+  it('does not wait for batches of other shards', async () => {
+    await store.records.db.transaction().execute(async (transaction) => {
+      await applyUsageBatch(transaction, batchOf(6, 1, 5));
+      expect(await history.hasWrite(7, 'w', 5)).toBe(false);
+    });
+  });
+
+  it('does not keep the next batch waiting once there is a reply', async () => {
+    expect(await history.hasWrite(8, 'w', 5)).toBe(false);
+    expect(await history.apply(batchOf(8, 1, 5))).toEqual(APPLIED);
+    expect(await history.hasWrite(8, 'w', 5)).toBe(true);
   });
 });
 

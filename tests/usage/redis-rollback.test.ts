@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
@@ -164,6 +165,50 @@ describe('usage when Redis goes back in time', () => {
       await proxy.close();
     }
   });
+
+  it('counts once what is being moved while its reply is lost and Redis loses all its data', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const proxy = await startReplyLosingProxy(redis.port);
+    const replica = await startReplica(keyId, proxy.url);
+    const other = await startReplica(keyId);
+    const locking = await world.records.db.startTransaction().execute();
+    try {
+      replica.record(1);
+      await replica.write();
+      replica.record(49);
+      proxy.loseReplyAfter(0);
+      expect(await replica.writer.write()).toBe(false);
+      // The move has noted the write and waits for the key.
+      await sql`SELECT FROM consumer_keys WHERE id = ${keyId} FOR UPDATE`.execute(locking);
+      const moved = other.flush();
+      await until(async () => (await statementsWaiting()) === 1);
+      await command('FLUSHALL');
+      let isWritten = false;
+      const written = replica.write().then(() => {
+        isWritten = true;
+      });
+      await until(async () => isWritten || (await statementsWaiting()) === 2);
+      await locking.commit().execute();
+      await Promise.all([moved, written]);
+      for (const _ of ['at once', 'after a move', 'after another']) {
+        expect(await other.requests()).toBe(50);
+        await other.flush();
+      }
+    } finally {
+      if (!locking.isCommitted) await locking.rollback().execute();
+      await replica.close();
+      await other.close();
+      await proxy.close();
+    }
+  });
+
+  /** Statements in Postgres that wait for a lock. */
+  async function statementsWaiting(): Promise<number> {
+    const { rows } = await sql<{ count: number }>`
+      SELECT count(*) AS count FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(world.records.db);
+    return rows[0]?.count ?? 0;
+  }
 
   it('writes again what never arrived, although Redis is another one since', async () => {
     const [keyId = ''] = await world.newKeys(1);

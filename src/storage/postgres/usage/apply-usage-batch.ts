@@ -8,6 +8,12 @@ import { type KeyAddition, type NameDays, nameRows, nameRowsOfDeleted } from './
 import { textArray } from './text-array.ts';
 import { ADD_TOTALS, addOverTime, addRows, totalsArrays, UsageRows } from './usage-rows.ts';
 
+/**
+ * Class of the advisory locks, one for each shard, that a transaction takes before it claims the id of a batch. Locks that are named by two
+ * numbers never conflict with those named by one.
+ */
+export const SHARD_LOCKS = 740_426_535;
+
 /** Keys whose rows share statements, and how many names these have at most if they are of more than one key. */
 const KEYS_AT_ONCE = 256;
 const NAMES_AT_ONCE = 20_000;
@@ -19,7 +25,7 @@ const NAMES_AT_ONCE = 20_000;
 const PREFER_INDEXES = sql`set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`;
 
 /**
- * Adds a batch within the transaction `db`: first its id, whose row lock lets one transaction at a time add to a shard, then a few
+ * Adds a batch within the transaction `db`: first its id, under a lock that lets one transaction at a time add to a shard, then a few
  * statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids; a key that is gone has no
  * totals and no lists any more, but its usage over time is kept.
  */
@@ -35,6 +41,7 @@ export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): P
 
 /**
  * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with the last id where it is not below.
+ * The lock is one of the shard and not of its row: a source's first batch has no row that others see before the transaction ends.
  */
 async function claimShardBatch(
   db: RecordsDatabase,
@@ -42,7 +49,8 @@ async function claimShardBatch(
 ): Promise<number | undefined> {
   const claimed = await sql`
     WITH claimed AS (
-      INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at) VALUES (${shard}, ${source}, ${id}, now())
+      INSERT INTO usage_shards AS stored (shard, source, last_batch, moved_at)
+      SELECT ${shard}, ${source}, ${id}, now() FROM pg_advisory_xact_lock(${SHARD_LOCKS}, ${shard})
       ON CONFLICT (shard, source) DO UPDATE SET last_batch = excluded.last_batch, moved_at = excluded.moved_at
       WHERE stored.last_batch < excluded.last_batch
       RETURNING shard

@@ -9,7 +9,7 @@ import type {
 } from '../../../usage/usage-history.ts';
 import { noCounts } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-import { applyUsageBatch } from './apply-usage-batch.ts';
+import { applyUsageBatch, SHARD_LOCKS } from './apply-usage-batch.ts';
 import { rotateUsagePartitions } from './usage-partitions.ts';
 import { countsOfRow } from './usage-rows.ts';
 
@@ -48,11 +48,13 @@ export class PostgresUsageHistory implements UsageHistory {
   }
 
   async hasWrite(shard: number, writer: string, sequence: number): Promise<boolean> {
-    // A transaction under way that moves the shard is waited for: the write may be in it.
+    // A transaction that is adding to the shard is waited for: the write may be in it. The lock ends with its statement, so that no move
+    // waits for this process.
+    await sql`SELECT pg_advisory_xact_lock_shared(${SHARD_LOCKS}, ${shard})`.execute(this.#db);
+    // A statement of its own: one sees nothing that was committed after it began, and the wait is part of it.
     const { rows } = await sql<{ last_sequence: number }>`
       SELECT last_sequence FROM usage_writers
-      WHERE shard = ${shard} AND writer = ${writer} AND last_sequence >= ${sequence}
-        AND EXISTS (SELECT FROM usage_shards WHERE shard = ${shard} FOR SHARE)`.execute(this.#db);
+      WHERE shard = ${shard} AND writer = ${writer} AND last_sequence >= ${sequence}`.execute(this.#db);
     return rows.length > 0;
   }
 
