@@ -80,7 +80,7 @@ describe('two workers', () => {
       });
       expect(code).toBe(1);
       expect(output).toContain(
-        `\nPort ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.\n`,
+        `Port ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.\n`,
       );
       expect(output).not.toContain('a worker starts');
     },
@@ -174,7 +174,7 @@ describe('two workers that can not start', () => {
     const faults = starts.flatMap((start) => (start.status === 'rejected' ? [String(start.reason)] : []));
     expect(started).toHaveLength(1);
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(`\nPort ${shared.PORT} of 127.0.0.1 is in use by another process: stop it,`);
+    expect(faults[0]).toContain(`Port ${shared.PORT} of 127.0.0.1 is in use by another process: stop it,`);
     expect(faults[0]).not.toContain('a worker starts');
   });
 
