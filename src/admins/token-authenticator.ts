@@ -1,10 +1,10 @@
 import { StoreUnavailable, TollgateError } from '../errors.ts';
-import { ConcurrencyLimit } from '../keys/cache/concurrency-limit.ts';
 import { isWellFormedSecret } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { digestOfSecret } from '../keys/secrets/stored-secret.ts';
 import { AddressList } from '../platform/address-list.ts';
 import type { Clock } from '../platform/clock.ts';
+import { ConcurrencyLimit } from '../platform/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { AdminToken } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
@@ -53,10 +53,13 @@ export class TokenAuthenticator {
 
   #lookUp(find: () => Promise<StoredAdminToken | undefined>): Promise<StoredAdminToken | undefined> {
     const result = Promise.withResolvers<StoredAdminToken | undefined>();
-    const rejection = this.#lookUps.enter((done) => {
+    const isTaken = this.#lookUps.run((done) => {
       find().then(result.resolve, result.reject).finally(done);
     });
-    if (rejection !== undefined) result.reject(rejection);
+    if (!isTaken)
+      result.reject(
+        new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.'),
+      );
     return result.promise;
   }
 

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
 import type { KeySnapshot } from '../consumer-key.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secrets/secret-format.ts';
@@ -8,7 +9,6 @@ import type { ImportedSecrets, SecretRepository } from '../secrets/secret-reposi
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import { digestOfSecret } from '../secrets/stored-secret.ts';
 import { BatchLoader } from './batch-loader.ts';
-import { ConcurrencyLimit } from './concurrency-limit.ts';
 import { DigestsByKey } from './digests-by-key.ts';
 import { ImportedSecretsReader } from './imported-secrets.ts';
 import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';

@@ -1,4 +1,5 @@
-import type { ConcurrencyLimit } from './concurrency-limit.ts';
+import { TollgateError } from '../../errors.ts';
+import type { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
 
 /** Called when a read ended: an error, or the value; `first` is true for the one whose call started the read. */
 export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;
@@ -15,13 +16,13 @@ interface SharedRead<Value> {
   readonly late: ReadEnded<Value>[];
 }
 
-/** Reads by name: at most one runs for a name at a time, and as many in all as the concurrency limit lets run. */
+/** Reads by name: at most one runs for a name at a time, and as many in all as `limit` lets run; the others end with `overloaded`. */
 export class SingleFlight<Value> {
-  readonly #gate: ConcurrencyLimit;
+  readonly #limit: ConcurrencyLimit;
   readonly #reads = new Map<string, SharedRead<Value>>();
 
-  constructor(gate: ConcurrencyLimit) {
-    this.#gate = gate;
+  constructor(limit: ConcurrencyLimit) {
+    this.#limit = limit;
   }
 
   /** Waits for the name's read that is under way, else starts one. */
@@ -49,17 +50,15 @@ export class SingleFlight<Value> {
   #enter(name: string, read: Read<Value>, waiters: ReadEnded<Value>[]): void {
     const shared: SharedRead<Value> = { read, waiters, hasBegun: false, late: [] };
     this.#reads.set(name, shared);
-    const rejection = this.#gate.enter((leave) => this.#run(name, shared, leave));
-    if (rejection !== undefined) {
-      this.#reads.delete(name);
-      respond(shared, rejection, undefined);
-    }
+    if (this.#limit.run((done) => this.#run(name, shared, done))) return;
+    this.#reads.delete(name);
+    respond(shared, tooManyReads(), undefined);
   }
 
-  #run(name: string, shared: SharedRead<Value>, leave: () => void): void {
+  #run(name: string, shared: SharedRead<Value>, done: () => void): void {
     const end = (error: Error | null, value: Value | undefined) => {
       this.#reads.delete(name);
-      leave();
+      done();
       if (shared.late.length > 0) {
         this.#enter(name, shared.read, shared.late);
       }
@@ -82,4 +81,11 @@ function respond<Value>({ waiters }: SharedRead<Value>, error: Error | null, val
     ended(error, value, first);
     first = false;
   }
+}
+
+function tooManyReads(): TollgateError {
+  return new TollgateError(
+    'overloaded',
+    'Too many requests wait for a key to be looked up. Try again shortly.',
+  );
 }
