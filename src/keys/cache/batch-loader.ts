@@ -9,10 +9,12 @@ export interface BatchLoaderOptions<Lookup, Result> {
   readonly query: (lookups: readonly Lookup[]) => Promise<readonly (Result | Error | undefined)[]>;
   /** Whether queries are paced after one that gave these results. */
   readonly isPacedAfter: (results: readonly (Result | Error | undefined)[]) => boolean;
-  /** Queries that run together. */
-  readonly maxRunning: number;
+  /** Queries that run together; undefined = 4. */
+  readonly maxRunning: number | undefined;
 }
 
+/** Queries that run together: a flood of look-ups must not take all connections to the store. */
+const MAX_RUNNING = 4;
 /** Lookups in one query. */
 const BATCH = 100;
 /** While queries are paced, the time from the start of one to the start of the next. Milliseconds. */
@@ -60,7 +62,8 @@ export class BatchLoader<Lookup, Result> {
   }
 
   #startNext(): void {
-    while (this.#waiting.size > 0 && this.#running < this.#options.maxRunning && !this.#isPaused) {
+    const { maxRunning = MAX_RUNNING } = this.#options;
+    while (this.#waiting.size > 0 && this.#running < maxRunning && !this.#isPaused) {
       if (this.#isPaced) this.#pause();
       void this.#run(this.#waiting.take(BATCH));
     }

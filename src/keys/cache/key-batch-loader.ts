@@ -6,8 +6,8 @@ import { BatchLoader } from './batch-loader.ts';
 /** What the look-ups need, and their bounds. */
 export interface KeyBatchLoaderOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup'>;
-  /** Queries that run together. */
-  readonly maxRunning: number;
+  /** As in `BatchLoaderOptions`. */
+  readonly maxRunning: number | undefined;
 }
 
 /** Secrets of one client that may wait. */

@@ -53,7 +53,7 @@ export interface KeyCacheOptions extends NegativeCacheOptions {
   /**
    * Most concurrent reads of the record store, counted separately for unknown secrets and for known keys, so that a flood of
    * wrong secrets does not hold up known keys. A read is for up to a hundred of them; 10 000 may wait, secrets taking turns by client. Reads of known
-   * keys are a hundred a second at most. 4 by default.
+   * keys are a hundred a second at most. As in `BatchLoaderOptions` by default.
    */
   readonly maxLookups?: number;
 }
@@ -85,7 +85,7 @@ export class KeyCache {
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
-    const { maxEntries = 100_000, maxLookups = 4 } = options;
+    const { maxEntries = 100_000, maxLookups } = options;
     this.#lookUps = new KeyBatchLoader({ repository: options.repository, maxRunning: maxLookups });
     this.#clock = options.clock;
     this.#takenAtMs = options.clock.monotonicMs();
