@@ -1,8 +1,8 @@
 import type { ChangeContext } from '../audit/change-context.ts';
 import { AdminTokenNotFound, MissingScope, TollgateError } from '../errors.ts';
+import { digestOfSecret } from '../keys/secrets/secret-digest.ts';
 import { createSecret, secretHint } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
-import { digestOfSecret } from '../keys/secrets/stored-secret.ts';
 import type { Clock } from '../platform/clock.ts';
 import { idMaker } from '../platform/id-maker.ts';
 import type { Random } from '../platform/random.ts';

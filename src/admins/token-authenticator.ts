@@ -1,7 +1,7 @@
 import { StoreUnavailable, TollgateError } from '../errors.ts';
+import { digestOfSecret } from '../keys/secrets/secret-digest.ts';
 import { isWellFormedSecret } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
-import { digestOfSecret } from '../keys/secrets/stored-secret.ts';
 import { AddressList } from '../platform/address-list.ts';
 import type { Clock } from '../platform/clock.ts';
 import { ConcurrencyLimit } from '../platform/concurrency-limit.ts';

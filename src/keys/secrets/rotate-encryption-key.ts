@@ -1,5 +1,5 @@
+import { digestOfSecret } from './secret-digest.ts';
 import type { SecretVault } from './secret-vault.ts';
-import { digestOfSecret } from './stored-secret.ts';
 
 /** The part of a stored secret that depends on the encryption key. */
 export interface SealedKey {

@@ -17,8 +17,6 @@ export const GIVEN_SECRET = /^[A-Za-z0-9\-._~+/]+=*$/;
 /** Length of a secret from outside, in characters. One that is known only by its digest may be shorter. */
 export const MIN_SECRET_LENGTH = 24;
 export const MAX_SECRET_LENGTH = 512;
-/** The SHA-256 digest of a secret, as other systems write it: 64 hexadecimal digits, or base64 or base64url of 32 bytes. */
-export const SECRET_DIGEST = /^(?:[0-9A-Fa-f]{64}|[A-Za-z0-9+/_-]{43}=?)$/;
 
 /**
  * A new secret: `<prefix>_`, 30 random base62 characters (178 bits) and 6 base62 characters of the CRC32 of everything before
@@ -40,11 +38,6 @@ export function isWellFormedSecret(text: string): boolean {
     SHAPE.test(text) &&
     text.endsWith(checksum(text.slice(0, -CHECKSUM_DIGITS)))
   );
-}
-
-/** The 32 bytes that a text of the form of `SECRET_DIGEST` stands for. */
-export function digestOfText(value: string): Buffer {
-  return Buffer.from(value, value.length === 64 ? 'hex' : 'base64');
 }
 
 /** Random digits of a secret that its hint has after the prefix, and characters at its end. */

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { digestOfSecret } from './secret-digest.ts';
 import { secretHint } from './secret-format.ts';
 import type { SecretVault } from './secret-vault.ts';
 
@@ -18,11 +18,6 @@ export interface StoredSecret {
   readonly sealedSecret: Buffer | null;
   /** The digest, encrypted, of a secret that is known only by it; null for any other. */
   readonly sealedDigest: Buffer | null;
-}
-
-/** SHA-256 of a secret. */
-export function digestOfSecret(secret: string): Buffer {
-  return hash('sha256', secret, 'buffer');
 }
 
 /** A secret from outside: as it is, or its SHA-256 digest. */

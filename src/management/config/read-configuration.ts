@@ -2,7 +2,7 @@ import type { DesiredKey, DesiredState } from '../../desired-state/desired-state
 import { type FieldFault, InvalidBody, PlanNotFound, requireNoFaults } from '../../errors.ts';
 import { createBodyCompiler } from '../../http/body-schema.ts';
 import { parseIsoUtc } from '../../http/timestamps.ts';
-import { digestOfText } from '../../keys/secrets/secret-format.ts';
+import { digestOfText } from '../../keys/secrets/secret-digest.ts';
 import { NO_OVERRIDES } from '../../limiter/limit-overrides.ts';
 import { checkPlan } from '../../plans/check-plan.ts';
 import type { NewPlan } from '../../plans/plan-service.ts';

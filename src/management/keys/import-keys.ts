@@ -1,7 +1,7 @@
 import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
 import type { KeyToImport } from '../../keys/key-imports.ts';
-import { digestOfText } from '../../keys/secrets/secret-format.ts';
+import { digestOfText } from '../../keys/secrets/secret-digest.ts';
 import type { ImportedSecret } from '../../keys/secrets/stored-secret.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { endpoint } from '../endpoint.ts';
