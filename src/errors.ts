@@ -374,17 +374,17 @@ export class DigestMismatch extends TollgateError {
   }
 }
 
+/** The message of every `store_unavailable`: which store, and why, is in the log. */
+export const STORE_UNAVAILABLE_MESSAGE =
+  'A store that this response needs is not available. Try again shortly.';
+
 /** A store that the response needs did not respond, or not in time. Nothing is known of what it did. */
 export class StoreUnavailable extends TollgateError {
   /** Which store: for the log and readiness, never for a caller. */
   readonly store: 'postgres' | 'redis';
 
   constructor(store: 'postgres' | 'redis', cause: unknown) {
-    super(
-      'store_unavailable',
-      'A store that this response needs is not available. Try again shortly.',
-      cause,
-    );
+    super('store_unavailable', STORE_UNAVAILABLE_MESSAGE, cause);
     this.store = store;
   }
 

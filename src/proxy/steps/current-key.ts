@@ -1,5 +1,12 @@
 import type { BlockList } from 'node:net';
-import { InvalidApiKey, KeyDisabled, KeyExpired, MissingApiKey, TollgateError } from '../../errors.ts';
+import {
+  InvalidApiKey,
+  KeyDisabled,
+  KeyExpired,
+  MissingApiKey,
+  STORE_UNAVAILABLE_MESSAGE,
+  TollgateError,
+} from '../../errors.ts';
 import { clientAddress } from '../../http/client-address.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
@@ -188,9 +195,5 @@ function withManagementPath(error: TollgateError, path: string): TollgateError {
 export function unavailable(cause: unknown): TollgateError {
   return cause instanceof TollgateError
     ? cause
-    : new TollgateError(
-        'store_unavailable',
-        'A store that this response needs is not available. Try again shortly.',
-        cause,
-      );
+    : new TollgateError('store_unavailable', STORE_UNAVAILABLE_MESSAGE, cause);
 }
