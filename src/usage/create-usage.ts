@@ -3,12 +3,12 @@ import type { Logger } from '../platform/logger.ts';
 import { PeriodicTask } from '../platform/periodic-task.ts';
 import type { Random } from '../platform/random.ts';
 import type { LiveUsage } from './live-usage.ts';
+import { LiveUsageWriter, LONGEST_RETRY_MS, WRITE_EVERY_MS, type WriterStats } from './live-usage-writer.ts';
 import { StoredUsage } from './stored-usage.ts';
 import type { UsageReader, UsageRecorder } from './usage.ts';
 import { UsageBuffer } from './usage-buffer.ts';
 import { type FlusherStats, SPREAD, UsageFlusher } from './usage-flusher.ts';
 import type { UsageHistory } from './usage-history.ts';
-import { LONGEST_RETRY_MS, UsageWriter, WRITE_EVERY_MS, type WriterStats } from './usage-writer.ts';
 
 /** What the usage statistics are made of. */
 export interface UsageOptions {
@@ -64,7 +64,7 @@ export function createUsage(options: UsageOptions): Usage {
   const { live, history, clock, random, log, mask, flushEveryMs } = options;
   const intervalMs = live.isShared ? flushEveryMs : Math.min(flushEveryMs, UNSHARED_FLUSH_MS);
   const buffer = new UsageBuffer({ clock, mask });
-  const writer = new UsageWriter({ buffer, live, history, log, random });
+  const writer = new LiveUsageWriter({ buffer, live, history, log, random });
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
   const writeEveryMs = options.writeEveryMs ?? WRITE_EVERY_MS;
@@ -114,7 +114,7 @@ export function createUsage(options: UsageOptions): Usage {
 /** What a replica writes usage with. */
 interface UsageParts extends Pick<UsageOptions, 'live' | 'log'> {
   readonly buffer: UsageBuffer;
-  readonly writer: UsageWriter;
+  readonly writer: LiveUsageWriter;
   readonly flusher: UsageFlusher;
   readonly writing: PeriodicTask;
   readonly flushing: PeriodicTask;

@@ -8,11 +8,11 @@ import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
+import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import type { CompletedRequest } from '../../src/usage/usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
-import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { sampleKey, storeKeys } from '../support/sample-records.ts';
 import { scriptCommand } from '../support/script-command.ts';
 import { findRedis } from '../support/test-stores.ts';
@@ -104,7 +104,7 @@ async function measure(records: Records, keyIds: readonly string[]): Promise<voi
 
   const heapBefore = heapBytes();
   const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-  const writer = new UsageWriter({ buffer, live, history, log, random: systemRandom });
+  const writer = new LiveUsageWriter({ buffer, live, history, log, random: systemRandom });
   const fill = () => {
     for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {
       // Not in step with the number of keys, so that each key gets several names.

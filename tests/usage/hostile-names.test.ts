@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { shardOf } from '../../src/usage/live-usage.ts';
+import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
-import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { completed } from './support/sample-usage.ts';
 import { expireLeases, silent, takeAll } from './support/usage-stores.ts';
 import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
@@ -51,7 +51,7 @@ describe('a key whose clients invent names', () => {
   it('takes a few megabytes of Redis, with exact totals, also while a batch waits', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new UsageWriter({ buffer, ...world, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({ buffer, ...world, log: silent, random: systemRandom });
     let most = 0;
     for (let number = 0; number < REQUESTS; number += 1) {
       buffer.record(
@@ -88,7 +88,7 @@ describe('a key whose clients invent names', () => {
   it('leaves nothing in Redis but the numbers of writers when all is moved', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new UsageWriter({ buffer, ...world, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({ buffer, ...world, log: silent, random: systemRandom });
     buffer.record(completed({ keyId }));
     await writer.write();
     await world.flushAll();

@@ -3,8 +3,8 @@ import { Redis } from 'ioredis';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { LiveUsage } from '../../src/usage/live-usage.ts';
+import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
-import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { until } from '../support/until.ts';
 import { expectedUsage, mix } from './support/expected-usage.ts';
 import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
@@ -21,7 +21,7 @@ describe('a replica whose Redis fails', () => {
   function replica(live: LiveUsage = world.live) {
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
     const { history } = world;
-    const writer = new UsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({ buffer, live, history, log: silent, random: systemRandom });
     return { buffer, writer };
   }
 

@@ -7,10 +7,10 @@ import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
+import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
-import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
 import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
@@ -38,7 +38,7 @@ describe('usage when Redis goes back in time', () => {
     const { live, close } = await openRedisUsage(url, { timeoutMs: 500 });
     const { history } = world;
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new UsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({ buffer, live, history, log: silent, random: systemRandom });
     const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 0 });
     const stored = new StoredUsage(live, history);
     return {

@@ -22,7 +22,7 @@ export interface WriterStats {
 }
 
 /** What the writer needs. */
-export interface UsageWriterOptions {
+export interface LiveUsageWriterOptions {
   readonly buffer: UsageBuffer;
   readonly live: LiveUsage;
   readonly history: Pick<UsageHistory, 'hasWrite'>;
@@ -41,8 +41,8 @@ interface Unsettled {
  * anything newer of its shard, until its outcome is known: so each record is counted exactly once, although the store may be unavailable or slow.
  * If the store has lost its record of a write, the history says whether it was counted.
  */
-export class UsageWriter {
-  readonly #options: UsageWriterOptions;
+export class LiveUsageWriter {
+  readonly #options: LiveUsageWriterOptions;
   readonly #name: string;
   readonly #unsettled = new Map<number, Unsettled>();
   /** Number of the last acknowledged write, by shard. */
@@ -52,7 +52,7 @@ export class UsageWriter {
   #rollbacks = 0;
   #writing: Promise<boolean> | undefined;
 
-  constructor(options: UsageWriterOptions) {
+  constructor(options: LiveUsageWriterOptions) {
     this.#options = options;
     this.#name = options.random.bytes(12).toString('base64url');
   }

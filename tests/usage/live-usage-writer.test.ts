@@ -6,8 +6,8 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import type { UsageWrite, WriteOutcome } from '../../src/usage/live-usage.ts';
 import { shardOf } from '../../src/usage/live-usage.ts';
+import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
-import { UsageWriter } from '../../src/usage/usage-writer.ts';
 import { completed, requestsOf } from './support/sample-usage.ts';
 
 type Fate = 'both' | 'arrives' | 'neither' | 'forgotten';
@@ -34,7 +34,7 @@ function setUp() {
   const history = { hasWrite: async () => false as boolean };
   const lines: string[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
-  const writer = new UsageWriter({ buffer, live, history, log, random: systemRandom });
+  const writer = new LiveUsageWriter({ buffer, live, history, log, random: systemRandom });
   const record = (keyId: string) => buffer.record(completed({ keyId }));
   const stored = async (keyId: string) => requestsOf(await live.read([keyId]));
   return { live, buffer, history, writer, record, stored, lines };
