@@ -20,7 +20,7 @@ const config: Config = {
   // What only a browser loads. The name of a class is itself.
   moduleNameMapper: {
     '\\.css$': '<rootDir>/tests/console/components/support/class-names.ts',
-    '\\.svg$': '<rootDir>/tests/console/components/support/class-names.ts',
+    '\\.svg$': '<rootDir>/tests/console/components/support/picture-url.ts',
   },
   testMatch: ['<rootDir>/tests/**/*.test.{ts,tsx}'],
   globalSetup: '<rootDir>/tests/support/global-setup.ts',

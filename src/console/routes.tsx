@@ -76,7 +76,7 @@ export const ROUTES: readonly Route[] = [
   {
     path: '/system',
     page: lazy(() => import('./pages/system-page.tsx').then((file) => ({ default: file.SystemPage }))),
-    entry: { label: 'System', icon: Server, shortcut: 's' },
+    entry: { label: 'System', icon: Server, scope: 'plans:read', shortcut: 's' },
   },
 ];
 

@@ -1,0 +1,2 @@
+/** Stands for a picture where there is no bundler, which would give its address. */
+export default 'picture.svg';
