@@ -11,6 +11,7 @@ import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-sl
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { HOUR, manyNames, requestsIn, sliceOf } from '../usage/support/sample-usage.ts';
 
 const APPLIED = { kind: 'applied' };
@@ -423,21 +424,13 @@ describe('a write that is asked for while Postgres adds a batch of its shard', (
       const reply = history.hasWrite(batch.shard, 'w', 5).finally(() => {
         hasReply = true;
       });
-      await until(async () => hasReply || (await waiting()) > 0);
+      await until(async () => hasReply || (await waitingForLocks(store.records.db)) > 0);
       expect(hasReply).toBe(false);
       await transaction[end]().execute();
       return await reply;
     } finally {
       if (!transaction.isCommitted && !transaction.isRolledBack) await transaction.rollback().execute();
     }
-  }
-
-  /** Statements that wait for a lock. */
-  async function waiting(): Promise<number> {
-    const { rows } = await sql<{ count: number }>`
-      SELECT count(*) AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(store.records.db);
-    return rows[0]?.count ?? 0;
   }
 
   it('is known once the batch is committed', async () => {

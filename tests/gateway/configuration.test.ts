@@ -5,6 +5,7 @@ import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 let fleet: Fleet;
 let db: Kysely<unknown>;
@@ -95,11 +96,7 @@ describe('a configuration that one replica applies', () => {
     const pending = await db.transaction().execute(async (trx) => {
       await lock.execute(trx);
       const sent = apply(victim, { owner: prefix, config }).catch(() => undefined);
-      await until(async () => {
-        const waiting = await rows(sql`
-          SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`);
-        return waiting.length > 0;
-      });
+      await until(async () => (await waitingForLocks(db)) > 0);
       await victim.kill();
       return sent;
     });

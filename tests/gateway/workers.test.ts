@@ -79,8 +79,8 @@ describe('two workers', () => {
         [setting]: port,
       });
       expect(code).toBe(1);
-      expect(output).toContain(
-        `Port ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.\n`,
+      expect(output.split('\n')).toContain(
+        `Port ${port} of 127.0.0.1 is in use by another process: stop it, or set ${setting} to another port.`,
       );
       expect(output).not.toContain('a worker starts');
     },
@@ -174,7 +174,9 @@ describe('two workers that can not start', () => {
     const faults = starts.flatMap((start) => (start.status === 'rejected' ? [String(start.reason)] : []));
     expect(started).toHaveLength(1);
     expect(faults).toHaveLength(1);
-    expect(faults[0]).toContain(`Port ${shared.PORT} of 127.0.0.1 is in use by another process: stop it,`);
+    expect(faults[0]?.split('\n')).toContain(
+      `Port ${shared.PORT} of 127.0.0.1 is in use by another process: stop it, or set PORT to another port.`,
+    );
     expect(faults[0]).not.toContain('a worker starts');
   });
 

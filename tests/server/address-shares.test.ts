@@ -1,14 +1,9 @@
-import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { ConnectionLimit } from '../../src/server/connection-limit.ts';
-import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
-import { RawPeer } from '../proxy/support/raw-peer.ts';
-import { ManualClock } from '../support/manual-clock.ts';
-import { testRequestIds } from '../support/request-ids.ts';
+import { describe, expect, it } from '@jest/globals';
+import type { RawPeer } from '../proxy/support/raw-peer.ts';
 import { until } from '../support/until.ts';
+import { GET, HALF_HEAD, withLimitedPort } from './support/with-limited-port.ts';
 
 const MOST = 60;
-const GET = 'GET /fast HTTP/1.1\r\nHost: a\r\n\r\n';
-const HALF_HEAD = 'GET /slow HTTP/1.1\r\nHo';
 const COUNT_EVERY_MS = 1000;
 /** Younger connections are not closed: their first request may be under way. */
 const UNUSED_MS = 250;
@@ -17,44 +12,14 @@ const [FULL, OTHER, THIRD] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
 // The clock stands still, so that no connection is old enough to be closed for being idle.
 describe('a port that one address has filled', () => {
-  let clock: ManualClock;
-  let limit: ConnectionLimit;
-  let server: PublicServer;
-  let port: number;
-  const clients: RawPeer[] = [];
-
-  beforeEach(async () => {
-    clock = new ManualClock(0);
-    limit = new ConnectionLimit(MOST);
-    server = createPublicServer({
-      requestIds: testRequestIds(),
-      connectionLimit: limit,
-      clock,
-      management: (req, res) => {
-        if (req.url === '/fast') res.end('ok');
-      },
-    });
-    ({ port } = await server.listen(0, '127.0.0.1'));
-  });
-
-  afterEach(async () => {
-    for (const client of clients.splice(0)) client.destroy();
-    await server.close(0);
-  });
-
-  async function connect(from: string, bytes = ''): Promise<RawPeer> {
-    const client = await RawPeer.connect(port, false, from);
-    clients.push(client);
-    client.send(bytes);
-    return client;
-  }
+  const port = withLimitedPort(MOST);
 
   /** Connects until the port is full. */
   async function fill(bytes = ''): Promise<RawPeer[]> {
     const filling = [];
-    while (filling.length < MOST) filling.push(await connect(FULL, bytes));
-    await until(() => limit.open === MOST);
-    clock.advance(UNUSED_MS);
+    while (filling.length < MOST) filling.push(await port.connect(bytes, FULL));
+    await until(() => port.limit.open === MOST);
+    port.clock.advance(UNUSED_MS);
     return filling;
   }
 
@@ -62,7 +27,7 @@ describe('a port that one address has filled', () => {
 
   /** Whether a new client gets its response. */
   async function isServed(from: string): Promise<boolean> {
-    const client = await connect(from, GET);
+    const client = await port.connect(GET, from);
     await until(() => client.ending !== 'open' || client.text.endsWith('ok'));
     return client.ending === 'open';
   }
@@ -73,25 +38,25 @@ describe('a port that one address has filled', () => {
       expect(await isServed(OTHER)).toBe(true);
       expect(await isServed(THIRD)).toBe(true);
     }
-    expect(limit.rejected).toBe(0);
-    expect(limit.evicted).toBe(20);
+    expect(port.limit.rejected).toBe(0);
+    expect(port.limit.evicted).toBe(20);
     await until(() => openOf(filling).length === MOST - 20);
     expect(openOf(filling)).toEqual(filling.slice(20));
-    expect(limit.open).toBe(MOST);
+    expect(port.limit.open).toBe(MOST);
   });
 
   it('serves them although connections of that address come back as soon as they are closed', async () => {
     await fill();
     let isAttacking = true;
     const attackers = Array.from({ length: MOST / 4 }, async () => {
-      while (isAttacking) await (await connect(FULL)).ended();
+      while (isAttacking) await (await port.connect('', FULL)).ended();
     });
     for (let served = 1; served <= 5; served += 1) {
       expect(await isServed(OTHER)).toBe(true);
-      clock.advance(COUNT_EVERY_MS);
+      port.clock.advance(COUNT_EVERY_MS);
     }
     isAttacking = false;
-    for (const client of clients) client.destroy();
+    for (const client of port.clients) client.destroy();
     await Promise.all(attackers);
   });
 
@@ -99,15 +64,15 @@ describe('a port that one address has filled', () => {
     const filling = await fill();
     expect(await isServed(FULL)).toBe(false);
     expect(openOf(filling)).toHaveLength(MOST);
-    expect([limit.rejected, limit.evicted]).toEqual([1, 0]);
+    expect([port.limit.rejected, port.limit.evicted]).toEqual([1, 0]);
   });
 
   it('closes no connection that is new: its request may be under way', async () => {
     const filling = await fill(HALF_HEAD);
     filling[0]?.destroy();
-    await until(() => limit.open === MOST - 1);
-    const fresh = await connect(FULL);
-    await until(() => limit.open === MOST);
+    await until(() => port.limit.open === MOST - 1);
+    const fresh = await port.connect('', FULL);
+    await until(() => port.limit.open === MOST);
     expect(await isServed(OTHER)).toBe(false);
     fresh.send(GET);
     await fresh.until((text) => text.endsWith('ok'));
@@ -123,11 +88,11 @@ describe('a port that one address has filled', () => {
 
   it('leaves that address its share, however many connect from another one', async () => {
     const filling = await fill();
-    for (let count = 0; count < 2 * MOST; count += 1) await connect(OTHER);
-    await until(() => limit.rejected > 0);
-    expect(limit.evicted).toBe(MOST / 2);
-    clock.advance(COUNT_EVERY_MS);
-    await connect(OTHER);
+    for (let count = 0; count < 2 * MOST; count += 1) await port.connect('', OTHER);
+    await until(() => port.limit.rejected > 0);
+    expect(port.limit.evicted).toBe(MOST / 2);
+    port.clock.advance(COUNT_EVERY_MS);
+    await port.connect('', OTHER);
     expect(await isServed(THIRD)).toBe(true);
     expect(openOf(filling).length).toBeGreaterThanOrEqual(MOST / 3);
   });

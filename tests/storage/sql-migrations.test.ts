@@ -7,6 +7,7 @@ import { openRecords, type Records } from '../../src/storage/postgres/open-recor
 import { createEmbeddedRecords, createPostgresRecords, MIGRATIONS } from '../support/records.ts';
 import { createTestDatabase } from '../support/stores.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 
 const KEY_DAYS = '0018_usage_key_days.sql';
 const KEY_DAY_QUARTERS = '0019_usage_key_day_quarters.sql';
@@ -180,10 +181,3 @@ describe('migrations', () => {
     await rm(directory, { recursive: true });
   });
 });
-
-async function waitingForLocks(db: Records['db']): Promise<number> {
-  const { rows } = await sql<{ count: number }>`
-    SELECT count(*) FROM pg_stat_activity
-    WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(db);
-  return rows[0]?.count ?? 0;
-}

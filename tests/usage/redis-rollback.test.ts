@@ -13,6 +13,7 @@ import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
+import { waitingForLocks } from '../support/waiting-for-locks.ts';
 import { startReplyLosingProxy } from './support/reply-losing-proxy.ts';
 import { completed } from './support/sample-usage.ts';
 import { expireLeases, openRedisUsage, silent } from './support/usage-stores.ts';
@@ -181,13 +182,13 @@ describe('usage when Redis goes back in time', () => {
       // The move has noted the write and waits for the key.
       await sql`SELECT FROM consumer_keys WHERE id = ${keyId} FOR UPDATE`.execute(locking);
       const moved = other.flush();
-      await until(async () => (await statementsWaiting()) === 1);
+      await until(async () => (await waitingForLocks(world.records.db)) === 1);
       await command('FLUSHALL');
       let isWritten = false;
       const written = replica.write().then(() => {
         isWritten = true;
       });
-      await until(async () => isWritten || (await statementsWaiting()) === 2);
+      await until(async () => isWritten || (await waitingForLocks(world.records.db)) === 2);
       await locking.commit().execute();
       await Promise.all([moved, written]);
       for (const _ of ['at once', 'after a move', 'after another']) {
@@ -201,14 +202,6 @@ describe('usage when Redis goes back in time', () => {
       await proxy.close();
     }
   });
-
-  /** Statements in Postgres that wait for a lock. */
-  async function statementsWaiting(): Promise<number> {
-    const { rows } = await sql<{ count: number }>`
-      SELECT count(*) AS count FROM pg_stat_activity
-      WHERE datname = current_database() AND wait_event_type = 'Lock'`.execute(world.records.db);
-    return rows[0]?.count ?? 0;
-  }
 
   it('writes again what never arrived, although Redis is another one since', async () => {
     const [keyId = ''] = await world.newKeys(1);
