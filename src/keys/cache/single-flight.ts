@@ -4,7 +4,7 @@ import type { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
 /** Called when a read ended: an error, or the value; `first` is true for the one whose call started the read. */
 export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;
 
-/** Reads a value. Calls `begun` when the store is asked: what it says from then on may have changed since. */
+/** Reads a value. Calls `begun` when the read begins: what it reads may have changed since then. */
 export type Read<Value> = (begun: () => void) => Promise<Value | undefined>;
 
 interface SharedRead<Value> {
