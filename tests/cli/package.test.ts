@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { runAsOnlyConsoleBuild } from '../support/console-build.ts';
 import { endChild } from '../support/end-child.ts';
 import {
   ENCRYPTION_KEY,
@@ -29,7 +30,7 @@ beforeAll(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-package-'));
   database = await createTestDatabase();
   const env = { ...process.env, npm_config_prefer_offline: 'true' };
-  await run('npm', ['pack', '--pack-destination', directory], { env });
+  await runAsOnlyConsoleBuild(['npm', 'pack', '--pack-destination', directory], env);
   const [tarball = ''] = await readdir(directory);
   await run('npm', ['install', '--global', '--prefix', directory, join(directory, tarball)], { env });
   installed = join(directory, 'bin', 'tollgate');

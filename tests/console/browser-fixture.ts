@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { expect } from '@jest/globals';
 import type { Browser, BrowserContext, Locator, Page } from 'playwright-core';
+import { buildConsoleWhereOutdated } from '../support/console-build.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
 import { launchChromium } from '../support/launch-chromium.ts';
@@ -13,8 +10,6 @@ import { testRedisUrl } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
-const run = promisify(execFile);
-const ROOT = resolve(import.meta.dirname, '../..');
 /** How often a page of the console looks at the gateway. */
 const POLL_MS = 5000;
 const AXE = createRequire(import.meta.url).resolve('axe-core/axe.min.js');
@@ -67,9 +62,9 @@ interface ConsoleTab {
   close(): Promise<void>;
 }
 
-/** Starts a gateway of its own for a test file, and a Chromium. Builds the console where its source is newer than what is built. */
+/** Starts a gateway of its own for a test file, and a Chromium. The console is built where it is outdated. */
 export async function startConsole(settings: Readonly<Record<string, string>> = {}): Promise<ConsoleStage> {
-  await buildWhereOutdated();
+  await buildConsoleWhereOutdated();
   const redisUrl = testRedisUrl();
   const redisPort = Number(new URL(redisUrl).port);
   const redis = await TcpRelay.start(redisPort);
@@ -234,16 +229,4 @@ interface AxeCore {
       readonly nodes: readonly { readonly html: string }[];
     }[];
   }>;
-}
-
-/** Builds unless nothing in the source is newer. Test files run at the same time: one of them builds, the others wait for it. */
-const BUILD = `
-if [ -e dist/console/index.html ] && [ -z "$(find src/console src/client vite.config.ts -newer dist/console/index.html)" ]
-then exit 0
-fi
-exec npm run -s build:console -- --logLevel warn`;
-
-async function buildWhereOutdated(): Promise<void> {
-  const lock = join(tmpdir(), 'tollgate-console-build.lock');
-  await run('flock', [lock, 'sh', '-c', BUILD], { cwd: ROOT, maxBuffer: 16 * 1024 * 1024 });
 }
