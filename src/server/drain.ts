@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cutConnection } from '../http/connections/cut-connection.ts';
+import { responseDue, socketsBetweenRequests } from '../http/node-internals.ts';
 import type { ListeningSockets } from './listening-sockets.ts';
 
 /** How often connections that have become idle are looked for. Milliseconds. */
@@ -44,4 +45,11 @@ export function drain(
       void Promise.all(closed).then(() => setImmediate(resolve));
     });
   });
+}
+
+/** For a server's method of this name, which `close` calls as well: Node's own also cuts responses that have ended and are still being taken. */
+export function closeIdleConnections(this: Server): void {
+  for (const socket of socketsBetweenRequests(this)) {
+    if (responseDue(socket) === undefined && socket.writableLength === 0) socket.destroy();
+  }
 }

@@ -15,7 +15,7 @@ import { type Clock, systemClock } from '../platform/clock.ts';
 import { ClientConnections } from './client-connections.ts';
 import { CLIENT_TIMEOUTS, type ClientTimeouts, KEEP_ALIVE_GRACE_MS } from './client-timeouts.ts';
 import { ConnectionLimit } from './connection-limit.ts';
-import { drain } from './drain.ts';
+import { closeIdleConnections, drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
 import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parsing/head-limits.ts';
 import { MalformedInput } from './parsing/malformed-input.ts';
@@ -140,6 +140,7 @@ interface EventHandlers {
 function createHttpServer({ timeouts, connections, router, malformed, stalled }: EventHandlers): Server {
   const serve = serveInOrder((req, res) => router.serve(req, res));
   const server = createServer(serverOptions(timeouts, connections), serve);
+  server.closeIdleConnections = closeIdleConnections;
   server.timeout = stalled.firstTimeoutMs;
   // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
   server.maxHeadersCount = MAX_HEADERS + 1;

@@ -1,8 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
+import { bodyOf } from '../proxy/support/body-bytes.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { withGateway } from '../proxy/support/with-gateway.ts';
 import { testRequestIds } from '../support/request-ids.ts';
+import { until } from '../support/until.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
@@ -160,6 +162,40 @@ describe('closing', () => {
     expect(await busy.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*ok$/s);
     await closed;
     await expect(stage.gateway.connect()).rejects.toThrow(/ECONNREFUSED/);
+  });
+});
+
+describe('closing while clients take responses that have ended', () => {
+  /** More than the system keeps for a connection. */
+  const LARGE = Buffer.alloc(12 * 1024 * 1024, 'x');
+  let hasEnded = false;
+  const stage = withGateway({
+    shutdownDrainMs: 5000,
+    management: (_req, res) => {
+      res.writeHead(200, { 'content-length': LARGE.length });
+      res.end(LARGE);
+      hasEnded = true;
+    },
+  });
+
+  const isListening = () =>
+    stage.gateway.connect().then(
+      (client) => client.destroy() === undefined,
+      () => false,
+    );
+
+  it('lets them take all of it, and closes the connection then', async () => {
+    const client = await stage.gateway.connect();
+    client.socket.pause();
+    client.send('GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n');
+    await until(() => hasEnded);
+    const closed = stage.gateway.close();
+    await until(() => isListening().then((is) => !is));
+    client.socket.resume();
+    await client.ended();
+    expect(bodyOf(client.bytes)).toHaveLength(LARGE.length);
+    expect(client.ending).toBe('fin');
+    await closed;
   });
 });
 
