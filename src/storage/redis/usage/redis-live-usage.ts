@@ -88,8 +88,8 @@ export class RedisLiveUsage implements LiveUsage {
     for (const source of await this.#sourcesOf(shard)) {
       const keys = [liveUsageKey(shard, source), usageBatchKey(shard, source)];
       const call = [...keys, usageWritersKey(shard), usageSourcesKey(shard), source];
-      const length = Number(await this.#take.run(this.#redis, call));
-      if (length > 0) batches.push(await this.#readBatch(shard, source, length));
+      if (Number(await this.#take.run(this.#redis, call)) > 0)
+        batches.push(...(await this.#readBatch(shard, source)));
     }
     this.#appended.delete(shard);
     this.#compacted.delete(shard);
@@ -194,13 +194,20 @@ export class RedisLiveUsage implements LiveUsage {
     return settled(this.#redis.smembers(usageSourcesKey(shard)));
   }
 
-  async #readBatch(shard: number, source: string, length: number): Promise<UsageBatch> {
+  /**
+   * The batch that waits, to its end. Where this process stood still for longer than its lease, that is not the one that it took: that one
+   * has been moved, and the next one, which may be longer, is in its place. What is not whole then has the id of one that has been moved.
+   */
+  async #readBatch(shard: number, source: string): Promise<readonly UsageBatch[]> {
+    const key = usageBatchKey(shard, source);
     const elements: string[] = [];
-    for (let start = 0; start < length; start += ELEMENTS_AT_ONCE) {
-      const key = usageBatchKey(shard, source);
-      elements.push(...(await settled(this.#redis.lrange(key, start, start + ELEMENTS_AT_ONCE - 1))));
-    }
-    return batchOf(shard, source, elements);
+    let read: readonly string[];
+    do {
+      const start = elements.length;
+      read = await settled(this.#redis.lrange(key, start, start + ELEMENTS_AT_ONCE - 1));
+      elements.push(...read);
+    } while (read.length === ELEMENTS_AT_ONCE);
+    return elements.length === 0 ? [] : [batchOf(shard, source, elements)];
   }
 
   async #readShard(shard: number, keyIds: readonly string[]): Promise<readonly UsageBatch[]> {

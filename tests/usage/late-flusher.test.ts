@@ -1,0 +1,85 @@
+import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { redisUrl } from '../../src/config/redis-url.ts';
+import { systemClock } from '../../src/platform/clock.ts';
+import { systemRandom } from '../../src/platform/random.ts';
+import { closeRedis, connectRedis } from '../../src/storage/redis/connection.ts';
+import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
+import { shardOf } from '../../src/usage/live-usage.ts';
+import { until } from '../support/until.ts';
+import { sliceOf } from './support/sample-usage.ts';
+import { expireLeases, silent, takeAll, writeSlices } from './support/usage-stores.ts';
+import { createUsageWorld, type UsageWorld } from './support/usage-world.ts';
+
+/** More than are read of a batch at a time. */
+const WRITES = 300;
+
+describe('a flusher that stands still for longer than its lease, after it took a shard', () => {
+  let world: UsageWorld;
+  let redis: Redis;
+  beforeEach(async () => {
+    world = await createUsageWorld();
+    const address = redisUrl(world.redis.url);
+    redis = connectRedis(
+      'usage',
+      { address, mode: 'single', timeoutMs: 5000 },
+      { log: silent, random: systemRandom },
+    ) as Redis;
+    await until(() => redis.status === 'ready');
+  });
+  afterEach(async () => {
+    await closeRedis(redis);
+    await world.close();
+  });
+
+  /** Takes the key's shard, and stands still before it reads what it took. `goOn` resolves with that. */
+  async function takeAndStandStill(keyId: string) {
+    const [standing, going] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const lrange = redis.lrange.bind(redis);
+    redis.lrange = async (...range: Parameters<Redis['lrange']>) => {
+      standing.resolve();
+      await going.promise;
+      return lrange(...range);
+    };
+    const taken = new RedisLiveUsage(redis, systemClock).take(shardOf(keyId));
+    await standing.promise;
+    await expireLeases(world.redis.url);
+    return {
+      goOn: () => {
+        going.resolve();
+        return taken;
+      },
+    };
+  }
+
+  async function move(keyId: string): Promise<void> {
+    for (const batch of await takeAll(world.live, keyId)) {
+      await world.history.apply(batch);
+      await world.live.drop(batch);
+    }
+  }
+
+  it('loses nothing of the batch that has taken the place of its own', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    await writeSlices(world.live, sliceOf(keyId, {}));
+    const late = await takeAndStandStill(keyId);
+    await move(keyId);
+    for (let count = 0; count < WRITES; count += 1) await writeSlices(world.live, sliceOf(keyId, {}));
+    await takeAll(world.live, keyId);
+
+    for (const batch of (await late.goOn()) ?? []) {
+      await world.history.apply(batch);
+      await world.live.drop(batch);
+    }
+    await world.flushAll();
+    expect(await world.requestsInPostgres()).toBe(1 + WRITES);
+  });
+
+  it('finds nothing where its own was moved and nothing came since', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    await writeSlices(world.live, sliceOf(keyId, {}));
+    const late = await takeAndStandStill(keyId);
+    await move(keyId);
+    expect(await late.goOn()).toEqual([]);
+  });
+});
