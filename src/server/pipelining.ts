@@ -9,6 +9,8 @@ type Serve = (req: IncomingMessage, res: RawHeadResponse) => void;
 const MOST_WAITING = 16;
 /** Requests that wait on all connections of a port: 2 to 4 kB each. A connection with more than its own share is closed when there are more. */
 const MOST_WAITING_OF_ALL = 50_000;
+/** A request whose head has more characters counts as several. */
+const HEAD_OF_ONE = 2048;
 
 /**
  * Serves the requests of a connection one after the other, in their order: Node hands them out as they arrive, but only safe ones might
@@ -20,13 +22,13 @@ export function serveInOrder(serve: Serve): Serve {
   const serveNext = (req: IncomingMessage, res: RawHeadResponse): void => {
     // The client may have left while the request waited: its response has closed already, and nothing would end it again.
     if (req.socket.destroyed) return;
-    waiting.delete(req.socket);
+    waiting.delete(req);
     if (!res.destroyed) serve(req, res);
   };
   return (req, res) => {
     // Node gives a response its socket once those before it are written.
     if (res.socket !== null) serve(req, res);
-    else if (waiting.add(req.socket)) res.once('socket', () => setImmediate(serveNext, req, res));
+    else if (waiting.add(req)) res.once('socket', () => setImmediate(serveNext, req, res));
   };
 }
 
@@ -36,22 +38,25 @@ class WaitingRequests {
   #all = 0;
 
   /** False where the connection is closed, or is closed now because too many wait. */
-  add(socket: Socket): boolean {
+  add(req: IncomingMessage): boolean {
+    const { socket } = req;
     // What is left of a chunk is parsed although its connection was closed.
     if (socket.destroyed) return false;
     if (!this.#counts.has(socket)) this.#watch(socket);
-    const count = this.#countOf(socket) + 1;
+    const before = this.#countOf(socket);
+    const count = before + weightOf(req);
     if (count > MOST_WAITING && this.#all >= MOST_WAITING_OF_ALL) {
       cutConnection(socket);
       return false;
     }
     this.#set(socket, count);
-    if (count === MOST_WAITING) process.nextTick(() => this.#pauseFlooded(socket));
+    if (before < MOST_WAITING && count >= MOST_WAITING) process.nextTick(() => this.#pauseFlooded(socket));
     return true;
   }
 
-  delete(socket: Socket): void {
-    const count = this.#countOf(socket) - 1;
+  delete(req: IncomingMessage): void {
+    const { socket } = req;
+    const count = this.#countOf(socket) - weightOf(req);
     this.#set(socket, count);
     if (count === 0) socket.resume();
   }
@@ -75,4 +80,10 @@ class WaitingRequests {
     this.#all += count - this.#countOf(socket);
     this.#counts.set(socket, count);
   }
+}
+
+/** As how many requests one counts. */
+function weightOf({ url = '', rawHeaders }: IncomingMessage): number {
+  const characters = rawHeaders.reduce((sum, { length }) => sum + length, url.length);
+  return 1 + Math.floor(characters / HEAD_OF_ONE);
 }

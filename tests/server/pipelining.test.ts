@@ -192,6 +192,17 @@ describe('connections that send thousands of requests ahead', () => {
     expect(mostWaiting).toBeLessThan((3 * 65_536) / request.length);
   });
 
+  it('have fewer of them parsed where their heads are large', async () => {
+    const large = `GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(15_000)}\r\n\r\n`;
+    let held: Socket | undefined;
+    manage = ({ socket }) => {
+      held = socket;
+    };
+    await stage.gateway.send(`GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n${large.repeat(100)}`);
+    // A chunk or two.
+    expect(await untilAtRest(() => held?.bytesRead ?? 0, 0)).toBeLessThan(3 * 65_536);
+  });
+
   it('leak nothing when they close while their requests wait', async () => {
     const flooder = await stage.gateway.send('GET /flood HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(2000));
     await flooder.until((text) => text.includes('HTTP/1.1 401'));
