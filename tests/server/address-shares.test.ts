@@ -11,8 +11,11 @@ const UNUSED_MS = 250;
 const [FULL, OTHER, THIRD] = ['127.0.0.2', '127.0.0.3', '127.0.0.4'];
 
 // The clock stands still, so that no connection is old enough to be closed for being idle.
-describe('a port that one address has filled', () => {
-  const port = withLimitedPort(MOST);
+describe.each([
+  ['of IPv4', '127.0.0.1'],
+  ['of IPv6 that takes IPv4 as well', '::'],
+])('a port that one address has filled, %s', (_name, host) => {
+  const port = withLimitedPort(MOST, host);
 
   /** Connects until the port is full. */
   async function fill(bytes = ''): Promise<RawPeer[]> {

@@ -10,10 +10,10 @@ export const GET = 'GET /fast HTTP/1.1\r\nHost: a\r\n\r\n';
 /** The first bytes of a request. */
 export const HALF_HEAD = 'GET /slow HTTP/1.1\r\nHo';
 
-/** A port for each test that takes `most` connections, and a clock that stands still. */
-export function withLimitedPort(most: number): LimitedPort {
+/** A port of `host` for each test that takes `most` connections, and a clock that stands still. */
+export function withLimitedPort(most: number, host = '127.0.0.1'): LimitedPort {
   const stage = new LimitedPort();
-  beforeEach(() => stage.open(most));
+  beforeEach(() => stage.open(most, host));
   afterEach(() => stage.close());
   return stage;
 }
@@ -28,7 +28,7 @@ class LimitedPort {
   readonly clients: RawPeer[] = [];
   #server: PublicServer | undefined;
 
-  async open(most: number): Promise<void> {
+  async open(most: number, host: string): Promise<void> {
     this.clock = new ManualClock(0);
     const pressures: ConnectionPressure[] = [];
     this.pressures = pressures;
@@ -41,7 +41,7 @@ class LimitedPort {
         if (req.url === '/fast') res.end('ok');
       },
     });
-    ({ port: this.port } = await this.#server.listen(0, '127.0.0.1'));
+    ({ port: this.port } = await this.#server.listen(0, host));
   }
 
   async close(): Promise<void> {
