@@ -16,6 +16,8 @@ export class ConnectionLimit {
   rejected = 0;
   /** Since the start: idle connections that were closed for new ones. */
   evicted = 0;
+  /** Since the start: connections that were closed because too many pipelined requests waited. */
+  flooded = 0;
   readonly #onPressure: (pressure: ConnectionPressure) => void;
   #pressure: ConnectionPressure = 'none';
 

@@ -15,10 +15,11 @@ const HEAD_OF_ONE = 2048;
 /**
  * Serves the requests of a connection one after the other, in their order: Node hands them out as they arrive, but only safe ones might
  * be served side by side (RFC 9112 section 9.3.2). Each pipelined request waits for a turn of the event loop, so that a connection with
- * thousands of them in its buffer is served no more often than a connection that sends one at a time.
+ * thousands of them in its buffer is served no more often than a connection that sends one at a time. `onFlooded` is called for each
+ * connection that is closed because too many wait.
  */
-export function serveInOrder(serve: Serve): Serve {
-  const waiting = new WaitingRequests();
+export function serveInOrder(serve: Serve, onFlooded: () => void): Serve {
+  const waiting = new WaitingRequests(onFlooded);
   const serveNext = (req: IncomingMessage, res: RawHeadResponse): void => {
     // The client may have left while the request waited: its response has closed already, and nothing would end it again.
     if (req.socket.destroyed) return;
@@ -35,7 +36,12 @@ export function serveInOrder(serve: Serve): Serve {
 /** Counts the pipelined requests that wait, and keeps them within bounds. */
 class WaitingRequests {
   readonly #counts = new WeakMap<Socket, number>();
+  readonly #onFlooded: () => void;
   #all = 0;
+
+  constructor(onFlooded: () => void) {
+    this.#onFlooded = onFlooded;
+  }
 
   /** False where the connection is closed, or is closed now because too many wait. */
   add(req: IncomingMessage): boolean {
@@ -47,6 +53,7 @@ class WaitingRequests {
     const count = before + weightOf(req);
     if (count > MOST_WAITING && this.#all >= MOST_WAITING_OF_ALL) {
       cutConnection(socket);
+      this.#onFlooded();
       return false;
     }
     this.#set(socket, count);

@@ -79,7 +79,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     connections,
   );
   const slowTransfers = watchTransfers(options, connections.open, stalled);
-  const server = createHttpServer({ timeouts, connections, router, malformed, stalled });
+  const server = createHttpServer({ timeouts, connections, connectionLimit, router, malformed, stalled });
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit, clock);
 
@@ -132,13 +132,18 @@ function watchTransfers(
 interface EventHandlers {
   readonly timeouts: ClientTimeouts;
   readonly connections: ClientConnections;
+  readonly connectionLimit: ConnectionLimit;
   readonly router: RequestRouter;
   readonly malformed: MalformedInput;
   readonly stalled: StalledClients;
 }
 
-function createHttpServer({ timeouts, connections, router, malformed, stalled }: EventHandlers): Server {
-  const serve = serveInOrder((req, res) => router.serve(req, res));
+function createHttpServer(handlers: EventHandlers): Server {
+  const { timeouts, connections, connectionLimit, router, malformed, stalled } = handlers;
+  const onFlooded = () => {
+    connectionLimit.flooded += 1;
+  };
+  const serve = serveInOrder((req, res) => router.serve(req, res), onFlooded);
   const server = createServer(serverOptions(timeouts, connections), serve);
   server.closeIdleConnections = closeIdleConnections;
   server.timeout = stalled.firstTimeoutMs;

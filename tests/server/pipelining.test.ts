@@ -167,6 +167,7 @@ describe('connections that send thousands of requests ahead', () => {
     await honest.until((text) => text.split('HTTP/1.1 401').length === 11);
     const open = flooders.filter(({ ending }) => ending === 'open');
     expect(open.length).toBeGreaterThanOrEqual(50_000 / REQUESTS);
+    expect(stage.gateway.connectionLimit.flooded).toBe(flooders.length - open.length);
 
     for (const socket of sockets) socket.destroy();
     await Promise.all(open.map((flooder) => flooder.ended()));

@@ -105,7 +105,7 @@ export class InProcessGateway {
     return wireProxy(this.#context, {
       ...{ ...this.#shared, ...parts, redactor },
       counting: this.counting,
-      maxUpgrades: this.#maxUpgrades ?? this.#limits.upgrades,
+      maxUpgrades: this.#maxUpgrades ?? this.limits.upgrades,
     });
   }
 
@@ -138,11 +138,11 @@ export class InProcessGateway {
     const { openListeners } = await import('../../src/app/open-listeners.ts');
     return openListeners(this.#context, {
       ...{ ...this.#shared, ...parts, selfService: null },
-      connectionLimits: this.#limits,
+      connectionLimits: this.limits,
     });
   }
 
-  get #limits(): ClientLimits {
+  get limits(): ClientLimits {
     this.#connectionLimits ??= limitClients(this.#context);
     return this.#connectionLimits;
   }

@@ -101,6 +101,11 @@ function clientReadings({ public: clients, admin }: ClientLimits): readonly Read
       'Idle connections of clients that were closed because new ones needed room.',
       ofPorts(({ evicted }) => evicted),
     ),
+    counter(
+      'tollgate_client_connections_flooded_total',
+      'Connections of clients that were closed because too many pipelined requests waited.',
+      ofPorts(({ flooded }) => flooded),
+    ),
   ];
 }
 

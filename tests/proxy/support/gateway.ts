@@ -11,6 +11,7 @@ import { systemRandom } from '../../../src/platform/random.ts';
 import type { ExchangeSummary } from '../../../src/proxy/exchange-summary.ts';
 import type { Proxy as ProxiedSide } from '../../../src/proxy/pipeline.ts';
 import { CLIENT_TIMEOUTS } from '../../../src/server/client-timeouts.ts';
+import type { ConnectionLimit } from '../../../src/server/connection-limit.ts';
 import type { CompletedRequest, UsageRecorder } from '../../../src/usage/usage.ts';
 import { InProcessGateway, type TestSettings } from '../../support/in-process-gateway.ts';
 import { until } from '../../support/until.ts';
@@ -83,6 +84,11 @@ export class TestGateway {
     this.keyStore = new InMemoryKeys(this.#gateway.counting.versions);
     this.keyStore.snapshots.set(this.secret, snapshot('key_one'));
     this.keyStore.snapshots.set(this.otherSecret, snapshot('key_two'));
+  }
+
+  /** The connections of the public port. */
+  get connectionLimit(): ConnectionLimit {
+    return this.#gateway.limits.public;
   }
 
   static async start(backendUrl: string, settings: GatewaySettings = {}): Promise<TestGateway> {
