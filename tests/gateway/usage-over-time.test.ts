@@ -16,6 +16,8 @@ import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 
 const run = promisify(execFile);
+/** Between two requests of a client: what is waited for takes seconds, and is no matter of how many there are. */
+const PAUSE_MS = 25;
 
 describe('the commands of docs/api.md that read usage', () => {
   let fleet: Fleet<RunningGateway>;
@@ -90,6 +92,7 @@ describe('the series of one key', () => {
       const { body } = await fleet.admin.call('GET', '/api-keys/usage?interval=total');
       inHistory = body.rows[0]?.requests ?? 0;
       expect(inHistory).toBeLessThanOrEqual(sent);
+      await wait(PAUSE_MS);
     }
   });
 });
@@ -141,7 +144,7 @@ describe('completeUntil', () => {
         const { status } = await fetch(url, { headers: { authorization: `Bearer ${secret}` } });
         expect(status).toBe(200);
         endedAt.push(Date.now());
-        await wait(20);
+        await wait(PAUSE_MS);
       }
     };
     const clients = Promise.all(fleet.replicas.map(use));
@@ -161,7 +164,9 @@ describe('completeUntil', () => {
       }
       return Math.min(...untilMs);
     };
-    const untilComplete = (ms: number) => until(async () => ((await completeUntil()) ?? 0) > ms);
+    // Each look is four series.
+    const untilComplete = (ms: number) =>
+      until(async () => ((await completeUntil()) ?? 0) > ms, { longestPauseMs: 200 });
     await untilComplete(endedAt[0] ?? Date.now());
     relay.reject();
     const awayAt = Date.now();
