@@ -70,7 +70,7 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
   const redis = await TcpRelay.start(redisPort);
   const fleet = await startFleet(1, {
     REDIS_URL: redis.urlOf(redisUrl),
-    USAGE_FLUSH_MS: '200',
+    USAGE_FLUSH_MS: '1000',
     ...settings,
   });
   const browser = await launchChromium();
@@ -147,10 +147,14 @@ async function openTab(
       await page.getByRole('navigation', { name: 'Pages' }).waitFor();
     },
     untilSeen: (locator, isSeen = true) =>
-      until(async () => {
-        if (clock) await page.clock.fastForward(POLL_MS);
-        return (await locator.first().isVisible()) === isSeen;
-      }),
+      until(
+        async () => {
+          if (clock) await page.clock.fastForward(POLL_MS);
+          return (await locator.first().isVisible()) === isSeen;
+        },
+        // Each look makes the page ask for all that it shows.
+        { longestPauseMs: 200 },
+      ),
     untilLoaded: async () => {
       await page.locator('main h1').waitFor();
       await until(async () => (await page.locator('[aria-busy=true]').count()) === 0);
