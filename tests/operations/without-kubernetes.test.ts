@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings, SETTINGS } from '../../src/config/settings.ts';
+import { startLoad } from '../reliability/support/steady-load.ts';
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
@@ -148,21 +149,12 @@ describe('the HAProxy configuration, in front of two replicas', () => {
   it('loses no request while a replica stops', async () => {
     await admin.makePlan('many', 1_000_000_000, 'hour');
     const { secret } = await admin.makeKey('restarted', 'many');
-    const statuses = new Map<number, number>();
-    let isOver = false;
-    const client = async (): Promise<void> => {
-      while (!isOver) {
-        const status = await statusOf(`${url}/hello`, secret);
-        statuses.set(status, (statuses.get(status) ?? 0) + 1);
-      }
-    };
-    const clients = Array.from({ length: 4 }, client);
+    const load = startLoad(url, secret, [{ path: '/hello', method: 'GET', clients: 8 }]);
+    await until(() => load.answered() > 50);
     expect(await fleet.replicas[0]?.stop()).toBe(0);
-    const before = statuses.get(200) ?? 0;
-    await until(() => (statuses.get(200) ?? 0) > before + 50);
-    isOver = true;
-    await Promise.all(clients);
-    expect([...statuses.keys()]).toEqual([200]);
+    const before = load.answered();
+    await until(() => load.answered() > before + 50);
+    expect((await load.stop()).failures).toEqual([]);
   });
 });
 
