@@ -128,12 +128,12 @@ describe('a WebSocket through the gateway', () => {
   it('holds a fast sender back for a slow receiver, and loses nothing', async () => {
     const { client, backend } = await open(undefined, { perMessageDeflate: false });
     const piece = randomBytes(1024 * 1024);
-    const pieces = 128;
+    const pieces = 64;
     client.pause();
     for (let i = 0; i < pieces; i += 1) backend.send(piece);
     // What is not in the sender's buffer is in those of two sockets, or in the gateway.
     const left = await untilAtRest(() => backend.bufferedAmount, pieces * piece.length);
-    expect(left).toBeGreaterThan(100 * piece.length);
+    expect(left).toBeGreaterThan(36 * piece.length);
     let received = 0;
     const all = new Promise<void>((resolve) => {
       client.on('message', (data: Buffer) => {
