@@ -7,7 +7,7 @@ const ROOT = resolve(import.meta.dirname, '../..');
 
 /** Builds unless nothing in the source is newer. */
 const BUILD_WHERE_OUTDATED = `
-if [ -e dist/console/index.html ] && [ -z "$(find src/console src/client vite.config.ts -newer dist/console/index.html)" ]
+if [ -e dist/console/index.html ] && [ -z "$(find src/console src/client vite.config.ts package.json -newer dist/console/index.html)" ]
 then exit 0
 fi
 exec npm run -s build:console -- --logLevel warn`;
