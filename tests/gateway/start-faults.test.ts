@@ -149,12 +149,13 @@ describe('a first start', () => {
 });
 
 describe('a start after the first one', () => {
-  it('has the same secrets, keys and plans', async () => {
+  it('has the same secrets, keys and plans, and the data directory to itself', async () => {
     const file = join(afterFirst.directory, 'secrets.json');
     expect(afterFirst.output).toContain(file);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     await afterFirst.copyTo(directory);
-    gateway = await startGateway({ BACKEND_URL, DATA_DIR: directory });
+    const started = await startGateway({ BACKEND_URL, DATA_DIR: directory });
+    gateway = started;
     const headers = await ownerOf(afterFirst.directory);
     const detail = await fetch(`${gateway.url}/consumer-api-key/${kept.id}`, { headers });
     expect(await detail.json()).toMatchObject({
@@ -164,19 +165,15 @@ describe('a start after the first one', () => {
     });
     const rootToken = headers.authorization.slice('Bearer '.length);
     for (const output of [afterFirst.output, gateway.output()]) expect(output).not.toContain(rootToken);
+
+    expect(await faultOf({ BACKEND_URL, DATA_DIR: directory })).toBe(
+      `The directory ${directory}/postgres is in use by process ${started.pid} on host ${hostname()}: stop it, or give this one another DATA_DIR.`,
+    );
   });
 });
 
 describe('a start after the first one that can not be', () => {
   beforeEach(() => afterFirst.copyTo(directory));
-
-  it('because another process has the data directory says which', async () => {
-    const other = await startGateway({ BACKEND_URL, DATA_DIR: directory });
-    gateway = other;
-    expect(await faultOf({ BACKEND_URL, DATA_DIR: directory })).toBe(
-      `The directory ${directory}/postgres is in use by process ${other.pid} on host ${hostname()}: stop it, or give this one another DATA_DIR.`,
-    );
-  });
 
   it('because the secrets can be read by others says how to mend it', async () => {
     const file = join(directory, 'secrets.json');
