@@ -13,7 +13,7 @@ import { startBackend, type TestBackend } from './support/test-backend.ts';
 
 const LIMIT = 40;
 /** Between a response and the next request of a client, so that the servers have the machine to themselves for the most part. */
-const PAUSE_MS = 5;
+const PAUSE_MS = 20;
 
 let release: LastRelease;
 let redis: RedisServer;
