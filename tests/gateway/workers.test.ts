@@ -54,7 +54,11 @@ const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
 
 describe('two workers', () => {
   beforeAll(startWorkers);
-  afterAll(() => gateway?.stop());
+  afterAll(async () => {
+    const pids = [gateway.pid, ...gateway.workerPids()];
+    expect(await gateway.stop()).toBe(0);
+    expect(pids.filter(isAlive)).toEqual([]);
+  });
 
   it('share one port, count exactly together, and show their metrics as one', async () => {
     const admin = new Admin(gateway.url);
