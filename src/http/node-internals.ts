@@ -16,6 +16,7 @@ import { Duplex } from 'node:stream';
  * | `Server[http.server.connections].idle` | the connections on which no request has begun, whose parser alone knows that |
  * | `Socket.parser.getCurrentBuffer` | the bytes being parsed: to recognise other protocols, and bytes lost after a declined upgrade |
  * | `Socket._handle.bytesWritten`, `.writeQueueSize` | how much of a large write the system has taken: `writableLength` falls only once it is whole |
+ * | `Socket._handle.getpeername` | fails once a connection was reset, also while nothing is read from it |
  */
 
 const storeHeader: unknown = Reflect.get(ServerResponse.prototype, '_storeHeader');
@@ -127,6 +128,23 @@ function takenByHandle(socket: Socket): number | undefined {
   return bytesWritten - writeQueueSize;
 }
 
+/** Whether a connection of a server was reset, also where nothing is read from it. False where that can't be known. */
+export function isDisconnected(socket: Socket): boolean {
+  const handle: unknown = Reflect.get(socket, '_handle');
+  if (!hasPeerName(handle)) return false;
+  const status = handle.getpeername({});
+  return typeof status === 'number' && status < 0;
+}
+
+function hasPeerName(handle: unknown): handle is { getpeername(into: object): unknown } {
+  return (
+    typeof handle === 'object' &&
+    handle !== null &&
+    'getpeername' in handle &&
+    typeof handle.getpeername === 'function'
+  );
+}
+
 const PROBE = 'GET /probe HTTP/1.1\r\nHost: probe\r\nConnection: Upgrade\r\nUpgrade: probe\r\n\r\n';
 const PROBED_RESPONSE =
   'HTTP/1.1 200 OK\r\nX-Probe: 1\r\nContent-Length: 5\r\nConnection: keep-alive\r\nKeep-Alive: timeout=7\r\n\r\nprobe';
@@ -163,6 +181,7 @@ export async function checkNodeInternals(): Promise<void> {
   if (response !== PROBED_RESPONSE) throw hasChanged(response);
   if (idle?.length !== 1) throw hasChanged('http.server.connections');
   if (!countsTaken()) throw hasChanged('_handle.writeQueueSize');
+  if (!knowsPeer()) throw hasChanged('_handle.getpeername');
 }
 
 function hasChanged(part: string): Error {
@@ -179,6 +198,16 @@ function countsTaken(): boolean {
   const taken = takenByHandle(socket);
   socket.destroy();
   return taken === 0;
+}
+
+/** A socket has no peer before it is connected. */
+function knowsPeer(): boolean {
+  const socket = new Socket();
+  socket.on('error', () => {});
+  socket.connect({ port: 1, host: '127.0.0.1' });
+  const isWithoutPeer = isDisconnected(socket);
+  socket.destroy();
+  return isWithoutPeer;
 }
 
 class ProbeResponse extends HeadLinesResponse {

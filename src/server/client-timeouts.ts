@@ -6,6 +6,8 @@ export interface ClientTimeouts {
   readonly idleMs: number;
   /** For the next request on a connection. */
   readonly keepAliveMs: number;
+  /** From one look at the connections that are not read because their requests wait to the next. */
+  readonly probeMs: number;
 }
 
 /** Those of a gateway; tests have shorter ones. */
@@ -14,6 +16,7 @@ export const CLIENT_TIMEOUTS: ClientTimeouts = Object.freeze({
   idleMs: 30_000,
   // Longer than the 60 s that load balancers commonly keep their connections, so that they close first.
   keepAliveMs: 65_000,
+  probeMs: 1000,
 });
 
 /** How much longer an unused connection is kept than `Keep-Alive` says: a request sent at the last moment is served. Milliseconds. */

@@ -12,6 +12,8 @@ import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-bo
 import { checkNodeInternals } from '../http/node-internals.ts';
 import { RawHeadResponse } from '../http/raw-head-response.ts';
 import { type Clock, systemClock } from '../platform/clock.ts';
+import { PeriodicTask } from '../platform/periodic-task.ts';
+import { systemRandom } from '../platform/random.ts';
 import { ClientConnections } from './client-connections.ts';
 import { CLIENT_TIMEOUTS, type ClientTimeouts, KEEP_ALIVE_GRACE_MS } from './client-timeouts.ts';
 import { ConnectionLimit } from './connection-limit.ts';
@@ -24,6 +26,7 @@ import { RequestRouter, type Routes } from './request-router.ts';
 import { downloadOn, SlowTransfers, uploadOn } from './slow-transfers.ts';
 import { StalledClients } from './stalled-clients.ts';
 import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
+import { WaitingRequests } from './waiting-requests.ts';
 
 /** What a port serves, and how. */
 export interface PublicServerOptions
@@ -79,7 +82,14 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     connections,
   );
   const slowTransfers = watchTransfers(options, connections.open, stalled);
-  const server = createHttpServer({ timeouts, connections, connectionLimit, router, malformed, stalled });
+  const waiting = new WaitingRequests(() => {
+    connectionLimit.flooded += 1;
+  });
+  const probing = new PeriodicTask(() => waiting.closeLeft(), {
+    random: systemRandom,
+    pauseMs: timeouts.probeMs,
+  });
+  const server = createHttpServer({ timeouts, connections, router, malformed, stalled, waiting });
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit, clock);
 
@@ -88,6 +98,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
       await checkNodeInternals();
       const address = await listening.listen({ port, host, sharesPort });
       for (const watch of slowTransfers) watch.start();
+      probing.start();
       return address;
     },
     announceClose: () => {
@@ -101,6 +112,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
         closeUpgrades: () => options.proxied?.closeUpgrades(),
       });
       for (const watch of slowTransfers) watch.stop();
+      await probing.stop();
     },
   };
 }
@@ -132,18 +144,15 @@ function watchTransfers(
 interface EventHandlers {
   readonly timeouts: ClientTimeouts;
   readonly connections: ClientConnections;
-  readonly connectionLimit: ConnectionLimit;
   readonly router: RequestRouter;
   readonly malformed: MalformedInput;
   readonly stalled: StalledClients;
+  readonly waiting: WaitingRequests;
 }
 
 function createHttpServer(handlers: EventHandlers): Server {
-  const { timeouts, connections, connectionLimit, router, malformed, stalled } = handlers;
-  const onFlooded = () => {
-    connectionLimit.flooded += 1;
-  };
-  const serve = serveInOrder((req, res) => router.serve(req, res), onFlooded);
+  const { timeouts, connections, router, malformed, stalled, waiting } = handlers;
+  const serve = serveInOrder((req, res) => router.serve(req, res), waiting);
   const server = createServer(serverOptions(timeouts, connections), serve);
   server.closeIdleConnections = closeIdleConnections;
   server.timeout = stalled.firstTimeoutMs;

@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import type { Socket } from 'node:net';
-import { describe, expect, it } from '@jest/globals';
+import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { RawPeer } from '../proxy/support/raw-peer.ts';
 import { MANAGEMENT_PORTS, withGateway } from '../proxy/support/with-gateway.ts';
 import { until, untilAtRest } from '../support/until.ts';
@@ -210,6 +210,105 @@ describe('connections that send thousands of requests ahead', () => {
     flooder.reset();
     await until(() => stage.gateway.proxy.inFlight === 0);
     expect(stage.gateway.observed.length).toBeLessThan(2000);
+  });
+});
+
+describe('a client with more requests waiting than are read at once', () => {
+  let served: Socket | undefined;
+  const stage = withGateway({
+    timeouts: { probeMs: 20 },
+    // Longer than anything here is waited for.
+    backendTimeoutMs: 600_000,
+    management: ({ socket }) => {
+      served = socket;
+    },
+  });
+  const paused = async (): Promise<Socket> => {
+    await until(() => served?.isPaused() === true);
+    return served as Socket;
+  };
+  const ONE = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
+  const HELD = 'GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n';
+
+  beforeEach(() => {
+    served = undefined;
+  });
+
+  it.each(['end', 'reset'] as const)('ends its request at the backend with its %s', async (leave) => {
+    const { gateway, backend } = stage;
+    const client = await gateway.send(gateway.head('GET /1') + ONE.repeat(40));
+    const upstream = await backend.connection();
+    await upstream.head();
+    client[leave]();
+    await upstream.ended();
+    await until(() => gateway.proxy.inFlight === 0);
+    expect(backend.received).not.toContain('/2');
+  });
+
+  it.each(['end', 'reset'] as const)('ends it too with its %s after two heads of 16 kB', async (leave) => {
+    const { gateway, backend } = stage;
+    const large = `GET / HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(16_000)}\r\n\r\n`;
+    const client = await gateway.send(gateway.head('GET /1') + large.repeat(2));
+    const upstream = await backend.connection();
+    await upstream.head();
+    client[leave]();
+    await upstream.ended();
+  });
+
+  it.each(['end', 'reset'] as const)('ends it too with its %s in a large body that waits', async (leave) => {
+    const { gateway, backend } = stage;
+    const upload = gateway.head('POST /2', 'Content-Length: 1000000') + 'x'.repeat(150_000);
+    const client = await gateway.send(gateway.head('GET /1') + upload);
+    const upstream = await backend.connection();
+    await upstream.head();
+    client[leave]();
+    await upstream.ended();
+    expect(backend.received).not.toContain('/2');
+  });
+
+  it('ends it too when its end comes behind more than is read at once', async () => {
+    const client = await stage.gateway.send(HELD + ONE.repeat(5000));
+    const socket = await paused();
+    client.end();
+    await until(() => socket.destroyed);
+  });
+
+  it('is noticed by its reset behind more than is ever read ahead', async () => {
+    const client = await stage.gateway.send(HELD + ONE.repeat(40_000));
+    const socket = await paused();
+    await untilAtRest(() => socket.bytesRead, 0);
+    client.reset();
+    await until(() => socket.destroyed);
+  });
+
+  it('is read on only up to a bound while it stays', async () => {
+    const client = await stage.gateway.send(HELD + ONE.repeat(40_000));
+    const socket = await paused();
+    await until(() => socket.bytesRead > 3 * 65_536);
+    // The first chunk or two, and what is read to notice its end.
+    expect(await untilAtRest(() => socket.bytesRead, 0)).toBeLessThan(7 * 65_536);
+    expect(client.ending).toBe('open');
+  });
+
+  it('is read on only up to a bound while a large body waits', async () => {
+    const upload = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(9_000_000)}`;
+    const client = await stage.gateway.send(HELD + upload);
+    const socket = await paused();
+    await until(() => socket.bytesRead > 3 * 65_536);
+    expect(await untilAtRest(() => socket.bytesRead, 0)).toBeLessThan(7 * 65_536);
+    expect(client.ending).toBe('open');
+  });
+
+  it('gets all its responses when it was looked at meanwhile and stayed', async () => {
+    const { gateway, backend } = stage;
+    const client = await gateway.send(gateway.head('GET /1') + ONE.repeat(20_000));
+    const upstream = await backend.connection();
+    await upstream.head();
+    await untilAtRest(() => client.socket.writableLength, -1);
+    upstream.send(OK);
+    await until(() => gateway.observed.length === 20_001);
+    client.end();
+    expect((await client.ended()).split('HTTP/1.1 401')).toHaveLength(20_001);
   });
 });
 

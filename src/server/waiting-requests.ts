@@ -1,0 +1,128 @@
+import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { cutConnection } from '../http/connections/cut-connection.ts';
+import { isDisconnected } from '../http/node-internals.ts';
+
+/** A connection with this many pipelined requests waiting is paused. Bytes that were read already are still parsed: a thousand requests and more. */
+const MOST_WAITING = 16;
+/** Requests that wait on all connections of a port: 2 to 4 kB each. A connection with more than its own share is closed when there are more. */
+const MOST_WAITING_OF_ALL = 50_000;
+/** A request whose head has more characters counts as several. */
+const HEAD_OF_ONE = 2048;
+/** How much more is read of a connection while it is paused, only to notice that its client leaves. Bytes, and a chunk of 64 KiB at most. */
+const PROBED_BYTES = 192 * 1024;
+
+/** What waits on a connection. */
+interface Waiting {
+  count: number;
+  /** What had been read when its first request began to wait. Bytes. */
+  readonly bytesBefore: number;
+  /** One more chunk is read although the connection is paused. */
+  isProbed: boolean;
+}
+
+/** Counts the pipelined requests that wait, and keeps them within bounds. */
+export class WaitingRequests {
+  readonly #watched = new WeakSet<Socket>();
+  readonly #waiting = new Map<Socket, Waiting>();
+  readonly #onFlooded: () => void;
+  #all = 0;
+
+  /** `onFlooded` is called for each connection that is closed because too many wait. */
+  constructor(onFlooded: () => void) {
+    this.#onFlooded = onFlooded;
+  }
+
+  /** False where the connection is closed, or is closed now because too many wait. */
+  add(req: IncomingMessage): boolean {
+    const { socket } = req;
+    // What is left of a chunk is parsed although its connection was closed.
+    if (socket.destroyed) return false;
+    const waiting = this.#waiting.get(socket) ?? this.#start(socket);
+    const before = waiting.count;
+    const weight = weightOf(req);
+    if (before + weight > MOST_WAITING && this.#all >= MOST_WAITING_OF_ALL) {
+      cutConnection(socket);
+      this.#onFlooded();
+      return false;
+    }
+    waiting.count += weight;
+    this.#all += weight;
+    if (waiting.count >= MOST_WAITING && (before < MOST_WAITING || waiting.isProbed)) {
+      waiting.isProbed = false;
+      process.nextTick(() => this.#pauseFlooded(socket));
+    }
+    return true;
+  }
+
+  delete(req: IncomingMessage): void {
+    const { socket } = req;
+    const waiting = this.#waiting.get(socket);
+    if (waiting === undefined) return;
+    const weight = weightOf(req);
+    waiting.count -= weight;
+    this.#all -= weight;
+    if (waiting.count > 0) return;
+    this.#waiting.delete(socket);
+    socket.resume();
+  }
+
+  /**
+   * Closes paused connections whose clients have left. A reset is seen without reading. The end of a connection comes behind all that was
+   * sent before it, so each call reads one chunk more of each, up to a bound, and only while there is room for what it may hold.
+   */
+  async closeLeft(): Promise<boolean> {
+    for (const socket of [...this.#waiting.keys()]) {
+      if (!socket.isPaused()) continue;
+      this.#probe(socket);
+      // What was read is counted before more is read.
+      await nextTurn();
+    }
+    return true;
+  }
+
+  #probe(socket: Socket): void {
+    const waiting = this.#waiting.get(socket);
+    if (waiting === undefined || socket.destroyed) return;
+    if (isDisconnected(socket)) {
+      cutConnection(socket);
+      return;
+    }
+    const isWithinBounds =
+      this.#all < MOST_WAITING_OF_ALL / 2 && socket.bytesRead - waiting.bytesBefore < PROBED_BYTES;
+    // Where bytes are on their way to the client, these tell that it has left.
+    if (!isWithinBounds || socket.writableLength > 0) return;
+    waiting.isProbed = true;
+    socket.resume();
+  }
+
+  #start(socket: Socket): Waiting {
+    const waiting = { count: 0, bytesBefore: socket.bytesRead, isProbed: false };
+    this.#waiting.set(socket, waiting);
+    if (!this.#watched.has(socket)) this.#watch(socket);
+    return waiting;
+  }
+
+  #watch(socket: Socket): void {
+    this.#watched.add(socket);
+    socket.once('close', () => {
+      this.#all -= this.#waiting.get(socket)?.count ?? 0;
+      this.#waiting.delete(socket);
+    });
+    // Node resumes the socket at the end of each request that it parses, and when a large response has been written: each time it is paused
+    // again before anything is read.
+    socket.on('resume', () => this.#pauseFlooded(socket));
+  }
+
+  #pauseFlooded(socket: Socket): void {
+    const waiting = this.#waiting.get(socket);
+    if (waiting !== undefined && waiting.count >= MOST_WAITING && !waiting.isProbed) socket.pause();
+  }
+}
+
+/** As how many requests one counts. */
+function weightOf({ url = '', rawHeaders }: IncomingMessage): number {
+  const characters = rawHeaders.reduce((sum, { length }) => sum + length, url.length);
+  return 1 + Math.floor(characters / HEAD_OF_ONE);
+}
