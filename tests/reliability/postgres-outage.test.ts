@@ -53,10 +53,12 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  expect(await gateway?.stop()).toBe(0);
+  const code = await gateway?.stop();
   await backend?.stop();
   await relay?.stop();
   await postgres?.stop();
+  const faults = gateway?.output().match(/^.*could not be stopped cleanly.*$/gm);
+  expect({ code, faults }).toEqual({ code: 0, faults: null });
 });
 
 /** The status, and when the client is to come back. */
