@@ -151,16 +151,18 @@ export class UsageFlusher {
     const batches = await live.take(shard);
     if (batches === undefined) return;
     this.#stats.batchesPending += batches.length;
-    let isMoved = false;
     try {
       for (const batch of batches) await this.#move(batch);
-      isMoved = true;
+    } catch (error) {
+      // Whatever fails from here on is noted by itself: it neither hides the error that ends the round nor keeps the lease.
+      await live.compact(shard).catch((failure: unknown) => this.#note(failure));
+      await live.release(shard, 0).catch((failure: unknown) => this.#note(failure));
+      throw error;
     } finally {
       this.#stats.batchesPending -= batches.length;
-      if (!isMoved) await live.compact(shard);
-      // A little early, so that the round after the next pause finds it.
-      await live.release(shard, isMoved ? Math.floor(intervalMs * 0.7) : 0);
     }
+    // A little early, so that the round after the next pause finds it.
+    await live.release(shard, Math.floor(intervalMs * 0.7));
   }
 
   async #move(batch: UsageBatch): Promise<void> {

@@ -155,6 +155,25 @@ describe('the flusher', () => {
     expect(flusher.stats.failures).toBeGreaterThan(0);
   });
 
+  it('says why a batch was rejected and retries it where compaction fails too', async () => {
+    const { live, history } = await setUp(['key 1']);
+    const messages: string[] = [];
+    const write = (line: string) => void messages.push(JSON.parse(line).err.message);
+    const log = pino({ level: 'error' }, { write });
+    const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
+    history.rejection = () => new Error('value out of range');
+    live.compact = async () => {
+      throw new Error('script killed');
+    };
+    expect(await flusher.flush()).toBe(false);
+    expect(messages).toEqual(['script killed', 'value out of range']);
+    expect(flusher.stats).toMatchObject({ batchesPending: 0, failures: 2 });
+    history.rejection = () => undefined;
+    // Only a shard whose lease was given back can be taken.
+    expect(await flusher.flush()).toBe(true);
+    expect(requestsOf(history.taken)).toBe(2);
+  });
+
   it('drops a batch that the history had before, and says so', async () => {
     const { live, history, flusher } = await setUp(['key 1']);
     history.outcome = { kind: 'outdated' };
