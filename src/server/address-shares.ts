@@ -10,7 +10,10 @@ const COUNT_EVERY_MS = 1000;
 const COUNT_SOONER_MS = 100;
 /** What a count took is at most this part of the time until the next one. */
 const SHARE_OF_TIME = 1 / 20;
-/** A connection without a byte is closed at this age at the earliest: its first request may be under way. Milliseconds. */
+/**
+ * A connection without a byte is closed at this age at the earliest: its first request may be under way. Short, because each one that is too
+ * young is a client of another address that is turned away; only addresses beyond their share lose any. Milliseconds.
+ */
 const UNUSED_MS = 250;
 
 /** Where a connection came from, and when. */

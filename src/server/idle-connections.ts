@@ -10,7 +10,10 @@ const KEPT = 1 / 4;
 const LOOK_FROM = 3 / 4;
 /** Between two looks, unless the first one made all the room that it should. Milliseconds. */
 const LOOK_EVERY_MS = 1000;
-/** A connection without a byte is closed at this age at the earliest: its first request may be under way. Milliseconds. */
+/**
+ * A connection without a byte is closed this long after the look that found it: its first request may be under way. As long as the time
+ * between two looks, because it is closed for any client, whatever its own address has. Milliseconds.
+ */
 const UNUSED_MS = LOOK_EVERY_MS;
 /** A look takes time for each open connection, so it makes room for this part of the limit at once, */
 const BATCH = 1 / 64;
