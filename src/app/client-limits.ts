@@ -1,5 +1,5 @@
 import { openFileLimit } from '../platform/process/open-file-limit.ts';
-import { ConnectionLimit } from '../server/connection-limit.ts';
+import { ConnectionLimit } from '../server/connections/connection-limit.ts';
 import { connectionBudget } from './connection-budget.ts';
 import type { ReplicaContext } from './context.ts';
 

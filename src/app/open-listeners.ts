@@ -3,7 +3,7 @@ import { DOWNLOAD_RATE, type MinimumRate, UPLOAD_RATE } from '../http/minimum-bo
 import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
-import type { ClientTimeouts } from '../server/client-timeouts.ts';
+import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
 import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';

@@ -1,4 +1,4 @@
-import { editDistance } from '../platform/nearest-name.ts';
+import { editDistance } from '../platform/text/nearest-name.ts';
 
 /** What a name may be short of, or have too much of, and still be meant: the unit at its end. */
 const UNIT = /_(?:MS|DAYS|FILE)$/;

@@ -1,4 +1,4 @@
-import { isStorable, lengthOf } from '../platform/storable-text.ts';
+import { isStorable, lengthOf } from '../platform/text/storable-text.ts';
 
 /** Longest `externalId` of a key, in code points. */
 export const MAX_EXTERNAL_ID = 128;

@@ -1,4 +1,4 @@
-import { hasControlCharacter, isStorable, lengthOf } from '../platform/storable-text.ts';
+import { hasControlCharacter, isStorable, lengthOf } from '../platform/text/storable-text.ts';
 
 /** Longest name of a key, in code points, without the blanks around it. */
 export const MAX_KEY_NAME = 255;

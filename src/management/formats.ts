@@ -6,7 +6,7 @@ import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
 import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
-import { hasControlCharacter, isStorable, lengthOf } from '../platform/storable-text.ts';
+import { hasControlCharacter, isStorable, lengthOf } from '../platform/text/storable-text.ts';
 
 /** What the bodies' schemas can't say with JSON Schema's own keywords. */
 export const BODY_FORMATS: Formats = {

@@ -12,7 +12,7 @@ import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import { isAtOrBelow, isReserved } from '../paths/reserved-paths.ts';
-import type { ClientConnections } from './client-connections.ts';
+import type { ClientConnections } from './connections/client-connections.ts';
 import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
 import { isReservedInDisguise } from './parsing/request-target.ts';

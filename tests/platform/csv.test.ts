@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { csvFile } from '../../src/platform/csv.ts';
+import { csvFile } from '../../src/platform/text/csv.ts';
 import { codePoint } from '../support/code-point.ts';
 
 const file = (columns: string[], rows: (string | number | null)[][]) => [...csvFile(columns, rows)].join('');

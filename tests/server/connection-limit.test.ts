@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConnectionLimit } from '../../src/server/connection-limit.ts';
+import { ConnectionLimit } from '../../src/server/connections/connection-limit.ts';
 
 describe('the limit of connections', () => {
   it('lets as many be open as it says, and counts those that are rejected', () => {

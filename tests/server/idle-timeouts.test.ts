@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { IdleTimeouts } from '../../src/server/idle-timeouts.ts';
+import { IdleTimeouts } from '../../src/server/connections/idle-timeouts.ts';
 
 const SHORTEST = 30_000;
 const LONG = 66_000;

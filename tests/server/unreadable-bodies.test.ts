@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { type ServedRequest, withRequestId } from '../../src/http/with-request-id.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { CLIENT_TIMEOUTS } from '../../src/server/client-timeouts.ts';
+import { CLIENT_TIMEOUTS } from '../../src/server/connections/client-timeouts.ts';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { testRequestIds } from '../support/request-ids.ts';

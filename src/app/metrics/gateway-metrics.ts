@@ -5,7 +5,7 @@ import type { CostSettler } from '../../limiter/cost-settler.ts';
 import type { Reading } from '../../observability/metrics.ts';
 import type { Readiness } from '../../observability/readiness.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
-import type { ConnectionLimit } from '../../server/connection-limit.ts';
+import type { ConnectionLimit } from '../../server/connections/connection-limit.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ClientLimits } from '../client-limits.ts';
 import type { Counting } from '../stores/counting.ts';

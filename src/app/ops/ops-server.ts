@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { ConnectionLimit } from '../../server/connection-limit.ts';
+import { ConnectionLimit } from '../../server/connections/connection-limit.ts';
 
 /** What the ops port shows. */
 export interface OpsSources {

@@ -1,5 +1,5 @@
 import { type Command, Option } from 'commander';
-import { csvRecord } from '../../platform/csv.ts';
+import { csvRecord } from '../../platform/text/csv.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Cell, headingOf, type Listing } from './columns.ts';
 import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';

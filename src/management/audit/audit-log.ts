@@ -3,7 +3,7 @@ import { AUDIT_ACTIONS, type AuditEntry } from '../../audit/audit-entry.ts';
 import type { AuditFilter, AuditLog } from '../../audit/audit-log.ts';
 import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
-import { type CsvValue, csvFile, csvRows } from '../../platform/csv.ts';
+import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
 import { endpoint, StreamedText } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { AUDIT_QUERY, readAuditQuery } from './audit-query.ts';

@@ -16,7 +16,7 @@ import {
 } from '../../keys/key-list.ts';
 import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
-import { isStorable } from '../../platform/storable-text.ts';
+import { isStorable } from '../../platform/text/storable-text.ts';
 import { INSTANT_RULE, isSearchText, queryInstant, SEARCH_RULE } from '../formats.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';

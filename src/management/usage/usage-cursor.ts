@@ -1,5 +1,5 @@
 import { InvalidCursor } from '../../errors.ts';
-import { isStorable } from '../../platform/storable-text.ts';
+import { isStorable } from '../../platform/text/storable-text.ts';
 import type { SeriesPosition } from '../../usage/series/series-store.ts';
 import type { TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';

@@ -4,7 +4,7 @@ import { cutConnection } from '../../http/connections/cut-connection.ts';
 import { closeAfterResponse } from '../../http/errors/send-error.ts';
 import { responseDue } from '../../http/node-internals.ts';
 import { RawHeadResponse } from '../../http/raw-head-response.ts';
-import type { ClientConnections } from '../client-connections.ts';
+import type { ClientConnections } from '../connections/client-connections.ts';
 import { rejectServed } from '../reject-served.ts';
 import { parserError } from './parser-errors.ts';
 

@@ -1,5 +1,8 @@
 import { afterEach, beforeEach } from '@jest/globals';
-import { ConnectionLimit, type ConnectionPressure } from '../../../src/server/connection-limit.ts';
+import {
+  ConnectionLimit,
+  type ConnectionPressure,
+} from '../../../src/server/connections/connection-limit.ts';
 import { createPublicServer, type PublicServer } from '../../../src/server/public-server.ts';
 import { RawPeer } from '../../proxy/support/raw-peer.ts';
 import { ManualClock } from '../../support/manual-clock.ts';

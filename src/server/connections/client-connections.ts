@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { cutConnection } from '../http/connections/cut-connection.ts';
-import { responseDue } from '../http/node-internals.ts';
-import type { Clock } from '../platform/clock.ts';
+import { cutConnection } from '../../http/connections/cut-connection.ts';
+import { responseDue } from '../../http/node-internals.ts';
+import type { Clock } from '../../platform/clock.ts';
 import { AddressShares } from './address-shares.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { IdleConnections } from './idle-connections.ts';

@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
-import { TollgateError } from '../errors.ts';
-import { cutConnection } from '../http/connections/cut-connection.ts';
-import { responseDue } from '../http/node-internals.ts';
-import { RawHeadResponse } from '../http/raw-head-response.ts';
+import { TollgateError } from '../../errors.ts';
+import { cutConnection } from '../../http/connections/cut-connection.ts';
+import { responseDue } from '../../http/node-internals.ts';
+import { RawHeadResponse } from '../../http/raw-head-response.ts';
+import { rejectServed } from '../reject-served.ts';
 import type { ClientConnections } from './client-connections.ts';
 import { IdleTimeouts } from './idle-timeouts.ts';
-import { rejectServed } from './reject-served.ts';
 
 /** How long a connection may be idle. Milliseconds. */
 export interface IdleLimits {

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
-import { responseDue, socketsBetweenRequests } from '../http/node-internals.ts';
-import type { Clock } from '../platform/clock.ts';
+import { responseDue, socketsBetweenRequests } from '../../http/node-internals.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
 /** The part of the limit that kept connections may have however full the port is: clients without whole requests can't push them out. */

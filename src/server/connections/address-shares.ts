@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
-import { sitesOf } from '../http/address-sites.ts';
-import { plainAddress } from '../http/client-address.ts';
-import type { Clock } from '../platform/clock.ts';
+import { sitesOf } from '../../http/address-sites.ts';
+import { plainAddress } from '../../http/client-address.ts';
+import type { Clock } from '../../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
 /** Between two counts: each takes time for every open connection. Milliseconds. */
