@@ -85,10 +85,11 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
   const waiting = new WaitingRequests(() => {
     connectionLimit.flooded += 1;
   });
-  const probing = new PeriodicTask(() => waiting.closeLeft(), {
-    random: systemRandom,
-    pauseMs: timeouts.probeMs,
-  });
+  const noticeLeft = () => {
+    connections.closeReset();
+    return waiting.readOn();
+  };
+  const probing = new PeriodicTask(noticeLeft, { random: systemRandom, pauseMs: timeouts.probeMs });
   const server = createHttpServer({ timeouts, connections, router, malformed, stalled, waiting });
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit, clock);

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cutConnection } from '../http/connections/cut-connection.ts';
-import { isDisconnected } from '../http/node-internals.ts';
 
 /** A connection with this many pipelined requests waiting is paused. Bytes that were read already are still parsed: a thousand requests and more. */
 const MOST_WAITING = 16;
@@ -69,10 +68,10 @@ export class WaitingRequests {
   }
 
   /**
-   * Closes paused connections whose clients have left. A reset is seen without reading. The end of a connection comes behind all that was
-   * sent before it, so each call reads one chunk more of each, up to a bound, and only while there is room for what it may hold.
+   * Reads one chunk more of each paused connection, up to a bound, and only while there is room for what it may hold: the end of a connection
+   * whose client has left comes behind all that was sent before it.
    */
-  async closeLeft(): Promise<boolean> {
+  async readOn(): Promise<boolean> {
     for (const socket of [...this.#waiting.keys()]) {
       if (!socket.isPaused()) continue;
       this.#probe(socket);
@@ -85,10 +84,6 @@ export class WaitingRequests {
   #probe(socket: Socket): void {
     const waiting = this.#waiting.get(socket);
     if (waiting === undefined || socket.destroyed) return;
-    if (isDisconnected(socket)) {
-      cutConnection(socket);
-      return;
-    }
     const isWithinBounds =
       this.#all < MOST_WAITING_OF_ALL / 2 && socket.bytesRead - waiting.bytesBefore < PROBED_BYTES;
     // Where bytes are on their way to the client, these tell that it has left.

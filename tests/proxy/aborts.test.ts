@@ -97,6 +97,15 @@ const unreadResponse: Situation = async ({ gateway, backend }) => {
   return { client, backend: connection };
 };
 
+/** The gateway holds back what the backend does not read. */
+const unreadUpload: Situation = async (stage) => {
+  const ends = await asked(stage, 'POST /', `Content-Length: ${2 * MUCH.length}`);
+  ends.backend.socket.pause();
+  ends.client.socket.write(MUCH);
+  await atRest(() => ends.client.socket.writableLength);
+  return ends;
+};
+
 const continued: Situation = async (stage) => {
   const ends = await asked(stage, 'POST /', 'Expect: 100-continue', 'Content-Length: 5');
   await ends.client.until((text) => text.includes('100 Continue'));
@@ -142,6 +151,19 @@ describe('rule 12: a client that leaves ends the request at the backend', () => 
       client.socket.resume();
       await client.ended();
     });
+  });
+});
+
+describe('rule 12: a client that resets its connection in an upload that is not read', () => {
+  const stage = withGateway({ ...PATIENT, timeouts: { ...PATIENT.timeouts, probeMs: 20 } });
+
+  it('ends the request at the backend', async () => {
+    const { client, backend } = await unreadUpload(stage);
+    client.reset();
+    await until(() => stage.gateway.recorded.length === 1);
+    expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
+    backend.socket.resume();
+    await backend.ended();
   });
 });
 

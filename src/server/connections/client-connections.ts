@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server } from 'node:http';
 import type { Socket } from 'node:net';
 import { cutConnection } from '../../http/connections/cut-connection.ts';
-import { responseDue } from '../../http/node-internals.ts';
+import { isDisconnected, responseDue } from '../../http/node-internals.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { AddressShares } from './address-shares.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
@@ -43,6 +43,13 @@ export class ClientConnections {
         if (due?.writableEnded === false && !this.isAbandoned(socket)) cutConnection(socket);
       });
     });
+  }
+
+  /** Closes connections that were reset before the response that is due, also where nothing is read from them meanwhile. */
+  closeReset(): void {
+    for (const socket of this.open) {
+      if (responseDue(socket) !== undefined && isDisconnected(socket)) cutConnection(socket);
+    }
   }
 
   abandon(socket: Socket): void {

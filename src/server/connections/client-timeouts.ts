@@ -6,7 +6,7 @@ export interface ClientTimeouts {
   readonly idleMs: number;
   /** For the next request on a connection. */
   readonly keepAliveMs: number;
-  /** From one look at the connections that are not read because their requests wait to the next. */
+  /** From one look for clients that have left while nothing is read from them to the next. */
   readonly probeMs: number;
 }
 
