@@ -15,8 +15,8 @@ const PROBED_BYTES = 192 * 1024;
 /** What waits on a connection. */
 interface Waiting {
   count: number;
-  /** What had been read when its first request began to wait. Bytes. */
-  readonly bytesBefore: number;
+  /** What had been read when its first request began to wait, or as many as pause it. Bytes. */
+  bytesBefore: number;
   /** One more chunk is read although the connection is paused. */
   isProbed: boolean;
 }
@@ -48,6 +48,8 @@ export class WaitingRequests {
     }
     waiting.count += weight;
     this.#all += weight;
+    // Some may always wait: what was read before is no part of what is read while it is paused.
+    if (before < MOST_WAITING && waiting.count >= MOST_WAITING) waiting.bytesBefore = socket.bytesRead;
     if (waiting.count >= MOST_WAITING && (before < MOST_WAITING || waiting.isProbed)) {
       waiting.isProbed = false;
       process.nextTick(() => this.#pauseFlooded(socket));

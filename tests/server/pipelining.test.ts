@@ -1,4 +1,4 @@
-import type { RequestListener } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import type { RawPeer } from '../proxy/support/raw-peer.ts';
@@ -215,12 +215,14 @@ describe('connections that send thousands of requests ahead', () => {
 
 describe('a client with more requests waiting than are read at once', () => {
   let served: Socket | undefined;
+  let manage: RequestListener | undefined;
   const stage = withGateway({
     timeouts: { probeMs: 20 },
     // Longer than anything here is waited for.
     backendTimeoutMs: 600_000,
-    management: ({ socket }) => {
-      served = socket;
+    management: (req, res) => {
+      served = req.socket;
+      manage?.(req, res);
     },
   });
   const paused = async (): Promise<Socket> => {
@@ -232,6 +234,7 @@ describe('a client with more requests waiting than are read at once', () => {
 
   beforeEach(() => {
     served = undefined;
+    manage = undefined;
   });
 
   it.each(['end', 'reset'] as const)('ends its request at the backend with its %s', async (leave) => {
@@ -270,6 +273,31 @@ describe('a client with more requests waiting than are read at once', () => {
     const client = await stage.gateway.send(HELD + ONE.repeat(5000));
     client.end();
     await until(() => served?.destroyed === true);
+  });
+
+  it('ends it too with its end after a long time in which some requests always waited', async () => {
+    const { gateway, backend } = stage;
+    const large = `GET /rate-limit HTTP/1.1\r\nHost: a\r\nX-Large: ${'x'.repeat(6000)}\r\n\r\n`;
+    const held: ServerResponse[] = [];
+    manage = (_req, res) => held.push(res);
+    const client = await gateway.send(large.repeat(2));
+    for (let n = 1; n <= 50; n += 1) {
+      await until(() => held.length === n);
+      client.send(large);
+      const sent = (n + 2) * large.length;
+      await until(() => held.at(-1)?.socket?.bytesRead === sent);
+      held.at(-1)?.end();
+    }
+    await until(() => held.length === 51);
+    client.send(gateway.head('GET /1') + ONE.repeat(40));
+    await until(() => held.at(-1)?.socket?.isPaused() === true);
+    held.at(-1)?.end();
+    await until(() => held.length === 52);
+    held.at(-1)?.end();
+    const upstream = await backend.connection();
+    await upstream.head();
+    client.end();
+    await upstream.ended();
   });
 
   it('is noticed by its reset behind more than is ever read ahead', async () => {
