@@ -105,15 +105,18 @@ export class UsageFlusher {
     const appliedBefore = this.#stats.batchesApplied;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
     const round = { isStoreAway: false, isDone: true };
+    const noteFailure = (error: unknown) => {
+      this.#note(error);
+      round.isDone = false;
+      round.isStoreAway ||= error instanceof StoreUnavailable;
+    };
     const flushNext = async (shard: number) => {
       try {
         // While a store is unavailable, the other shards need not wait for it as well.
-        if (!round.isStoreAway) await this.#flushShard(shard);
+        if (!round.isStoreAway) await this.#flushShard(shard, noteFailure);
         else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
       } catch (error) {
-        this.#note(error);
-        round.isDone = false;
-        round.isStoreAway ||= error instanceof StoreUnavailable;
+        noteFailure(error);
       }
     };
     const stepMs = (spreadMs / SHARDS) * LANES;
@@ -146,7 +149,7 @@ export class UsageFlusher {
     else this.#options.log.error({ err: error }, 'usage was rejected by its store; it is kept');
   }
 
-  async #flushShard(shard: number): Promise<void> {
+  async #flushShard(shard: number, noteFailure: (error: unknown) => void): Promise<void> {
     const { live, intervalMs } = this.#options;
     const batches = await live.take(shard);
     if (batches === undefined) return;
@@ -154,10 +157,11 @@ export class UsageFlusher {
     try {
       for (const batch of batches) await this.#move(batch);
     } catch (error) {
-      // Whatever fails from here on is noted by itself: it neither hides the error that ends the round nor keeps the lease.
-      await live.compact(shard).catch((failure: unknown) => this.#note(failure));
-      await live.release(shard, 0).catch((failure: unknown) => this.#note(failure));
-      throw error;
+      // Noted first, because only the first failure of an outage is logged at once. Whatever fails after it does not keep the lease.
+      noteFailure(error);
+      await live.compact(shard).catch(noteFailure);
+      await live.release(shard, 0).catch(noteFailure);
+      return;
     } finally {
       this.#stats.batchesPending -= batches.length;
     }

@@ -166,12 +166,26 @@ describe('the flusher', () => {
       throw new Error('script killed');
     };
     expect(await flusher.flush()).toBe(false);
-    expect(messages).toEqual(['script killed', 'value out of range']);
+    expect(messages).toEqual(['value out of range', 'script killed']);
     expect(flusher.stats).toMatchObject({ batchesPending: 0, failures: 2 });
     history.rejection = () => undefined;
     // Only a shard whose lease was given back can be taken.
     expect(await flusher.flush()).toBe(true);
     expect(requestsOf(history.taken)).toBe(2);
+  });
+
+  it('names the store that a move needed first, where compaction lacks another', async () => {
+    const { live, history } = await setUp(['key 1']);
+    const stores: string[] = [];
+    const write = (line: string) => void stores.push(JSON.parse(line).store);
+    const log = pino({ level: 'warn' }, { write });
+    const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
+    history.rejection = () => new StoreUnavailable('postgres', new Error('away'));
+    live.compact = async () => {
+      throw new StoreUnavailable('redis', new Error('slow'));
+    };
+    expect(await flusher.flush()).toBe(false);
+    expect(stores).toEqual(['postgres']);
   });
 
   it('drops a batch that the history had before, and says so', async () => {
