@@ -11,6 +11,8 @@ const MOST_WAITING_OF_ALL = 50_000;
 const HEAD_OF_ONE = 2048;
 /** How much more is read of a connection while it is paused, only to notice that its client leaves. Bytes, and a chunk of 64 KiB at most. */
 const PROBED_BYTES = 192 * 1024;
+/** The same of all paused connections of a port together. */
+const PROBED_BYTES_OF_ALL = 16 * 1024 * 1024;
 
 /** What waits on a connection. */
 interface Waiting {
@@ -74,20 +76,23 @@ export class WaitingRequests {
    * whose client has left comes behind all that was sent before it.
    */
   async readOn(): Promise<boolean> {
-    for (const socket of [...this.#waiting.keys()]) {
-      if (!socket.isPaused()) continue;
-      this.#probe(socket);
+    const paused = [...this.#waiting].filter(([socket]) => socket.isPaused());
+    let readOfAll = paused.reduce((sum, [socket, waiting]) => sum + readSince(socket, waiting), 0);
+    for (const [socket, waiting] of paused) {
+      if (readOfAll >= PROBED_BYTES_OF_ALL) break;
+      const before = socket.bytesRead;
+      this.#probe(socket, waiting);
       // What was read is counted before more is read.
       await nextTurn();
+      readOfAll += socket.bytesRead - before;
     }
     return true;
   }
 
-  #probe(socket: Socket): void {
-    const waiting = this.#waiting.get(socket);
-    if (waiting === undefined || socket.destroyed) return;
-    const isWithinBounds =
-      this.#all < MOST_WAITING_OF_ALL / 2 && socket.bytesRead - waiting.bytesBefore < PROBED_BYTES;
+  #probe(socket: Socket, waiting: Waiting): void {
+    // It may have been closed, or read again, since the others were probed.
+    if (!socket.isPaused() || this.#waiting.get(socket) !== waiting) return;
+    const isWithinBounds = this.#all < MOST_WAITING_OF_ALL / 2 && readSince(socket, waiting) < PROBED_BYTES;
     // Where bytes are on their way to the client, these tell that it has left.
     if (!isWithinBounds || socket.writableLength > 0) return;
     waiting.isProbed = true;
@@ -116,6 +121,11 @@ export class WaitingRequests {
     const waiting = this.#waiting.get(socket);
     if (waiting !== undefined && waiting.count >= MOST_WAITING && !waiting.isProbed) socket.pause();
   }
+}
+
+/** What was read of a connection while it was paused. Bytes. */
+function readSince(socket: Socket, { bytesBefore }: Waiting): number {
+  return socket.bytesRead - bytesBefore;
 }
 
 /** As how many requests one counts. */

@@ -326,6 +326,18 @@ describe('a client with more requests waiting than are read at once', () => {
     expect(client.ending).toBe('open');
   });
 
+  it('is read on only as far as there is room for all such clients together', async () => {
+    const COUNT = 200;
+    const upload = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9000000\r\n\r\n${'x'.repeat(600_000)}`;
+    const sockets: Socket[] = [];
+    manage = ({ socket }) => sockets.push(socket);
+    const readOfAll = () => sockets.reduce((sum, { bytesRead }) => sum + bytesRead, 0);
+    for (let n = 0; n < COUNT; n += 1) await stage.gateway.send(HELD + upload);
+    await until(() => sockets.length === COUNT && sockets.some(({ bytesRead }) => bytesRead > 3 * 65_536));
+    // The first chunk or two of each, and what is read to notice that they end.
+    expect(await untilAtRest(readOfAll, 0)).toBeLessThan(COUNT * 2 * 65_536 + 20 * 1024 * 1024);
+  });
+
   it('gets all its responses when it was looked at meanwhile and stayed', async () => {
     const { gateway, backend } = stage;
     const client = await gateway.send(gateway.head('GET /1') + ONE.repeat(20_000));
