@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { expect } from '@jest/globals';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
@@ -115,7 +117,10 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     consoleDirectory: replacements.consoleDirectory,
   });
 
-  const bare = (method: Method, path: string) => supertest(app)[method](path);
+  // One for all requests: supertest would start and stop one for each.
+  const requested = createServer(app).listen(0, '127.0.0.1');
+  await once(requested, 'listening');
+  const bare = (method: Method, path: string) => supertest(requested)[method](path);
   const sendAs = (secret: string, method: Method, path: string, body?: object) => {
     const request = bare(method, path).set('Authorization', `Bearer ${secret}`);
     return body === undefined ? request : request.send(body);
@@ -155,6 +160,8 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     usages,
     lines,
     async stop() {
+      requested.close();
+      requested.closeAllConnections();
       await server?.close(0);
       await gateway.stop();
       await store.remove();
