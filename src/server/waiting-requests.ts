@@ -50,9 +50,10 @@ export class WaitingRequests {
     }
     waiting.count += weight;
     this.#all += weight;
+    const isNowFull = before < MOST_WAITING && waiting.count >= MOST_WAITING;
     // Some may always wait: what was read before is no part of what is read while it is paused.
-    if (before < MOST_WAITING && waiting.count >= MOST_WAITING) waiting.bytesBefore = socket.bytesRead;
-    if (waiting.count >= MOST_WAITING && (before < MOST_WAITING || waiting.isProbed)) {
+    if (isNowFull) waiting.bytesBefore = socket.bytesRead;
+    if (isNowFull || (waiting.isProbed && waiting.count >= MOST_WAITING)) {
       waiting.isProbed = false;
       process.nextTick(() => this.#pauseFlooded(socket));
     }

@@ -40,6 +40,18 @@ function setUp() {
   return { live, buffer, history, writer, record, stored, lines };
 }
 
+/** Its store has counted one request of `a`, has lost the write of another, and knows of no write before it any more. */
+async function setUpForgotten() {
+  const { live, history, writer, record, stored } = setUp();
+  record('a');
+  await writer.write();
+  live.fateOf = () => 'neither';
+  record('a');
+  await writer.write();
+  live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
+  return { history, writer, stored };
+}
+
 describe('the usage writer', () => {
   it('counts once what it wrote again because the response was lost', async () => {
     const { live, writer, record, stored } = setUp();
@@ -90,14 +102,8 @@ describe('the usage writer', () => {
   ] as const)(
     'writes %s what the store forgot and the history %s',
     async (_again, _has, isCounted, times) => {
-      const { live, history, writer, record, stored } = setUp();
-      record('a');
-      await writer.write();
-      live.fateOf = () => 'neither';
-      record('a');
-      await writer.write();
+      const { history, writer, stored } = await setUpForgotten();
       history.hasWrite = async () => isCounted;
-      live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
       expect(await writer.drain(AbortSignal.timeout(60_000))).toBe(true);
       expect(await stored('a')).toBe(times);
       expect(writer.stats.rollbacks).toBe(1);
@@ -105,14 +111,8 @@ describe('the usage writer', () => {
   );
 
   it('waits for the history where only that can tell whether a write was counted', async () => {
-    const { live, history, writer, record, stored } = setUp();
-    record('a');
-    await writer.write();
-    live.fateOf = () => 'neither';
-    record('a');
-    await writer.write();
+    const { history, writer, stored } = await setUpForgotten();
     history.hasWrite = async () => Promise.reject(new StoreUnavailable('postgres', new Error('away')));
-    live.fateOf = ({ previous }) => (previous === undefined ? 'both' : 'forgotten');
     for (let round = 0; round < 3; round += 1) expect(await writer.write()).toBe(false);
     expect(await stored('a')).toBe(1);
     history.hasWrite = async () => false;

@@ -111,7 +111,7 @@ function faultOf(
   { requests, durationUs, limited, broken }: LoadResult,
   { seconds, isLimited, allowed, backendRequests }: Counted,
 ): string | undefined {
-  if (requests === 0) return 'nothing was answered';
+  if (requests === 0) return 'no request got a response';
   if (durationUs > (seconds + 1) * 1e6) return `the load took ${durationUs / 1e6} s`;
   if (broken > 0) return `${broken} connections or responds failed`;
   if (isLimited) {
