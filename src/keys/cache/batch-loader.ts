@@ -9,8 +9,6 @@ export interface BatchLoaderOptions<Lookup, Result> {
   readonly query: (lookups: readonly Lookup[]) => Promise<readonly (Result | Error | undefined)[]>;
   /** Whether queries are paced after one that gave these results. */
   readonly isPacedAfter: (results: readonly (Result | Error | undefined)[]) => boolean;
-  /** Queries that run together; undefined = 4. */
-  readonly maxRunning: number | undefined;
 }
 
 /** Queries that run together: a flood of look-ups must not take all connections to the store. */
@@ -62,8 +60,7 @@ export class BatchLoader<Lookup, Result> {
   }
 
   #startNext(): void {
-    const { maxRunning = MAX_RUNNING } = this.#options;
-    while (this.#waiting.size > 0 && this.#running < maxRunning && !this.#isPaused) {
+    while (this.#waiting.size > 0 && this.#running < MAX_RUNNING && !this.#isPaused) {
       if (this.#isPaced) this.#pause();
       void this.#run(this.#waiting.take(BATCH));
     }

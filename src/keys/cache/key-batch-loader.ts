@@ -3,13 +3,6 @@ import type { KeySnapshot } from '../consumer-key.ts';
 import type { FoundSnapshot, KeyRepository } from '../key-repository.ts';
 import { BatchLoader } from './batch-loader.ts';
 
-/** What the look-ups need, and their bounds. */
-export interface KeyBatchLoaderOptions {
-  readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup'>;
-  /** As in `BatchLoaderOptions`. */
-  readonly maxRunning: number | undefined;
-}
-
 /** Secrets of one client that may wait. */
 const MAX_WAITING_PER_CLIENT = 4000;
 
@@ -27,7 +20,7 @@ export interface LoadedKey {
 export class KeyBatchLoader {
   readonly #reads: BatchLoader<readonly Buffer[], LoadedKey>;
 
-  constructor({ repository, maxRunning }: KeyBatchLoaderOptions) {
+  constructor(repository: Pick<KeyRepository, 'findSnapshotsByLookup'>) {
     this.#reads = new BatchLoader({
       query: async (batch) => {
         const found = await repository.findSnapshotsByLookup(batch.flat());
@@ -37,7 +30,6 @@ export class KeyBatchLoader {
         );
       },
       isPacedAfter: (keys) => keys.includes(undefined),
-      maxRunning,
     });
   }
 

@@ -13,7 +13,7 @@ import { DigestsByKey } from './digests-by-key.ts';
 import { ImportedSecretsReader } from './imported-secrets-reader.ts';
 import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';
 import { KeyEntry } from './key-entry.ts';
-import { NegativeCache, type NegativeCacheOptions } from './negative-cache.ts';
+import { NegativeCache } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
 /** Most secrets that are looked up, or wait for it, at a time; and as many known keys that are read again. */
@@ -42,20 +42,14 @@ interface PresentedSecret {
   readonly client: string;
 }
 
-/** What the key cache needs, and its bounds. */
-export interface KeyCacheOptions extends NegativeCacheOptions {
+/** What the key cache needs, and its bound. */
+export interface KeyCacheOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotsOrErrors'>;
   readonly secrets: Pick<SecretRepository, 'importedSecrets'>;
   readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
   readonly clock: Clock;
   /** Keys remembered; the least recently used one is forgotten first. 100 000 by default. */
   readonly maxEntries?: number;
-  /**
-   * Most concurrent reads of the record store, counted separately for unknown secrets and for known keys, so that a flood of
-   * wrong secrets does not hold up known keys. A read is for up to a hundred of them; 10 000 may wait, secrets taking turns by client. Reads of known
-   * keys are a hundred a second at most. As in `BatchLoaderOptions` by default.
-   */
-  readonly maxLookups?: number;
 }
 
 /**
@@ -79,19 +73,20 @@ export class KeyCache {
   readonly #digests = new DigestsByKey();
   readonly #lookUps: KeyBatchLoader;
   readonly #loads: SingleFlight<KeyEntry>;
+  /** Has queries of its own, so that a flood of wrong secrets does not hold up known keys. */
   readonly #knownKeys: BatchLoader<string, KeySnapshot>;
   readonly #reloads: SingleFlight<KeyEntry>;
   /** When active entries were last taken, by the monotonic clock. */
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
-    const { maxEntries = 100_000, maxLookups } = options;
-    this.#lookUps = new KeyBatchLoader({ repository: options.repository, maxRunning: maxLookups });
+    const { maxEntries = 100_000 } = options;
+    this.#lookUps = new KeyBatchLoader(options.repository);
     this.#clock = options.clock;
     this.#takenAtMs = options.clock.monotonicMs();
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
-    this.#unknown = new NegativeCache(options, options.clock);
+    this.#unknown = new NegativeCache(options.clock);
     this.#entries = new BoundedCache(maxEntries, ({ snapshot }, digest, reason) => {
       if (reason !== 'set') this.#digests.delete(snapshot.keyId, digest);
     });
@@ -103,7 +98,6 @@ export class KeyCache {
       },
       // Keys that are used once in a while are read one by one, and many of them can take turns.
       isPacedAfter: () => true,
-      maxRunning: maxLookups,
     });
     this.#reloads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
   }

@@ -1,23 +1,17 @@
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 
-/** How many unknown secrets are remembered, and for how long. */
-export interface NegativeCacheOptions {
-  /** 100 000 by default. */
-  readonly maxUnknown?: number;
-  /** 5000 by default. Milliseconds. */
-  readonly unknownTtlMs?: number;
-}
+/** Unknown secrets remembered; the least recently used one is forgotten first. */
+const MAX_UNKNOWN = 100_000;
+/** How long one is remembered. Milliseconds. */
+const TTL_MS = 5000;
 
 /** Remembers for a short time which secrets name no key, so that a client that goes on with a wrong one costs no look-up. */
 export class NegativeCache {
-  readonly #entries: BoundedCache<{ readonly untilMs: number; readonly version: number }>;
-  readonly #ttlMs: number;
+  readonly #entries = new BoundedCache<{ readonly untilMs: number; readonly version: number }>(MAX_UNKNOWN);
   readonly #clock: Clock;
 
-  constructor({ maxUnknown = 100_000, unknownTtlMs = 5000 }: NegativeCacheOptions, clock: Clock) {
-    this.#entries = new BoundedCache(maxUnknown);
-    this.#ttlMs = unknownTtlMs;
+  constructor(clock: Clock) {
     this.#clock = clock;
   }
 
@@ -29,6 +23,6 @@ export class NegativeCache {
 
   /** `version` was read before the secret was looked up. */
   add(digest: string, version: number): void {
-    this.#entries.set(digest, { untilMs: this.#clock.monotonicMs() + this.#ttlMs, version });
+    this.#entries.set(digest, { untilMs: this.#clock.monotonicMs() + TTL_MS, version });
   }
 }

@@ -126,6 +126,9 @@ function confirm(
 
 const CLIENT = '192.0.2.1';
 
+/** Queries that run together: for secrets, and as many for known keys. */
+const QUERIES = 4;
+
 describe('the key cache', () => {
   let store: HeldStore;
   let clock: ManualClock;
@@ -135,11 +138,8 @@ describe('the key cache', () => {
   });
 
   /** It knows already that no secret has come in from outside. */
-  async function cacheOf(bounds: Partial<KeyCacheOptions> = {}): Promise<KeyCache> {
-    // Room is made for all entries at the start, which takes longer than a test.
-    const room = { maxEntries: 1000, maxUnknown: 1000 };
-    const { repository } = store;
-    const keys = new KeyCache({ repository, secrets: store, vault, clock, ...room, ...bounds });
+  async function cacheOf(bounds: Pick<KeyCacheOptions, 'maxEntries'> = {}): Promise<KeyCache> {
+    const keys = new KeyCache({ repository: store.repository, secrets: store, vault, clock, ...bounds });
     await load(keys, 'garbage');
     return keys;
   }
@@ -164,6 +164,14 @@ describe('the key cache', () => {
       throw new Error('not loaded');
     }
     return entry;
+  }
+
+  /** Takes up the queries for known keys, each with a key of its own, until the store responds. */
+  async function reloadOthers(keys: KeyCache): Promise<readonly Promise<Response>[]> {
+    const others: KeyEntry[] = [];
+    for (let query = 1; query <= QUERIES; query += 1)
+      others.push(await loaded(keys, store.add(`key_other_${query}`)));
+    return others.map((entry) => reload(keys, entry));
   }
 
   it('finds a key at once after it was loaded, and counts hits and misses', async () => {
@@ -320,13 +328,15 @@ describe('the key cache', () => {
   });
 
   it('shares a reload among all calls that came before its read began', async () => {
-    const keys = await cacheOf({ maxLookups: 1 });
-    const [a, b] = [await loaded(keys, store.add('key_a')), await loaded(keys, store.add('key_b'))];
-    const occupying = reload(keys, a);
-    const waiting = [reload(keys, b), reload(keys, b)];
-    store.change('key_b', '2.1');
-    await store.respond();
-    await occupying;
+    const keys = await cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    const others = await reloadOthers(keys);
+    const waiting = [reload(keys, entry), reload(keys, entry)];
+    store.change('key_a', '2.1');
+    for (const other of others) {
+      await store.respond();
+      await other;
+    }
     await store.respond();
     const [one, other] = await Promise.all(waiting);
     expect(one?.entry?.snapshot.version).toBe('2.1');
@@ -433,74 +443,57 @@ describe('the key cache', () => {
     expect(keys.size).toBe(2);
   });
 
-  it('remembers at most the configured number of unknown secrets', async () => {
-    const keys = await cacheOf({ maxUnknown: 1 });
-    const [one, other] = [createSecret('tg', systemRandom), createSecret('tg', systemRandom)];
-    for (const secret of [one, other]) {
-      const reading = load(keys, secret);
-      await store.respond();
-      await reading;
-    }
-    expect(await load(keys, other)).toMatchObject({ entry: undefined });
-    expect(store.reads).toHaveLength(0);
-    void load(keys, one);
-    await until(() => store.reads.length === 1);
-  });
-
   it('bounds the reads that run and rejects what is too much of one client', async () => {
-    const keys = await cacheOf({ maxLookups: 2 });
+    const keys = await cacheOf();
     const garbage = () => load(keys, createSecret('tg', systemRandom));
-    // Two queries run at once, and 4000 secrets wait.
-    const loading = Array.from({ length: 4002 }, garbage);
+    // Four queries run at once, and 4000 secrets wait.
+    const loading = Array.from({ length: 4004 }, garbage);
     expect((await garbage()).error).toMatchObject({ code: 'overloaded' });
     // Each secret has a look-up value for each of the two encryption keys.
-    expect(store.reads.map(({ lookups }) => lookups)).toEqual([2, 2]);
-    for (let read = 0; read < 42; read += 1) {
+    expect(store.reads.map(({ lookups }) => lookups)).toEqual([2, 2, 2, 2]);
+    for (let read = 0; read < 44; read += 1) {
       await until(() => store.reads.length > 0);
-      expect(store.reads.length).toBeLessThanOrEqual(2);
+      expect(store.reads.length).toBeLessThanOrEqual(QUERIES);
       expect(store.reads[0]?.lookups).toBeLessThanOrEqual(200);
       await store.respond();
     }
     const outcomes = await Promise.all(loading);
-    expect(outcomes.filter(({ error, entry }) => error === null && entry === undefined)).toHaveLength(4002);
+    expect(outcomes.filter(({ error, entry }) => error === null && entry === undefined)).toHaveLength(4004);
   });
 
   it('reads a key of another client with the next query, however many secrets wait', async () => {
-    const keys = await cacheOf({ maxLookups: 1 });
+    const keys = await cacheOf();
     const known = store.add('key_a');
     const flood = Array.from({ length: 3000 }, () => load(keys, createSecret('tg', systemRandom)));
     const found = load(keys, known, '192.0.2.2');
-    await store.respond();
-    await store.respond();
+    // Those that run already, and the next one.
+    for (let read = 0; read < QUERIES + 1; read += 1) await store.respond();
     expect((await found).entry?.snapshot.keyId).toBe('key_a');
     for (let read = 0; read < 29; read += 1) await store.respond();
     await Promise.all(flood);
   });
 
   it('reloads known keys while unknown secrets use up their share of reads', async () => {
-    const keys = await cacheOf({ maxLookups: 1 });
+    const keys = await cacheOf();
     const entry = await loaded(keys, store.add('key_a'));
-    const flood = [
-      load(keys, createSecret('tg', systemRandom)),
-      load(keys, createSecret('tg', systemRandom)),
-    ];
+    // All that run, and one that waits.
+    const flood = Array.from({ length: QUERIES + 1 }, () => load(keys, createSecret('tg', systemRandom)));
     const reloading = reload(keys, entry);
-    await until(() => store.reads.length === 2);
+    await until(() => store.reads.length === QUERIES + 1);
     store.reads.pop()?.respond();
     expect((await reloading).entry?.snapshot.keyId).toBe('key_a');
-    await store.respond();
-    await store.respond();
+    for (const _ of flood) await store.respond();
     await Promise.all(flood);
   });
 
   it('reads at most a hundred known keys again with one query, the first at once', async () => {
-    const keys = await cacheOf({ maxLookups: 2 });
+    const keys = await cacheOf();
     const entries = [];
     for (let index = 0; index < 250; index += 1) entries.push(await loaded(keys, store.add(`key_${index}`)));
     const reloading = entries.map((entry) => reload(keys, entry));
-    expect(store.idsRead.map((ids) => ids.length)).toEqual([1, 1]);
-    for (let read = 0; read < 5; read += 1) await store.respond();
-    expect(store.idsRead.map((ids) => ids.length)).toEqual([1, 1, 100, 100, 48]);
+    expect(store.idsRead.map((ids) => ids.length)).toEqual([1, 1, 1, 1]);
+    for (let read = 0; read < 7; read += 1) await store.respond();
+    expect(store.idsRead.map((ids) => ids.length)).toEqual([1, 1, 1, 1, 100, 100, 46]);
     const reloaded = await Promise.all(reloading);
     expect(reloaded.map(({ entry }) => entry?.snapshot.keyId)).toEqual(
       entries.map(({ snapshot }) => snapshot.keyId),
@@ -530,19 +523,22 @@ describe('the key cache', () => {
   });
 
   it('reads a known key again whatever is wrong with others of its query', async () => {
-    const keys = await cacheOf({ maxLookups: 1 });
-    const [first, broken, last] = [
-      await loaded(keys, store.add('key_first')),
+    const keys = await cacheOf();
+    const [broken, last] = [
       await loaded(keys, store.add('key_broken')),
       await loaded(keys, store.add('key_last')),
     ];
     const fault = new StoreUnavailable('postgres', undefined);
     store.broken.set('key_broken', fault);
-    const reloading = [first, broken, last].map((entry) => reload(keys, entry));
+    const others = await reloadOthers(keys);
+    const reloading = [broken, last].map((entry) => reload(keys, entry));
+    for (const _ of others) await store.respond();
     await store.respond();
-    await store.respond();
-    const [, failed, found] = await Promise.all(reloading);
-    expect(store.idsRead).toEqual([['key_first'], ['key_broken', 'key_last']]);
+    const [failed, found] = await Promise.all(reloading);
+    expect(store.idsRead).toEqual([
+      ...[['key_other_1'], ['key_other_2'], ['key_other_3'], ['key_other_4']],
+      ['key_broken', 'key_last'],
+    ]);
     expect(failed).toEqual({ error: fault, entry: undefined });
     expect(found?.entry?.snapshot.keyId).toBe('key_last');
   });

@@ -42,7 +42,7 @@ export class InMemoryKeys {
     secrets: { noteUses: async () => {} },
   };
 
-  /** A cache of these keys. Room is made for all that it may hold at the start, which for as many as usual takes longer than most tests. */
+  /** A cache of these keys. */
   cache(): KeyCache {
     return new KeyCache({
       repository: {
@@ -64,8 +64,6 @@ export class InMemoryKeys {
       secrets: { importedSecrets: () => this.#read(() => ({ version: 0, given: false, hashed: false })) },
       vault: { lookups: (secret) => [Buffer.from(secret)], digestLookups: () => [] },
       clock: systemClock,
-      maxEntries: 1000,
-      maxUnknown: 1000,
     });
   }
 
