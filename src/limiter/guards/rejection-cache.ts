@@ -9,7 +9,8 @@ import type { ChangeFeed } from '../record-versions.ts';
  * is acknowledged only after it: so a change holds even when its message on the feed is late or lost.
  */
 const LONGEST_MS = 1000;
-const DEFAULT_CAPACITY = 10_000;
+/** Keys held at most; when full the oldest goes. */
+const MAX_KEYS = 10_000;
 /** Most windows remembered for a key, because each of its customers may have windows. */
 const WINDOWS_PER_KEY = 16;
 
@@ -35,8 +36,6 @@ interface RejectedKey {
 export interface RejectionCacheOptions {
   readonly clock: Clock;
   readonly changes: ChangeFeed;
-  /** Keys held at most; when full the oldest goes. 10 000 by default. */
-  readonly capacity?: number;
 }
 
 /**
@@ -50,16 +49,14 @@ export interface RejectionCacheOptions {
 export class RejectionCache implements RateLimiter {
   readonly #inner: RateLimiter;
   readonly #clock: Clock;
-  readonly #capacity: number;
   readonly #keys = new Map<string, RejectedKey>();
   #hits = 0;
   /** Number of changes received, of any key. */
   #changes = 0;
 
-  constructor(inner: RateLimiter, { clock, changes, capacity = DEFAULT_CAPACITY }: RejectionCacheOptions) {
+  constructor(inner: RateLimiter, { clock, changes }: RejectionCacheOptions) {
     this.#inner = inner;
     this.#clock = clock;
-    this.#capacity = capacity;
     changes.onChange((keyId) => {
       this.#changes += 1;
       this.#keys.delete(keyId);
@@ -164,7 +161,7 @@ export class RejectionCache implements RateLimiter {
         ? known.seen.filter((seen) => !windows.some(({ limit }) => isOf(seen, limit, customerId)))
         : [];
     this.#keys.delete(keyId);
-    if (this.#keys.size >= this.#capacity) {
+    if (this.#keys.size >= MAX_KEYS) {
       const oldest = this.#keys.keys().next();
       if (!oldest.done) this.#keys.delete(oldest.value);
     }

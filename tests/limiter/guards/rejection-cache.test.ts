@@ -49,11 +49,11 @@ function rejection({ resetInMs = 60_000, degraded = false, limit = HOURLY } = {}
   });
 }
 
-function setUp(capacity = 100) {
+function setUp() {
   const clock = new ManualClock(0);
   const feed = new ManualFeed();
   const inner = new ScriptedLimiter();
-  const limiter = new RejectionCache(inner, { clock, changes: feed, capacity });
+  const limiter = new RejectionCache(inner, { clock, changes: feed });
   const ask = (asked: LimitSubject = subject('key_1', { fresh: false, quota: HOURLY })): Decision => {
     let response: Decision | undefined;
     limiter.decide(asked, (decision) => {
@@ -155,12 +155,15 @@ describe('local rejections', () => {
   });
 
   it('are bounded: the oldest goes first', () => {
-    const { inner, limiter, ask } = setUp(3);
-    for (const keyId of ['a', 'b', 'c', 'a', 'd']) ask(subject(keyId, { fresh: false, quota: HOURLY }));
-    expect(limiter.size).toBe(3);
-    expect(inner.asked).toBe(4);
-    ask(subject('a', { fresh: false, quota: HOURLY }));
-    expect(inner.asked).toBe(5);
+    const { inner, limiter, ask } = setUp();
+    const askFor = (key: number) => ask(subject(`key_${key}`, { fresh: false, quota: HOURLY }));
+    for (let key = 1; key <= 10_000; key += 1) askFor(key);
+    askFor(1);
+    askFor(10_001);
+    expect(limiter.size).toBe(10_000);
+    expect(inner.asked).toBe(10_001);
+    askFor(1);
+    expect(inner.asked).toBe(10_002);
   });
 
   describe('of several limits', () => {
