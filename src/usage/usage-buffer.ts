@@ -24,8 +24,6 @@ export interface UsageBufferOptions {
   readonly clock: Clock;
   /** Takes out of a path or a customer's id what must not be stored: a client may put its key anywhere. */
   readonly mask: (name: string) => string;
-  /** Names of all keys together; 50 000 by default. */
-  readonly maxNames?: number;
 }
 
 /**
@@ -35,16 +33,14 @@ export interface UsageBufferOptions {
 export class UsageBuffer implements UsageRecorder {
   readonly #clock: Clock;
   readonly #mask: (name: string) => string;
-  readonly #maxNames: number;
   /** Edited in place: this is the hot path. */
   readonly #added: Counts = noCounts();
   #keys = new Map<string, UniformUsage | UsageSlice[]>();
   #names = 0;
 
-  constructor({ clock, mask, maxNames = MAX_NAMES }: UsageBufferOptions) {
+  constructor({ clock, mask }: UsageBufferOptions) {
     this.#clock = clock;
     this.#mask = mask;
-    this.#maxNames = maxNames;
   }
 
   /** Keys that have something to be written. */
@@ -101,7 +97,7 @@ export class UsageBuffer implements UsageRecorder {
     hour: number,
     nowS: number,
   ): UniformUsage {
-    const hasRoom = this.#names < this.#maxNames;
+    const hasRoom = this.#names < MAX_NAMES;
     this.#names += 2;
     return {
       keyId,
@@ -161,7 +157,7 @@ export class UsageBuffer implements UsageRecorder {
     const known = list.get(name);
     if (known !== undefined) return known;
     const named = list.size - (list.has(OTHER) ? 1 : 0);
-    if (name !== OTHER && (named >= cap || this.#names >= this.#maxNames)) {
+    if (name !== OTHER && (named >= cap || this.#names >= MAX_NAMES)) {
       return this.#place(list, OTHER, cap);
     }
     const counts = noCounts();
