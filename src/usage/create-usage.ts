@@ -3,7 +3,7 @@ import type { Logger } from '../platform/logger.ts';
 import { PeriodicTask } from '../platform/periodic-task.ts';
 import type { Random } from '../platform/random.ts';
 import type { LiveUsage } from './live-usage.ts';
-import { LiveUsageWriter, LONGEST_RETRY_MS, WRITE_EVERY_MS, type WriterStats } from './live-usage-writer.ts';
+import { LiveUsageWriter, type WriterStats } from './live-usage-writer.ts';
 import { StoredUsage } from './stored-usage.ts';
 import type { UsageReader, UsageRecorder } from './usage.ts';
 import { UsageBuffer } from './usage-buffer.ts';
@@ -22,8 +22,6 @@ export interface UsageOptions {
   /** Days for which counts by hour are kept, and counts by day of endpoints and customers. */
   readonly retentionDays: number;
   readonly dailyRetentionDays: number;
-  /** Milliseconds that a record stays in this process at most, when the store responds. 250 by default. */
-  readonly writeEveryMs?: number;
   /** Milliseconds between two moves of a shard to the history. Where live counts end with the process it is 250 at most. */
   readonly flushEveryMs: number;
 }
@@ -57,6 +55,10 @@ export interface Usage {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
+/** Longest that a record stays in this process when the store responds. Milliseconds. */
+const WRITE_EVERY_MS = 250;
+/** The longest pause between retries of a write that failed; the pause doubles up to it. Milliseconds. */
+const LONGEST_RETRY_MS = 2000;
 /** Where only the history is safe. */
 const UNSHARED_FLUSH_MS = 250;
 
@@ -67,10 +69,9 @@ export function createUsage(options: UsageOptions): Usage {
   const writer = new LiveUsageWriter({ buffer, live, history, log, random });
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
-  const writeEveryMs = options.writeEveryMs ?? WRITE_EVERY_MS;
   const writing = new PeriodicTask(() => writer.write(), {
     random,
-    pauseMs: writeEveryMs,
+    pauseMs: WRITE_EVERY_MS,
     longestPauseMs: LONGEST_RETRY_MS,
   });
   // Not less often after a failure: what waits is then held within its bounds.

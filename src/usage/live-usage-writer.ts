@@ -6,11 +6,6 @@ import type { UsageBuffer } from './usage-buffer.ts';
 import type { UsageHistory } from './usage-history.ts';
 import { totalsOf } from './usage-slice.ts';
 
-/** How long records wait for a write, by default. Milliseconds. */
-export const WRITE_EVERY_MS = 250;
-/** The longest pause between retries of a write that failed; the pause doubles up to it. Milliseconds. */
-export const LONGEST_RETRY_MS = 2000;
-
 /** What became of the records, since the process started. Plain numbers, for metrics. */
 export interface WriterStats {
   /** Writes, each of one shard, whose outcome was unknown and that were or will be made again. */

@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
-import { createUsage } from '../../src/usage/create-usage.ts';
+import { createUsage, type Usage } from '../../src/usage/create-usage.ts';
 import { type LiveUsage, shardOf } from '../../src/usage/live-usage.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import type { KeyUsage } from '../../src/usage/usage.ts';
@@ -42,7 +42,6 @@ describe('the detail response', () => {
         log: silent,
         retentionDays: 90,
         dailyRetentionDays: 400,
-        writeEveryMs: 3,
         flushEveryMs: 2,
       }),
     );
@@ -58,6 +57,13 @@ describe('the detail response', () => {
           recorded += 1;
         }
         await wait(1);
+      }
+    };
+    const write = async (replica: Usage) => {
+      while (!isOver()) {
+        // Writes what was recorded first, and does so more often than the replica by itself.
+        await replica.pending.read([]);
+        await wait(2);
       }
     };
     const poll = async () => {
@@ -79,7 +85,7 @@ describe('the detail response', () => {
         await until(() => appliedBatches() > applied || isOver());
       }
     };
-    await Promise.all([record(), poll(), poll(), disturb()]);
+    await Promise.all([record(), ...replicas.map(write), poll(), poll(), disturb()]);
     for (const replica of replicas) expect(await replica.stop(5000)).toBe(true);
     expect((await world.stored.read(keyId)).requests).toBe(recorded);
     expect(appliedBatches()).toBeGreaterThan(0);
