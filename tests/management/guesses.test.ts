@@ -1,13 +1,25 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList } from 'node:net';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { TollgateError } from '../../src/errors.ts';
+import { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import { createSecret } from '../../src/keys/secrets/secret-format.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
+/** What is left of the 1000 guesses that an address has. */
 const GUESSES = 3;
 
+let clock: ManualClock;
 let management: TestManagement;
 beforeEach(async () => {
-  management = await startManagement({ guesses: GUESSES });
+  clock = new ManualClock(0);
+  const failedCredentials = new FailedCredentials({ clock, trustedProxies: new BlockList() });
+  const req = { socket: { remoteAddress: '127.0.0.1' }, headers: {} } as unknown as IncomingMessage;
+  const failure = new TollgateError('invalid_api_key', 'The consumer API key is not valid.');
+  for (let guesses = GUESSES; guesses < 1000; guesses += 1) failedCredentials.errorFor(req, failure);
+  management = await startManagement({ failedCredentials });
 });
 afterEach(() => management.stop());
 
@@ -28,7 +40,7 @@ describe('guessing', () => {
     };
     for (let guesses = 0; guesses < GUESSES; guesses += 1) await guess().expect(404);
     expect((await guess().expect(429)).body.code).toBe('too_many_requests');
-    management.clock.advance(60_000);
+    clock.advance(60_000);
     await guess().expect(404);
   });
 });

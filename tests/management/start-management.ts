@@ -4,6 +4,7 @@ import { expect } from '@jest/globals';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
 import type { ListenerParts } from '../../src/app/open-listeners.ts';
+import type { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import type { SystemReport } from '../../src/management/system/system-report.ts';
@@ -88,13 +89,12 @@ export interface Replacements {
   readonly reveal?: 'always' | 'once';
   readonly defaultPlanId?: string | null;
   readonly consoleDirectory?: string;
-  /** Wrong credentials that an address may send at once. */
-  readonly guesses?: number;
+  readonly failedCredentials?: FailedCredentials;
 }
 
 /** Starts the management interface on a new database. */
 export async function startManagement(replacements: Replacements = {}): Promise<TestManagement> {
-  const { defaultPlanId = 'default', reveal = 'always', guesses = 100_000, counters } = replacements;
+  const { defaultPlanId = 'default', reveal = 'always', counters, failedCredentials } = replacements;
   const store = await createPostgresRecords(defaultPlanId);
   const clock = new ManualClock(START_MS);
   const usages = new Map<string, KeyUsage>();
@@ -103,7 +103,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
   const gateway = new InProcessGateway({
     settings: { rootTokens: [ROOT_TOKEN, OTHER_ROOT_TOKEN], secretReveal: reveal, defaultPlanId },
     clock,
-    guesses,
+    ...(failedCredentials !== undefined && { failedCredentials }),
     ...(counters !== undefined && { counters }),
     log: pino({ level: 'trace' }, { write: (line: string) => void lines.push(line) }),
   });

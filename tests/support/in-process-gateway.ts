@@ -36,8 +36,8 @@ export interface InProcessOptions {
   readonly clock?: Clock;
   readonly log: Logger;
   readonly requestIds?: RequestIds;
-  /** Wrong credentials that an address may send at once. */
-  readonly guesses?: number;
+  /** In place of its own: a test may have used up the budget of an address. */
+  readonly failedCredentials?: FailedCredentials;
   /** In place of the limiter and the counters in the process. */
   readonly limiter?: RateLimiter;
   readonly counters?: WindowCounters;
@@ -69,6 +69,8 @@ export class InProcessGateway {
   constructor(options: InProcessOptions) {
     const { clock = systemClock, log, requestIds = testRequestIds() } = options;
     const settings = { ...SETTINGS, ...options.settings };
+    const { trustedProxies } = settings;
+    const { failedCredentials = new FailedCredentials({ clock, trustedProxies }) } = options;
     const platform = { clock, random: systemRandom, log };
     const counting = countInProcess(platform);
     this.#context = { settings, platform, lifecycle: new Lifecycle(log) };
@@ -87,14 +89,7 @@ export class InProcessGateway {
         onReset: (reset) => counting.changes.onReset(reset),
       },
     };
-    this.#shared = {
-      requestIds,
-      failedCredentials: new FailedCredentials({
-        clock,
-        trustedProxies: settings.trustedProxies,
-        ...(options.guesses !== undefined && { burst: options.guesses }),
-      }),
-    };
+    this.#shared = { requestIds, failedCredentials };
   }
 
   /** Builds the proxied side. */

@@ -10,12 +10,6 @@ export interface FailedCredentialsOptions {
   readonly clock: Clock;
   /** Proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: BlockList;
-  /** Failures that an address, or an IPv6 network of 64 bits, may have at once; default 1000. */
-  readonly burst?: number;
-  /** Failures per second that it may have in the long run; default 50, and at least 1, as `Retry-After` says one second. */
-  readonly perSecond?: number;
-  /** Clients remembered; the one that failed longest ago is forgotten first. Default 10 000. */
-  readonly maxClients?: number;
 }
 
 /** What is left of a client's budget. Changed in place: a flood must not make garbage. */
@@ -24,6 +18,12 @@ interface Bucket {
   atMs: number;
 }
 
+/** Failures that an address, or an IPv6 network of 64 bits, may have at once. */
+const BURST = 1000;
+/** Failures per second that it may have in the long run; at least 1, as `Retry-After` says one second. */
+const PER_SECOND = 50;
+/** Clients remembered; the one that failed longest ago is forgotten first. */
+const MAX_CLIENTS = 10_000;
 /** The budget of an IPv6 network of 48 bits, as a multiple of the budget of a network of 64 bits. */
 const NETWORK_FACTOR = 8;
 
@@ -36,17 +36,11 @@ const NETWORK_FACTOR = 8;
 export class FailedCredentials {
   readonly #clock: Clock;
   readonly #trustedProxies: BlockList;
-  readonly #burst: number;
-  readonly #perSecond: number;
-  readonly #buckets: BoundedCache<Bucket>;
+  readonly #buckets = new BoundedCache<Bucket>(MAX_CLIENTS);
 
-  constructor(options: FailedCredentialsOptions) {
-    const { burst = 1000, perSecond = 50, maxClients = 10_000 } = options;
-    this.#clock = options.clock;
-    this.#trustedProxies = options.trustedProxies;
-    this.#burst = burst;
-    this.#perSecond = perSecond;
-    this.#buckets = new BoundedCache(maxClients);
+  constructor({ clock, trustedProxies }: FailedCredentialsOptions) {
+    this.#clock = clock;
+    this.#trustedProxies = trustedProxies;
   }
 
   /** The error for a request whose credentials failed with `failure`: that, or `too_many_requests`. Counts the failure. */
@@ -78,12 +72,12 @@ export class FailedCredentials {
     const nowMs = this.#clock.monotonicMs();
     const known = this.#buckets.get(client);
     if (known === undefined) {
-      const full = { left: factor * this.#burst, atMs: nowMs };
+      const full = { left: factor * BURST, atMs: nowMs };
       this.#buckets.set(client, full);
       return full;
     }
-    const refill = ((nowMs - known.atMs) / 1000) * factor * this.#perSecond;
-    known.left = Math.min(factor * this.#burst, known.left + refill);
+    const refill = ((nowMs - known.atMs) / 1000) * factor * PER_SECOND;
+    known.left = Math.min(factor * BURST, known.left + refill);
     known.atMs = nowMs;
     return known;
   }
