@@ -1,7 +1,7 @@
 import { openFileLimit } from '../platform/process/open-file-limit.ts';
 import { ConnectionLimit } from '../server/connections/connection-limit.ts';
 import { connectionBudget } from './connection-budget.ts';
-import type { ReplicaContext } from './context.ts';
+import type { ReplicaContext } from './replica-context.ts';
 
 /** How many connections clients may have in this process. */
 export interface ClientLimits {

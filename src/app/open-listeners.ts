@@ -6,8 +6,8 @@ import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
 import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from './context.ts';
 import { listenAt } from './listen.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from './replica-context.ts';
 import type { RequestObservers } from './request-observers.ts';
 
 /** What listens. */

@@ -2,11 +2,11 @@ import type { OnReadOpts, Socket } from 'node:net';
 import { BackendError } from './backend-error.ts';
 import { type ConnectionEvent, type ConnectionState, nextState } from './connection-state.ts';
 import type { BackendConnector, BackendOptions } from './connector.ts';
+import { reusableForMs } from './keep-alive.ts';
 import type { ReadBuffer } from './read-buffers.ts';
 import type { RequestBody } from './request-body.ts';
 import type { ResponseHead } from './response-head.ts';
 import { ResponseParser, type ResponseParts } from './response-parser.ts';
-import { reusableForMs } from './reuse-rules.ts';
 
 /** A request ready to be sent. */
 export interface OutgoingRequest {

@@ -1,4 +1,4 @@
-import { mayKeepAfter } from './reuse-rules.ts';
+import { mayKeepAfter } from './keep-alive.ts';
 
 /** The framing of a request's body: no body, its length in bytes, or chunked. */
 type BodyFraming = 'none' | 'chunked' | number;

@@ -13,7 +13,7 @@ import {
   secret,
   setting,
   type ValuesOf,
-} from './setting-table.ts';
+} from './setting-definition.ts';
 import {
   accessLog,
   backendUrl,

@@ -4,6 +4,7 @@ import express, { type Express, type Request, type RequestHandler, type Response
 import { TollgateError } from '../errors.ts';
 import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
+import { setPageSecurityHeaders } from './security-headers.ts';
 
 /** Where the console is, on the port of the management interface. */
 export const CONSOLE_PATH = '/tollgate/console';
@@ -29,7 +30,7 @@ export function createConsoleApp(directory: string): Express {
   const assetOf = onceRead();
   app.disable('x-powered-by');
   app.enable('case sensitive routing');
-  app.use(noteOperation, setSecurityHeaders, rejectOtherMethods);
+  app.use(noteOperation, setPageSecurityHeaders, rejectOtherMethods);
   app.get('/assets/*name', async (req, res) => {
     const file = await chosenFile(req, res, {
       directory: join(directory, 'assets'),
@@ -50,18 +51,6 @@ export function createConsoleApp(directory: string): Express {
 
 const noteOperation: RequestHandler = (_req, res, next) => {
   (res.locals as RequestNotes).operation = CONSOLE_OPERATION;
-  next();
-};
-
-/** Scripts, styles and requests only from here, nothing inline, no frames; a link tells no other site where it was. */
-const setSecurityHeaders: RequestHandler = (_req, res, next) => {
-  res.set({
-    'Content-Security-Policy':
-      "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
-    'Cross-Origin-Opener-Policy': 'same-origin',
-    'Cross-Origin-Resource-Policy': 'same-origin',
-    'Referrer-Policy': 'no-referrer',
-  });
   next();
 };
 

@@ -22,6 +22,7 @@ import { BODY_FORMAT_FAULTS, BODY_FORMATS } from './formats.ts';
 import { readIdempotencyKey, respondOnce } from './idempotency.ts';
 import { principalOf } from './principal-of.ts';
 import { type ChangeContextReader, readChangeContext } from './read-change-context.ts';
+import { setSecurityHeaders } from './security-headers.ts';
 
 /** What the management interface works with, and the tokens that open it. */
 export interface ManagementOptions extends ManagementServices {
@@ -85,7 +86,7 @@ export function createEndpointApp(
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
-  app.use(setSafetyHeaders);
+  app.use(setSecurityHeaders);
   if (consoleFiles !== undefined) app.use(CONSOLE_PATH, consoleFiles);
   const changeOf = (req: Request, res: Response) =>
     readChangeContext(req, res, { clock: services.clock, trustedProxies });
@@ -110,12 +111,6 @@ export function createEndpointApp(
   app.use(rejectUnknownPath, errorHandler(services.log, services.clock));
   return app;
 }
-
-/** Responses hold secrets and counts of the moment, and are never to be taken for anything but their type. */
-const setSafetyHeaders: RequestHandler = (_req, res, next) => {
-  res.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
-  next();
-};
 
 const rejectUnknownPath: RequestHandler = (req) => {
   throw new TollgateError('not_found', `There is no such endpoint.${pathHint(req.path)}`);

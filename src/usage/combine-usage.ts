@@ -1,5 +1,5 @@
+import { byRequests, capNames } from './cap-names.ts';
 import type { UsageBatch } from './live-usage.ts';
-import { byRequests, placeNames } from './place-names.ts';
 import type { CustomerUsage, EndpointUsage, KeyTotals, KeyUsage, UsageCounts } from './usage.ts';
 import type { KeyHistory } from './usage-history.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
@@ -68,7 +68,7 @@ function merge(
 ): ReadonlyMap<string, Counts> {
   const room = cap - history.size + (history.has(OTHER) ? 1 : 0);
   const names = new Set(added.flatMap((list) => [...list.keys()]));
-  const places = placeNames(names, (name) => history.has(name), room);
+  const places = capNames(names, (name) => history.has(name), room);
   const merged = new Map<string, Counts>();
   for (const list of [history, ...added]) {
     for (const [name, counts] of list) addUnder(merged, places.get(name) ?? name, counts);

@@ -19,7 +19,7 @@ describe('the connections of a process', () => {
     expect([adminClients, clients]).toEqual([408, 2040]);
   });
 
-  it('are left to the backend, the ops port and the stores at any limit without a warning', () => {
+  it('are left to the backend, ops port and stores at any limit without a warning', () => {
     const budgets = fc.record({
       openFiles: fc.integer({ min: 64, max: 100_000 }),
       backendConnections: fc.integer({ min: 1, max: 65_535 }),

@@ -215,7 +215,7 @@ describe('two workers, at their end,', () => {
     await gateway?.stop();
   });
 
-  it('finish what both have begun at SIGTERM, then end with code 0, and leave no process behind', async () => {
+  it('finish what both began at SIGTERM, end with code 0, and leave no process behind', async () => {
     const pids = gateway.workerPids();
     const { id, secret } = await new Admin(gateway.url).makeKey('draining');
     // A connection each, so many that the system gives each worker some.

@@ -88,7 +88,7 @@ describe('while Postgres is down', () => {
     await management.bare('get', '/rate-limit').set('Authorization', 'Bearer wrong').expect(401);
   });
 
-  it('logs which store it was and why in one short line a minute, with how many requests met it', async () => {
+  it('logs store, cause and number of requests in one short line a minute', async () => {
     const warnings = () =>
       management.lines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 40);
     for (const [minute, requests] of [1, 3, 1].entries()) {

@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { ConcurrencyLimit } from '../../src/platform/concurrency-limit.ts';
 
 describe('a concurrency limit', () => {
-  it('runs tasks up to its limit, lets further ones wait in their order, and takes no more', () => {
+  it('runs tasks up to its limit, lets more wait in their order, and takes no more', () => {
     const limit = new ConcurrencyLimit(2, 2);
     const ends = new Map<string, () => void>();
     const run = (name: string) => limit.run((done) => void ends.set(name, done));

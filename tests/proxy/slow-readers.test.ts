@@ -60,7 +60,7 @@ describe('clients that read slowly', () => {
     expect(areTheirOwn).toEqual(clients.map(() => true));
   });
 
-  it('get their own small bodies where the system takes none for now and others use the connection', async () => {
+  it('get their small bodies while the system takes none and others use the connection', async () => {
     const responses = Array.from({ length: PIPELINED + 1 }, () => withLength(randomBytes(SMALL_BODY_BYTES)));
     let served = 0;
     stage.backend.onConnection((connection) => {

@@ -35,7 +35,7 @@ describe.each([
     return client.ending === 'open';
   }
 
-  it('serves clients of other addresses, for each of whom a connection without a byte is closed', async () => {
+  it('serves clients of other addresses, closing a connection without a byte for each', async () => {
     const filling = await fill();
     for (let served = 1; served <= 10; served += 1) {
       expect(await isServed(OTHER)).toBe(true);
@@ -48,7 +48,7 @@ describe.each([
     expect(port.limit.open).toBe(MOST);
   });
 
-  it('serves them although connections of that address come back as soon as they are closed', async () => {
+  it('serves them although connections of that address come back once they are closed', async () => {
     await fill();
     let isAttacking = true;
     const attackers = Array.from({ length: MOST / 4 }, async () => {

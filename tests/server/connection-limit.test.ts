@@ -34,7 +34,7 @@ describe('the limit of connections', () => {
     expect(said).toEqual(['rejecting', 'none']);
   });
 
-  it('says once that idle ones are closed for new ones, unless new ones are rejected already', () => {
+  it('says once that idle ones are closed for new ones, unless new ones are rejected', () => {
     const said: string[] = [];
     const limit = new ConnectionLimit(20, (pressure) => said.push(pressure));
     for (let i = 0; i < 20; i += 1) limit.mayOpen();

@@ -28,7 +28,7 @@ describe('a port that is nearly full', () => {
     while (port.limit.rejected + port.limit.evicted === 0) await port.connect(bytes);
   }
 
-  it('serves new clients although idle connections that had a request have taken it all', async () => {
+  it('serves new clients although idle connections after a request have taken it all', async () => {
     for (let i = 0; i < 4 * MOST; i += 1) await kept();
     const client = await kept();
     expect(client.ending).toBe('open');
@@ -98,7 +98,7 @@ describe('a port that is nearly full', () => {
     expect([...busy, again].map(({ ending }) => ending)).toEqual(['open', 'open', 'open', 'open']);
   });
 
-  it('serves a request that arrives together with the connection for which another must go', async () => {
+  it('serves a request that arrives with the connection for which another must go', async () => {
     const first = await kept();
     while (port.limit.excess < 0) await kept();
     await until(() => port.limit.excess === 0);

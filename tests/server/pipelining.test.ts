@@ -154,7 +154,7 @@ describe('connections that send thousands of requests ahead', () => {
     await until(() => stage.gateway.observed.filter(isFlood).length === FLOODERS * REQUESTS);
   });
 
-  it('are closed when too many wait on all of them together, and leave room when they are gone', async () => {
+  it('are closed when too many wait on all together, and leave room when they are gone', async () => {
     const REQUESTS = 2000;
     const held = 'GET /rate-limit HTTP/1.1\r\nHost: a\r\n\r\n';
     const one = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';

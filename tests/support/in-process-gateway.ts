@@ -1,7 +1,7 @@
 import { types } from 'node:util';
 import { type ClientLimits, limitClients } from '../../src/app/client-limits.ts';
-import type { ReplicaContext } from '../../src/app/context.ts';
 import type { ListenerParts, Listeners } from '../../src/app/open-listeners.ts';
+import type { ReplicaContext } from '../../src/app/replica-context.ts';
 import { type Counting, countInProcess } from '../../src/app/stores/counting.ts';
 import type { ManagementParts } from '../../src/app/wiring/wire-management.ts';
 import type { ProxyParts, WiredProxy } from '../../src/app/wiring/wire-proxy.ts';

@@ -167,7 +167,7 @@ describe('usage when Redis goes back in time', () => {
     }
   });
 
-  it('counts once what is being moved while its reply is lost and Redis loses all its data', async () => {
+  it('counts once what is moved while its reply is lost and Redis loses all its data', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const proxy = await startReplyLosingProxy(redis.port);
     const replica = await startReplica(keyId, proxy.url);

@@ -68,7 +68,7 @@ describe('the flusher', () => {
     ]);
   });
 
-  it('leaves most shards for later in an even round, and moves them at once when told to', async () => {
+  it('leaves most shards for later in an even round, and moves them when asked to', async () => {
     const { history, flusher } = await setUp(named(1000), 3_600_000);
     const round = flusher.flushEvenly();
     await until(() => history.taken.length > 0);

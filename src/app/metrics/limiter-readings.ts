@@ -1,5 +1,5 @@
-import { CALL_TIME_BOUNDS_MS } from '../../limiter/call-times.ts';
 import type { BucketReading, Reading } from '../../observability/metrics.ts';
+import { CALL_DURATION_BOUNDS_MS } from '../../storage/redis/decisions/call-durations.ts';
 import type { Counting } from '../stores/counting.ts';
 import { counter, gauge } from './reading.ts';
 
@@ -11,7 +11,7 @@ export function redisCallBuckets({ shared }: Counting): readonly BucketReading[]
     {
       name: 'tollgate_redis_call_duration_seconds',
       help: 'Seconds that rate limit decisions waited for Redis.',
-      boundsSeconds: CALL_TIME_BOUNDS_MS.map((bound) => bound / 1000),
+      boundsSeconds: CALL_DURATION_BOUNDS_MS.map((bound) => bound / 1000),
       read: () => ({ counts: redisCalls.buckets, sumSeconds: redisCalls.sumMs / 1000 }),
     },
   ];

@@ -1,4 +1,3 @@
-import type { CallTimes } from '../../limiter/call-times.ts';
 import type { GuardedRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
 import { InProcessRateLimiter } from '../../limiter/in-process/in-process-rate-limiter.ts';
 import { InProcessRecordVersions } from '../../limiter/in-process/in-process-record-versions.ts';
@@ -10,6 +9,7 @@ import type { WindowCounters } from '../../limiter/window-counters.ts';
 import type { Component } from '../../observability/readiness.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { InProcessLiveUsage } from '../../storage/embedded/in-process-live-usage.ts';
+import type { CallDurations } from '../../storage/redis/decisions/call-durations.ts';
 import type { OpenRedis } from '../../storage/redis/open-redis.ts';
 import type { LiveUsage } from '../../usage/live-usage.ts';
 
@@ -25,7 +25,7 @@ export interface Counting {
   /** What only a shared limiter has, for its numbers; undefined in the process. */
   readonly shared:
     | (GuardedRateLimiter & {
-        readonly redisCalls: CallTimes;
+        readonly redisCalls: CallDurations;
         readonly liveReplicas: () => number;
         readonly redis: Pick<OpenRedis, 'ping' | 'describeServers' | 'replicas' | 'lastFailure'>;
       })

@@ -69,7 +69,7 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
     versions: redis.versions,
     changes: redis.changes,
     liveUsage: new RedisLiveUsage(redis.usageConnection, clock),
-    shared: { ...guarded, redisCalls: redis.limiter.callTimes, liveReplicas, redis },
+    shared: { ...guarded, redisCalls: redis.limiter.callDurations, liveReplicas, redis },
     component: { name: 'redis', check: () => checkRedis(redis) },
     close: () => redis.close(),
   };

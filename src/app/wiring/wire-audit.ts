@@ -1,5 +1,5 @@
 import { PeriodicTask } from '../../platform/periodic-task.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
 
 const HOUR_MS = 3_600_000;

@@ -6,8 +6,8 @@ import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import { digestOfSecret } from '../../keys/secrets/secret-digest.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../keys/secrets/stored-secret.ts';
-import type { ReplicaContext } from '../context.ts';
 import { faultsInFile } from '../invalid-configuration.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
 
 /** What seals secrets. */

@@ -11,8 +11,8 @@ import { CostSettler } from '../../limiter/cost-settler.ts';
 import type { RequestTracing } from '../../observability/tracing.ts';
 import { createProxy, type Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 import type { Usage } from '../../usage/create-usage.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
 import { gatewayVersion } from '../metrics/gateway-metrics.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 

@@ -2,10 +2,10 @@ import type { DesiredState } from '../../desired-state/desired-state.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { Usage } from '../../usage/create-usage.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
-import { secretHints } from './secret-hints.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import { wireAudit } from './wire-audit.ts';
 import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
+import { wireSecretHints } from './wire-secret-hints.ts';
 import type { Stores } from './wire-stores.ts';
 import { wireUsage } from './wire-usage.ts';
 
@@ -30,7 +30,7 @@ export function wireRecordTasks(
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
-  const hints = secretHints(stores.records.hintlessKeys, sealing.vault, context.platform);
+  const hints = wireSecretHints(stores.records.hintlessKeys, sealing.vault, context.platform);
   context.lifecycle.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
   const configurations = wireConfigurations(context, stores, sealing);
   stores.preparation.start({

@@ -2,7 +2,7 @@ import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { Readiness } from '../../observability/readiness.ts';
 import { ReadinessWatch } from '../../observability/readiness-watch.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Counting } from '../stores/counting.ts';
 import { openCounting, openRecordStore } from '../stores/open-stores.ts';
 import { RecordsPreparation } from '../stores/records-preparation.ts';

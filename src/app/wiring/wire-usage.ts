@@ -1,7 +1,7 @@
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import { PostgresUsageHistory } from '../../storage/postgres/usage/postgres-usage-history.ts';
 import { createUsage, type Usage } from '../../usage/create-usage.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../context.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
 
 /** Starts the usage statistics. Old ones are pruned once the record store has its tables. */

@@ -1,7 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import type { Settings } from '../../config/settings.ts';
 import { maskedSettings } from '../../config/settings.ts';
-import { Watchdog } from '../../observability/watchdog.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
@@ -9,6 +8,7 @@ import { claimPort, type Release } from '../../server/port-claim.ts';
 import { listenAt } from '../listen.ts';
 import { openOpsPort } from '../ops/ops-port.ts';
 import type { Gateway } from '../single-process.ts';
+import { Watchdog } from './watchdog.ts';
 import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
 
 type Report = WorkerMessage & { readonly type: 'report' };

@@ -6,8 +6,8 @@ import type { DesiredStateStore } from '../../desired-state/desired-state-store.
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
+import type { HintlessKeys } from '../../keys/secrets/fill-secret-hints.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-encryption-key.ts';
-import type { HintlessKeys } from '../../keys/secrets/secret-hints.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';

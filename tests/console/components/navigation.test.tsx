@@ -6,7 +6,7 @@ import { SignedIn } from './support/stage.tsx';
 
 afterEach(cleanup);
 
-it('the navigation of the console has only pages on which the token can see something', () => {
+it('the console navigates only to pages on which the token can see something', () => {
   const nothing = () => undefined;
   render(
     <SignedIn url="http://127.0.0.1:1" scopes={['keys:read']}>

@@ -500,7 +500,7 @@ describe('the key cache', () => {
     );
   });
 
-  it('paces reads of known keys that come one after another, and batches what comes meanwhile', async () => {
+  it('paces reads of known keys one after another, and batches what comes meanwhile', async () => {
     const keys = await cacheOf();
     const entries = [];
     for (let index = 0; index < 50; index += 1) entries.push(await loaded(keys, store.add(`key_${index}`)));

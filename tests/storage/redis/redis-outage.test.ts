@@ -128,14 +128,14 @@ describe('a replica whose Redis', () => {
     const guarded = guard(replica, 'local');
     server.pause();
     await openBreaker(guarded);
-    const asked = replica.limiter.callTimes.count;
+    const asked = replica.limiter.callDurations.count;
     let isDecided = false;
     guarded.limiter.decide(subject(newKeyId()), (decision) => {
       isDecided = true;
       expect(decision).toMatchObject({ kind: 'allowed', degraded: true });
     });
     expect(guarded.breaker.state === 'half-open' || isDecided).toBe(true);
-    expect(replica.limiter.callTimes.count).toBe(asked);
+    expect(replica.limiter.callDurations.count).toBe(asked);
     expect(guarded.failureMode.shared.unavailable).toBeGreaterThanOrEqual(5);
 
     server.resume();
@@ -218,10 +218,10 @@ describe('a replica whose Redis', () => {
     expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1]).toBe('1');
     expect(/cmdstat_mget:calls=(\d+)/.exec(stats)?.[1]).toBe('10');
     expect(stats).not.toContain('cmdstat_eval:');
-    const { callTimes } = replica.limiter;
-    expect(callTimes.count).toBe(11);
-    expect(callTimes.buckets.reduce((sum, count) => sum + count, 0)).toBe(11);
-    expect(callTimes.sumMs).toBeGreaterThan(0);
+    const { callDurations } = replica.limiter;
+    expect(callDurations.count).toBe(11);
+    expect(callDurations.buckets.reduce((sum, count) => sum + count, 0)).toBe(11);
+    expect(callDurations.sumMs).toBeGreaterThan(0);
   });
 });
 

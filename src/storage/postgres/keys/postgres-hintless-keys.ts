@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import type { HintlessKey, HintlessKeys } from '../../../keys/secrets/secret-hints.ts';
+import type { HintlessKey, HintlessKeys } from '../../../keys/secrets/fill-secret-hints.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
 /** Of the advisory lock of the process that fills them in. */

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { placeNames } from '../../../usage/place-names.ts';
+import { capNames } from '../../../usage/cap-names.ts';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/usage-names.ts';
 import { addUnder, type Counts, type UsageSlice } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -58,7 +58,7 @@ export async function nameRowsOfDeleted<Days extends NameDays>(
   for (const [keyDay, ofDay] of Map.groupBy(slices, keyDayOf)) {
     const names = known.get(keyDay) ?? new Set();
     const added = new Set(ofDay.flatMap((slice) => [...slice[list].keys()]));
-    const places = placeNames(added, (name) => names.has(name), cap - names.size);
+    const places = capNames(added, (name) => names.has(name), cap - names.size);
     for (const slice of ofDay) rows.add(slice, places);
   }
   return rows.rows;
@@ -122,7 +122,7 @@ async function findPlaces(
   return new Map(
     full.map(({ keyId, added }) => {
       const isKnown = (name: string) => known.get(keyId)?.has(name) ?? false;
-      return [keyId, placeNames(added, isKnown, cap - sizeOf(keyId))];
+      return [keyId, capNames(added, isKnown, cap - sizeOf(keyId))];
     }),
   );
 }

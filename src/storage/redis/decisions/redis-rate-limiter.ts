@@ -1,4 +1,3 @@
-import { CallTimes } from '../../../limiter/call-times.ts';
 import type { DecidedWindow } from '../../../limiter/decided-window.ts';
 import { limitAt } from '../../../limiter/limit.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
@@ -8,6 +7,7 @@ import { VERSION_KEPT_MS } from '../changes/redis-record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
+import { CallDurations } from './call-durations.ts';
 import { decisionKeysOf, limitArgumentsOf } from './decision-arguments.ts';
 import { DecisionCalls } from './decision-calls.ts';
 import { ALLOWED, type DecisionReply, LIMITED, STALE, serverTimeOf, UNLIMITED } from './decision-reply.ts';
@@ -24,7 +24,7 @@ export interface RedisRateLimiterOptions {
 /** Counts in Redis: one script call per decision, by Redis's own clock, shared by all replicas. */
 export class RedisRateLimiter implements RateLimiter {
   /** Time from asking to the response of every decision, failed ones included. */
-  readonly callTimes = new CallTimes();
+  readonly callDurations = new CallDurations();
   readonly #routes: DecisionRoutes;
   readonly #calls: DecisionCalls;
 
@@ -57,7 +57,7 @@ export class RedisRateLimiter implements RateLimiter {
       windows: limits.length,
     };
     this.#calls.call(asked, (error, reply, tookMs) => {
-      this.callTimes.add(tookMs);
+      this.callDurations.add(tookMs);
       if (reply !== undefined) decided(readDecision(reply, subject));
       else decided({ kind: 'unavailable', cause: error ?? unexpectedReply() });
     });

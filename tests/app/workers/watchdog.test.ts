@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
-import { Watchdog } from '../../src/observability/watchdog.ts';
-import { ManualClock } from '../support/manual-clock.ts';
+import { Watchdog } from '../../../src/app/workers/watchdog.ts';
+import { ManualClock } from '../../support/manual-clock.ts';
 
 let clock: ManualClock;
 let watchdog: Watchdog<object>;

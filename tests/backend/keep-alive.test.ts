@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
+import { type FinishedExchange, reusableForMs } from '../../src/backend/keep-alive.ts';
 import { readResponseHead } from '../../src/backend/response-head.ts';
-import { type FinishedExchange, reusableForMs } from '../../src/backend/reuse-rules.ts';
 
 function idleTimeAfter(head: string, changes: Partial<FinishedExchange> = {}): number {
   const read = readResponseHead(`${head}\r\n`);

@@ -1,9 +1,9 @@
 /** Upper bounds of the buckets in milliseconds; a last bucket holds all that took longer. */
-export const CALL_TIME_BOUNDS_MS: readonly number[] = [0.5, 1, 2, 5, 10, 25, 50, 100, 200, 500];
+export const CALL_DURATION_BOUNDS_MS: readonly number[] = [0.5, 1, 2, 5, 10, 25, 50, 100, 200, 500];
 
 /** How long calls took, as plain numbers that cost nothing to raise; metrics are made from them when they are scraped. */
-export class CallTimes {
-  readonly #buckets = new Array<number>(CALL_TIME_BOUNDS_MS.length + 1).fill(0);
+export class CallDurations {
+  readonly #buckets = new Array<number>(CALL_DURATION_BOUNDS_MS.length + 1).fill(0);
   #count = 0;
   #sumMs = 0;
 
@@ -17,7 +17,7 @@ export class CallTimes {
     return this.#sumMs;
   }
 
-  /** Calls per bucket, not cumulated: one more entry than `CALL_TIME_BOUNDS_MS` has. */
+  /** Calls per bucket, not cumulated: one more entry than `CALL_DURATION_BOUNDS_MS` has. */
   get buckets(): readonly number[] {
     return this.#buckets;
   }
@@ -26,7 +26,8 @@ export class CallTimes {
     this.#count += 1;
     this.#sumMs += tookMs;
     let index = 0;
-    while (index < CALL_TIME_BOUNDS_MS.length && tookMs > (CALL_TIME_BOUNDS_MS[index] ?? 0)) index += 1;
+    while (index < CALL_DURATION_BOUNDS_MS.length && tookMs > (CALL_DURATION_BOUNDS_MS[index] ?? 0))
+      index += 1;
     this.#buckets[index] = (this.#buckets[index] ?? 0) + 1;
   }
 }

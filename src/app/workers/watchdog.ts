@@ -1,4 +1,4 @@
-import type { Clock } from '../platform/clock.ts';
+import type { Clock } from '../../platform/clock.ts';
 
 /**
  * Finds out who has not responded for too long. The time begins when the first response is overdue, not when it was requested: after a

@@ -6,7 +6,7 @@ import type { Counts } from './usage-slice.ts';
  * the order given. A known name keeps its place; names without room are summed under `__other__`, which needs none. The history store
  * and the reader that previews the history both use this function, so that they agree.
  */
-export function placeNames(
+export function capNames(
   names: Iterable<string>,
   isKnown: (name: string) => boolean,
   room: number,

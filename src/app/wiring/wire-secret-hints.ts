@@ -1,4 +1,4 @@
-import { fillSecretHints, type HintlessKeys } from '../../keys/secrets/secret-hints.ts';
+import { fillSecretHints, type HintlessKeys } from '../../keys/secrets/fill-secret-hints.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -7,7 +7,7 @@ import type { Platform } from '../../platform/platform.ts';
 const EVERY_MS = 3_600_000;
 
 /** Gives older keys the hint of their secret; not started. */
-export function secretHints(
+export function wireSecretHints(
   keys: HintlessKeys,
   vault: SecretVault,
   { log, random }: Platform,
