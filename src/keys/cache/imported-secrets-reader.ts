@@ -7,7 +7,7 @@ export type ImportsRead = (error: Error | null, imports: ImportedSecrets | undef
 const PACE_MS = 10;
 
 /**
- * Reads whether secrets have come in from outside. One query at a time, a hundred a second at most, shared by all who ask: it is asked about
+ * Reads whether secrets have come in from outside. One query at a time, a hundred a second at most, shared by all callers: it is sent for
  * each secret that would be rejected from memory, so that an imported key works with its next request on every replica.
  */
 export class ImportedSecretsReader {

@@ -1,5 +1,4 @@
 import { hash } from 'node:crypto';
-import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
 import type { KeySnapshot } from '../consumer-key.ts';
@@ -9,9 +8,9 @@ import { isWellFormedSecret, MAX_SECRET_LENGTH } from '../secrets/secret-format.
 import type { ImportedSecrets, SecretRepository } from '../secrets/secret-repository.ts';
 import type { SecretVault } from '../secrets/secret-vault.ts';
 import { BatchLoader } from './batch-loader.ts';
-import { DigestsByKey } from './digests-by-key.ts';
 import { ImportedSecretsReader } from './imported-secrets-reader.ts';
 import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';
+import { KeyEntries } from './key-entries.ts';
 import { KeyEntry } from './key-entry.ts';
 import { NegativeCache } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
@@ -42,14 +41,12 @@ interface PresentedSecret {
   readonly client: string;
 }
 
-/** What the key cache needs, and its bound. */
+/** What the key cache needs. */
 export interface KeyCacheOptions {
   readonly repository: Pick<KeyRepository, 'findSnapshotsByLookup' | 'findSnapshotsOrErrors'>;
   readonly secrets: Pick<SecretRepository, 'importedSecrets'>;
   readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
   readonly clock: Clock;
-  /** Keys remembered; the least recently used one is forgotten first. 100 000 by default. */
-  readonly maxEntries?: number;
 }
 
 /**
@@ -68,9 +65,7 @@ export class KeyCache {
   readonly #unknown: NegativeCache;
   readonly #imports: ImportedSecretsReader;
   /** By digest of the secret: the secret itself is never kept. */
-  readonly #entries: BoundedCache<KeyEntry>;
-  /** The digests of each key that has entries. */
-  readonly #digests = new DigestsByKey();
+  readonly #entries = new KeyEntries();
   readonly #lookUps: KeyBatchLoader;
   readonly #loads: SingleFlight<KeyEntry>;
   /** Has queries of its own, so that a flood of wrong secrets does not hold up known keys. */
@@ -80,16 +75,12 @@ export class KeyCache {
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
-    const { maxEntries = 100_000 } = options;
     this.#lookUps = new KeyBatchLoader(options.repository);
     this.#clock = options.clock;
     this.#takenAtMs = options.clock.monotonicMs();
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
     this.#unknown = new NegativeCache(options.clock);
-    this.#entries = new BoundedCache(maxEntries, ({ snapshot }, digest, reason) => {
-      if (reason !== 'set') this.#digests.delete(snapshot.keyId, digest);
-    });
     this.#loads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
     this.#knownKeys = new BatchLoader({
       query: async (keyIds) => {
@@ -246,20 +237,14 @@ export class KeyCache {
 
   /** Forgets a key, so that its next request reads it. */
   drop(keyId: string): void {
-    for (const digest of this.#digests.of(keyId)) this.#entries.delete(digest);
+    this.#entries.deleteKey(keyId);
   }
 
   #remember(loaded: LoadedKey | undefined, digest: string, readAtMs: number): KeyEntry | undefined {
     const entry =
       loaded && KeyEntry.of(loaded.snapshot, { secretVersion: loaded.secretVersion, digest }, readAtMs);
-    if (entry === undefined) {
-      this.#entries.delete(digest);
-      return undefined;
-    }
-    // Two keys may have the same secret one after the other.
-    if (this.#entries.peek(digest)?.snapshot.keyId !== entry.snapshot.keyId) this.#entries.delete(digest);
-    this.#entries.set(digest, entry);
-    this.#digests.add(entry.snapshot.keyId, digest);
+    if (entry === undefined) this.#entries.delete(digest);
+    else this.#entries.add(entry);
     return entry;
   }
 }

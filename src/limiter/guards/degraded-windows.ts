@@ -4,8 +4,8 @@ import { customerWindowName, type Limit, limitAt } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 
-/** Default number of keys remembered, the same as a replica caches, and of windows of customers. */
-const DEFAULT_CAPACITY = 100_000;
+/** Most keys remembered, as many as a replica caches, and most windows of customers; the oldest entry is forgotten first. */
+const MAX_REMEMBERED = 100_000;
 
 /** The last known state of an open window. Changed in place, because each request updates it. */
 interface Window {
@@ -36,7 +36,6 @@ interface MetWindow {
  */
 export class DegradedWindows {
   readonly #clock: Clock;
-  readonly #capacity: number;
   /** Few for each key. */
   readonly #ofKeys = new Map<string, Window[]>();
   /** By key and name. */
@@ -45,10 +44,8 @@ export class DegradedWindows {
   #sharedAheadMs: number | undefined = undefined;
   #heardAtMs = 0;
 
-  /** Remembers at most `capacity` keys, and windows of customers; the oldest entry is forgotten first. */
-  constructor(clock: Clock, capacity = DEFAULT_CAPACITY) {
+  constructor(clock: Clock) {
     this.#clock = clock;
-    this.#capacity = capacity;
   }
 
   /** Stores the result of a shared decision. Called with each request. */
@@ -122,13 +119,13 @@ export class DegradedWindows {
   #add({ keyId, customerId }: LimitSubject, limit: Limit): Window {
     const window = { name: limit.windowName, limit: 0, remaining: 0, resetAtMs: 0, usedAlone: 0 };
     if (limit.per === 'customer') {
-      makeRoom(this.#ofCustomers, this.#capacity);
+      makeRoom(this.#ofCustomers);
       this.#ofCustomers.set(keyId + customerWindowName(limit, customerId), window);
       return window;
     }
     const windows = this.#ofKeys.get(keyId);
     if (windows === undefined) {
-      makeRoom(this.#ofKeys, this.#capacity);
+      makeRoom(this.#ofKeys);
       this.#ofKeys.set(keyId, [window]);
     } else {
       // Ended windows of an earlier plan are removed.
@@ -149,8 +146,8 @@ function decidedWindow({ limit, share, resetAtMs, isExceeded }: MetWindow, used:
   return { limit, quota: share, used, resetAtMs, isExceeded, isShared: false };
 }
 
-function makeRoom(map: Map<string, unknown>, capacity: number): void {
-  if (map.size < capacity) return;
+function makeRoom(map: Map<string, unknown>): void {
+  if (map.size < MAX_REMEMBERED) return;
   const oldest = map.keys().next();
   if (!oldest.done) map.delete(oldest.value);
 }

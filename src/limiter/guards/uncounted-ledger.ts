@@ -5,8 +5,8 @@ import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
 
-/** Windows remembered at most. */
-const DEFAULT_CAPACITY = 10_000;
+/** Windows remembered at most; what is counted in further ones is not given back. */
+const MAX_WINDOWS = 10_000;
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
 /** From a try that failed to the next one. Milliseconds. */
@@ -33,8 +33,6 @@ export interface UncountedLedgerOptions {
   readonly restorer: CountRestorer;
   readonly clock: Clock;
   readonly random: Random;
-  /** Windows remembered at most; what is counted in further ones is not given back. 10 000 by default. */
-  readonly capacity?: number;
 }
 
 /**
@@ -43,7 +41,7 @@ export interface UncountedLedgerOptions {
  * nothing is given back.
  */
 export class UncountedLedger {
-  readonly #options: Required<UncountedLedgerOptions>;
+  readonly #options: UncountedLedgerOptions;
   #uncounted = new Map<string, Uncounted>();
   /** What may have been added. */
   #uncertain: Sent[] = [];
@@ -51,7 +49,7 @@ export class UncountedLedger {
   #retry: NodeJS.Timeout | undefined;
 
   constructor(options: UncountedLedgerOptions) {
-    this.#options = { capacity: DEFAULT_CAPACITY, ...options };
+    this.#options = options;
   }
 
   /** Units given back so far. */
@@ -81,7 +79,7 @@ export class UncountedLedger {
     const noted = this.#uncounted.get(name);
     if (noted?.resetAtMs === resetAtMs) {
       noted.units += units;
-    } else if (noted !== undefined || this.size < this.#options.capacity) {
+    } else if (noted !== undefined || this.size < MAX_WINDOWS) {
       this.#uncounted.set(name, added);
     }
   }

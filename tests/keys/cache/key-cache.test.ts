@@ -24,7 +24,7 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
   readonly idsRead: (readonly string[])[] = [];
   imports: ImportedSecrets = { version: 0, given: false, hashed: false };
   importReads = 0;
-  isAway = false;
+  isUnavailable = false;
   readonly reads: { respond(): void; reject(error: Error): void; readonly lookups: number }[] = [];
   readonly repository = {
     findSnapshotsByLookup: (lookups: readonly Buffer[]) =>
@@ -55,7 +55,7 @@ class HeldStore implements Pick<KeyCacheOptions, 'repository'> {
   /** Responds at once. */
   async importedSecrets(): Promise<ImportedSecrets> {
     this.importReads += 1;
-    if (this.isAway) throw new StoreUnavailable('postgres', undefined);
+    if (this.isUnavailable) throw new StoreUnavailable('postgres', undefined);
     return this.imports;
   }
 
@@ -138,8 +138,8 @@ describe('the key cache', () => {
   });
 
   /** It knows already that no secret has come in from outside. */
-  async function cacheOf(bounds: Pick<KeyCacheOptions, 'maxEntries'> = {}): Promise<KeyCache> {
-    const keys = new KeyCache({ repository: store.repository, secrets: store, vault, clock, ...bounds });
+  async function cacheOf(): Promise<KeyCache> {
+    const keys = new KeyCache({ repository: store.repository, secrets: store, vault, clock });
     await load(keys, 'garbage');
     return keys;
   }
@@ -299,13 +299,13 @@ describe('the key cache', () => {
     const reading = load(keys, secret);
     await store.respond();
     await reading;
-    store.isAway = true;
+    store.isUnavailable = true;
     for (const wrong of [secret, 'garbage'])
       expect(await load(keys, wrong)).toMatchObject({
         error: { code: 'store_unavailable' },
         entry: undefined,
       });
-    store.isAway = false;
+    store.isUnavailable = false;
     expect(await load(keys, secret)).toMatchObject({ error: null, entry: undefined });
   });
 
@@ -424,23 +424,6 @@ describe('the key cache', () => {
     await store.respond();
     const { entry: reloaded } = await reloading;
     expect(keys.find(secret)).toBe(reloaded);
-  });
-
-  it('holds at most as many keys as configured, and evicts the least recently used', async () => {
-    const keys = await cacheOf({ maxEntries: 2 });
-    const [a, b, c] = [store.add('key_a'), store.add('key_b'), store.add('key_c')];
-    await loaded(keys, a);
-    await loaded(keys, b);
-    keys.find(a);
-    await loaded(keys, c);
-    expect(keys.size).toBe(2);
-    expect([a, b, c].map((secret) => keys.find(secret)?.snapshot.keyId)).toEqual([
-      'key_a',
-      undefined,
-      'key_c',
-    ]);
-    keys.drop('key_b');
-    expect(keys.size).toBe(2);
   });
 
   it('bounds the reads that run and rejects what is too much of one client', async () => {

@@ -92,15 +92,15 @@ describe('the origins that some key allows', () => {
     expect(order.filter((who) => who !== 'overloaded').indexOf('other')).toBeLessThanOrEqual(3);
   });
 
-  it('that are known are allowed while the store is away; others get its error', async () => {
+  it('that are known are allowed while the store is down; others get its error', async () => {
     await find(PAGE);
     clock.advance(60_000);
     respond = async () => {
-      throw new Error('the store is away');
+      throw new Error('the store is down');
     };
     expect(await find(PAGE)).toBe(true);
     expect(origins.knows(PAGE)).toBe(true);
-    await expect(find('https://a.example.org')).rejects.toThrow('the store is away');
+    await expect(find('https://a.example.org')).rejects.toThrow('the store is down');
     respond = async () => {};
     expect(await find('https://a.example.org')).toBe(true);
   });

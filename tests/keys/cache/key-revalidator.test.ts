@@ -70,7 +70,7 @@ describe('checks of cached keys', () => {
     expect(revalidator.outdated).toBe(2);
   });
 
-  it('forget what is outdated although the shared versions are away', async () => {
+  it('forget what is outdated although the shared versions are down', async () => {
     active = copies(2);
     respond = async (asked) => asked.map((copy) => ({ ...copy, isGone: false }));
     versions.failing = { step: 'withdraw', error: new StoreUnavailable('redis', undefined) };

@@ -122,11 +122,11 @@ describe('the failure mode', () => {
     it('starts again from each reply of the shared limiter', () => {
       const { ask, responses, clock } = afterShared([{ remaining: 3 }]);
       expect([ask().kind, ask().kind]).toEqual(['allowed', 'limited']);
-      const away = responses.inner;
+      const { inner } = responses;
       const nowMs = clock.nowMs() + AHEAD_MS;
       responses.inner = counted('allowed', { used: 4, nowMs, resetAtMs: nowMs + 1000 });
       ask();
-      responses.inner = away;
+      responses.inner = inner;
       expect([ask().kind, ask().kind, ask().kind]).toEqual(['allowed', 'allowed', 'limited']);
     });
 
@@ -138,11 +138,11 @@ describe('the failure mode', () => {
       expect(ask({ quota: quota(9, 'day') })).toMatchObject({ kind: 'allowed', remaining: 2 });
     });
 
-    it('remembers a bounded number of keys', () => {
-      const windows = new DegradedWindows(new ManualClock(0), 2);
-      const word = counted('limited', { used: 10, nowMs: 0, resetAtMs: HOUR_MS });
-      for (const keyId of ['a', 'b', 'c']) windows.learn(subject(keyId), word);
-      expect(['c', 'b', 'a'].map((keyId) => windows.decide(subject(keyId), 1).kind)).toEqual([
+    it('remembers at most 100 000 keys, and forgets the oldest', () => {
+      const windows = new DegradedWindows(new ManualClock(0));
+      const used = counted('limited', { used: 10, nowMs: 0, resetAtMs: HOUR_MS });
+      for (let key = 0; key <= 100_000; key += 1) windows.learn(subject(`${key}`), used);
+      expect(['100000', '1', '0'].map((keyId) => windows.decide(subject(keyId), 1).kind)).toEqual([
         'limited',
         'limited',
         'allowed',
@@ -227,7 +227,7 @@ describe('the ledger of uncounted requests', () => {
     readonly operationId: string;
   }
 
-  function ledger(capacity = 10, restore: () => Promise<void> = async () => {}) {
+  function ledger(restore: () => Promise<void> = async () => {}) {
     const restored: Restored[] = [];
     const clock = new ManualClock(Date.UTC(2026, 0));
     const restorer = {
@@ -236,7 +236,7 @@ describe('the ledger of uncounted requests', () => {
         await restore();
       },
     };
-    const uncounted = new UncountedLedger({ restorer, clock, random: systemRandom, capacity });
+    const uncounted = new UncountedLedger({ restorer, clock, random: systemRandom });
     const note = (keyId: string, resetAtMs = 9000) =>
       uncounted.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs }));
     return { restored, clock, note, ledger: uncounted };
@@ -263,7 +263,7 @@ describe('the ledger of uncounted requests', () => {
       restored,
       note,
       ledger: uncounted,
-    } = ledger(10, async () => {
+    } = ledger(async () => {
       if (isLost) throw new Error('no reply');
     });
     note('key');
@@ -280,12 +280,7 @@ describe('the ledger of uncounted requests', () => {
   });
 
   it('sends nothing again that the shared count may have forgotten to know', async () => {
-    const {
-      restored,
-      clock,
-      note,
-      ledger: uncounted,
-    } = ledger(10, () => Promise.reject(new Error('no reply')));
+    const { restored, clock, note, ledger: uncounted } = ledger(() => Promise.reject(new Error('no reply')));
     note('key', 3_600_000);
     await uncounted.giveBack(1600);
     clock.advance(300_000);
@@ -299,7 +294,7 @@ describe('the ledger of uncounted requests', () => {
       restored,
       note,
       ledger: uncounted,
-    } = ledger(500, async () => {
+    } = ledger(async () => {
       if (isReadOnly) throw new NotCounted('read-only');
     });
     for (let key = 0; key < 500; key += 1) note(`key ${key}`);
@@ -317,9 +312,10 @@ describe('the ledger of uncounted requests', () => {
     expect(uncounted.size).toBe(0);
   });
 
-  it('is bounded', () => {
-    const { note, ledger: uncounted } = ledger(2);
-    for (const keyId of ['a', 'b', 'c', 'a']) note(keyId);
-    expect(uncounted.size).toBe(2);
+  it('remembers at most 10 000 windows', () => {
+    const { note, ledger: uncounted } = ledger();
+    for (let key = 0; key <= 10_000; key += 1) note(`${key}`);
+    note('0');
+    expect(uncounted.size).toBe(10_000);
   });
 });
