@@ -7,7 +7,7 @@ export interface ResponseParts {
   onInterim(head: ResponseHead): void;
   onHead(head: ResponseHead): void;
   /** A chunk of the body, never empty, without its framing. */
-  onBody(piece: Buffer): void;
+  onBody(chunk: Buffer): void;
   /** A trailer, as a line without its end. */
   onTrailer?(line: string): void;
   /** The response is complete. `rest` came after it and belongs to no response; after a 101 it is the first bytes of the tunnel. */
@@ -61,10 +61,10 @@ export class ResponseParser {
   }
 
   /** Takes the next bytes. Returns what is wrong with them; undefined when nothing is. */
-  push(piece: Buffer): BackendError | undefined {
+  push(input: Buffer): BackendError | undefined {
     let at = 0;
-    while (at < piece.length && this.#state !== 'done') {
-      const next = this.#take(piece, at);
+    while (at < input.length && this.#state !== 'done') {
+      const next = this.#take(input, at);
       if (typeof next !== 'number') return next;
       at = next;
     }
@@ -79,30 +79,30 @@ export class ResponseParser {
   }
 
   /** Takes what belongs to the state; returns where the rest begins. */
-  #take(piece: Buffer, at: number): number | BackendError {
+  #take(input: Buffer, at: number): number | BackendError {
     switch (this.#state) {
       case 'head':
-        return this.#head(piece, at);
+        return this.#head(input, at);
       case 'fixed':
       case 'chunk':
-        return this.#body(piece, at);
+        return this.#body(input, at);
       case 'open':
-        this.#parts.onBody(at === 0 ? piece : piece.subarray(at));
-        return piece.length;
+        this.#parts.onBody(at === 0 ? input : input.subarray(at));
+        return input.length;
       case 'size':
-        return this.#line(piece, at, (line) => this.#size(line));
+        return this.#line(input, at, (line) => this.#size(line));
       case 'chunk-end':
-        return this.#line(piece, at, (line) => this.#chunkEnd(line));
+        return this.#line(input, at, (line) => this.#chunkEnd(line));
       case 'trailers':
-        return this.#line(piece, at, (line, end) => this.#trailer(line, piece.subarray(end)));
+        return this.#line(input, at, (line, end) => this.#trailer(line, input.subarray(end)));
       case 'done':
-        return piece.length;
+        return input.length;
     }
   }
 
-  #head(piece: Buffer, at: number): number | BackendError {
+  #head(input: Buffer, at: number): number | BackendError {
     const kept = this.#kept.length;
-    const bytes = kept === 0 ? piece : Buffer.concat([this.#kept, at === 0 ? piece : piece.subarray(at)]);
+    const bytes = kept === 0 ? input : Buffer.concat([this.#kept, at === 0 ? input : input.subarray(at)]);
     const start = kept === 0 ? at : 0;
     // The end may lie across the two.
     const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
@@ -110,18 +110,18 @@ export class ResponseParser {
     if (end === -1) {
       if (!mayBecomeHead(bytes, start)) return fault('no HTTP/1');
       this.#kept = Buffer.from(bytes.subarray(start));
-      return piece.length;
+      return input.length;
     }
     this.#kept = NOTHING;
     const head = readResponseHead(bytes.toString('latin1', start, end + 2), this.#before);
     if (head === undefined) return fault('a malformed head');
     const behind = end + END_OF_HEAD.length;
-    const next = piece.length - (bytes.length - behind);
-    this.#begin(head, piece, next);
+    const next = input.length - (bytes.length - behind);
+    this.#begin(head, input, next);
     return next;
   }
 
-  #begin(head: ResponseHead, piece: Buffer, next: number): void {
+  #begin(head: ResponseHead, input: Buffer, next: number): void {
     const { status, length, isChunked } = head;
     if (status < 200 && status !== 101) {
       this.#parts.onInterim(head);
@@ -134,30 +134,30 @@ export class ResponseParser {
     else this.#state = length === undefined ? 'open' : 'fixed';
     this.#left = hasBody ? (length ?? 0) : 0;
     this.#parts.onHead(head);
-    if (this.#state === 'fixed' && this.#left === 0) this.#finish(piece.subarray(next));
+    if (this.#state === 'fixed' && this.#left === 0) this.#finish(input.subarray(next));
   }
 
-  #body(piece: Buffer, at: number): number {
-    const end = Math.min(piece.length, at + this.#left);
+  #body(input: Buffer, at: number): number {
+    const end = Math.min(input.length, at + this.#left);
     this.#left -= end - at;
     const isLast = this.#left === 0;
-    if (end > at) this.#parts.onBody(at === 0 && end === piece.length ? piece : piece.subarray(at, end));
+    if (end > at) this.#parts.onBody(at === 0 && end === input.length ? input : input.subarray(at, end));
     if (!isLast) return end;
     if (this.#state === 'chunk') this.#state = 'chunk-end';
-    else if (this.#state === 'fixed') this.#finish(end === piece.length ? NOTHING : piece.subarray(end));
+    else if (this.#state === 'fixed') this.#finish(end === input.length ? NOTHING : input.subarray(end));
     return end;
   }
 
   /** Passes a whole line, without its end, to `read`, with the position at which the next one begins. */
   #line(
-    piece: Buffer,
+    input: Buffer,
     at: number,
     read: (line: string, end: number) => BackendError | undefined,
   ): number | BackendError {
-    const feed = piece.indexOf(LF, at);
-    const end = feed === -1 ? piece.length : feed + 1;
+    const feed = input.indexOf(LF, at);
+    const end = feed === -1 ? input.length : feed + 1;
     if (this.#kept.length + end - at > LIMIT_BYTES) return fault('a line over 16 KiB');
-    const part = piece.subarray(at, end);
+    const part = input.subarray(at, end);
     const bytes = this.#kept.length === 0 ? part : Buffer.concat([this.#kept, part]);
     if (feed === -1) {
       this.#kept = Buffer.from(bytes);

@@ -1,5 +1,5 @@
 /**
- * The same text in one piece. V8 keeps a text that was put together as a tree of its parts, and walks it whenever a longer text with it
+ * The same text as one flat string. V8 keeps a text that was put together as a tree of its parts, and walks it whenever a longer text with it
  * is written: what is used again and again is better flat. Only for characters up to U+00FF.
  */
 export function flatText(text: string): string {

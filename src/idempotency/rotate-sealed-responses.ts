@@ -14,14 +14,14 @@ export async function rotateSealedResponses(store: ResponseStore, vault: SecretV
   while (true) {
     const page = await store.after(last, RESPONSES_AT_ONCE);
     const outdated = page.filter(({ sealed }) => !vault.isCurrent(sealed));
-    for (const response of outdated) await store.replace(response, resealed(response, vault));
+    for (const response of outdated) await store.replace(response, sealedAnew(response, vault));
     rotated += outdated.length;
     last = page.at(-1)?.id;
     if (page.length < RESPONSES_AT_ONCE) return rotated;
   }
 }
 
-function resealed({ id, sealed }: StoredResponse, vault: SecretVault): Buffer {
+function sealedAnew({ id, sealed }: StoredResponse, vault: SecretVault): Buffer {
   const name = sealedFor(id);
   return vault.seal(name, vault.open(name, sealed));
 }

@@ -78,7 +78,7 @@ const PASSING_WORD = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY) /;
 const PASSING_MESSAGE =
   /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|not connected|All sentinels are unreachable|Failed to refresh slots cache/i;
 
-/** Whether what failed is only away: its address and the credentials may be right. */
+/** Whether what failed is only unavailable: its address and the credentials may be right. */
 export function isPassing(error: unknown): boolean {
   return causesOf(error).some((cause) => {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';

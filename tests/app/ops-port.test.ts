@@ -14,7 +14,7 @@ describe('the ops port', () => {
     await ops.close();
   });
 
-  it('answers a probe soon that comes after hundreds of connections', async () => {
+  it('responds to a probe soon that comes after hundreds of connections', async () => {
     const sources = {
       readiness: async () => ({ ready: true, components: {} }),
       metrics: async () => ({ contentType: 'text/plain', text: '' }),

@@ -16,9 +16,9 @@ interface Reading {
   readonly isFaulty: boolean;
 }
 
-/** All pieces arrive in one buffer, as on a connection: what the parser keeps of one must not change with the next. */
-function read(pieces: readonly string[], method = 'GET'): Reading {
-  const buffer = Buffer.alloc(Math.max(0, ...pieces.map(({ length }) => length)));
+/** All chunks arrive in one buffer, as on a connection: what the parser keeps of one must not change with the next. */
+function read(chunks: readonly string[], method = 'GET'): Reading {
+  const buffer = Buffer.alloc(Math.max(0, ...chunks.map(({ length }) => length)));
   const interim: number[] = [];
   let head: ResponseHead | undefined;
   let body = '';
@@ -29,8 +29,8 @@ function read(pieces: readonly string[], method = 'GET'): Reading {
     onHead: (complete) => {
       head = complete;
     },
-    onBody: (piece) => {
-      body += piece.toString('latin1');
+    onBody: (chunk) => {
+      body += chunk.toString('latin1');
     },
     onEnd: (more) => {
       isComplete = true;
@@ -38,8 +38,8 @@ function read(pieces: readonly string[], method = 'GET'): Reading {
     },
   });
   parser.expect(method);
-  for (const piece of pieces) {
-    const length = buffer.fill('!').write(piece, 'latin1');
+  for (const chunk of chunks) {
+    const length = buffer.fill('!').write(chunk, 'latin1');
     if (parser.push(buffer.subarray(0, length)) !== undefined) {
       return { interim, head, body, rest, isComplete, isFaulty: true };
     }
@@ -90,8 +90,8 @@ describe('a response of the backend', () => {
     fc.assert(
       fc.property(fc.constantFrom(...RESPONSES), fc.array(fc.nat(200), { maxLength: 12 }), (bytes, cuts) => {
         const places = [0, ...cuts.map((cut) => cut % bytes.length).toSorted((a, b) => a - b), bytes.length];
-        const pieces = places.slice(1).map((place, i) => bytes.slice(places[i], place));
-        expect(read(pieces)).toEqual(read([bytes]));
+        const chunks = places.slice(1).map((place, i) => bytes.slice(places[i], place));
+        expect(read(chunks)).toEqual(read([bytes]));
         expect(read(Array.from(bytes))).toEqual(read([bytes]));
         expect(read([bytes])).toMatchObject({ isComplete: true, isFaulty: false });
       }),
@@ -136,8 +136,8 @@ describe('a response of the backend', () => {
     ['trailers over 16 KiB', `0\r\n${'A: bbbbbbbbbbbbbbbbbbbb\r\n'.repeat(700)}\r\n`],
   ])('in chunks is faulty with %s', (_what, chunks) => {
     const bytes = `HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n${chunks}`;
-    for (const pieces of [[bytes], Array.from(bytes)]) {
-      expect(read(pieces)).toMatchObject({ isComplete: false, isFaulty: true });
+    for (const chunks of [[bytes], Array.from(bytes)]) {
+      expect(read(chunks)).toMatchObject({ isComplete: false, isFaulty: true });
     }
   });
 

@@ -10,7 +10,7 @@ export interface Attempt {
   readonly startedAt: number;
   readonly endedAt: number;
   /** `cut`: the response began and did not end. `none`: the connection ended first. `late`: nothing for a minute. */
-  readonly end: 'answered' | 'cut' | 'none' | 'late';
+  readonly end: 'complete' | 'cut' | 'none' | 'late';
   /** Of a response that began; otherwise 0. */
   readonly status: number;
   /** The window that Redis counted it in, by its end in epoch seconds; undefined when Redis was not asked. */
@@ -100,7 +100,7 @@ export function attempt(key: ChaosKey, replica: ChaosReplica, { agent, path }: W
       const shown = res.headers['x-ratelimit-limit'];
       limit = shown === undefined ? undefined : Number(shown);
       res.once('error', () => over('cut'));
-      res.once('end', () => over('answered'));
+      res.once('end', () => over('complete'));
       res.setEncoding('utf8').on('data', (text: string) => {
         if (status >= 400) body += text;
       });

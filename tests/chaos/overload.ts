@@ -9,7 +9,7 @@ import { startPostgresServer } from '../support/postgres-server.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 
 // node tests/chaos/overload.ts [seconds] [times]: as many times what a backend takes is asked of a gateway, whether it responds or not, and what
-// clients and process feel is told. Nothing is judged here: tests/reliability/overload holds the guarantee, in responses instead of seconds.
+// clients and process feel is printed. Nothing is judged here: tests/reliability/overload holds the guarantee, in responses instead of seconds.
 
 const seconds = Number(process.argv[2] ?? '30');
 const times = Number(process.argv[3] ?? '10');

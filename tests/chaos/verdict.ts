@@ -103,7 +103,7 @@ async function wrongUsage(key: ChaosKey, round: Round): Promise<readonly string[
   const { world, report } = round;
   const attempts = round.attempts.filter(({ key: { id } }) => id === key.id);
   const isSure = ({ end, status, replica, startedAt, endedAt }: Attempt): boolean =>
-    (end === 'answered' || (end === 'cut' && !replica.absences.touch(startedAt, endedAt))) && status !== 503;
+    (end === 'complete' || (end === 'cut' && !replica.absences.touch(startedAt, endedAt))) && status !== 503;
   const sure = attempts.filter(isSure).length;
   const lost = attempts.filter((attempt) => mayBeLost(world, attempt)).length;
   const [least, most] = [sure - lost, attempts.length];

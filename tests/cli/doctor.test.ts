@@ -240,8 +240,8 @@ describe('tollgate doctor', () => {
     expect(code).toBe(75);
     expect(findings.map(({ check, status }) => `${check} ${status}`)).toEqual([
       'settings ok',
-      'postgres away',
-      'redis away',
+      'postgres unavailable',
+      'redis unavailable',
       'backend ok',
     ]);
   });

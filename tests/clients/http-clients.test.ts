@@ -86,11 +86,11 @@ describe.each(CLIENTS)('$name through the gateway', (client) => {
         JSON.stringify({ coding: req.headers['transfer-encoding'], bytes: body.length, hash: sha256(body) }),
       );
     });
-    const pieces = Array.from({ length: 64 }, () => randomBytes(128 * 1024));
-    expect(await client.upload(url('/upload'), Readable.from(pieces))).toEqual({
+    const chunks = Array.from({ length: 64 }, () => randomBytes(128 * 1024));
+    expect(await client.upload(url('/upload'), Readable.from(chunks))).toEqual({
       coding: 'chunked',
       bytes: 8 * 1024 * 1024,
-      hash: sha256(Buffer.concat(pieces)),
+      hash: sha256(Buffer.concat(chunks)),
     });
   });
 

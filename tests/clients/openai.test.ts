@@ -13,7 +13,7 @@ function client(apiKey = stage.key.secret, maxRetries = 0): OpenAI {
   return new OpenAI({ apiKey, baseURL: `${stage.gateway.url}/v1`, maxRetries });
 }
 
-function piece(content: string): string {
+function chunk(content: string): string {
   const choices = [{ index: 0, delta: { content }, finish_reason: null }];
   return `data: ${JSON.stringify({ id: 'c1', object: 'chat.completion.chunk', created: 1, model: 'small', choices })}\n\n`;
 }
@@ -51,7 +51,7 @@ describe("OpenAI's client, through the gateway", () => {
     stage.respond((req, res) => {
       req.resume();
       begin(res);
-      res.write(piece('0'));
+      res.write(chunk('0'));
       response = res;
     });
     const stream = await client().chat.completions.create({ ...QUESTION, stream: true });
@@ -59,7 +59,7 @@ describe("OpenAI's client, through the gateway", () => {
     for await (const { choices } of stream) {
       content += choices[0]?.delta.content;
       // Nothing is written before what came before it has arrived here.
-      if (content.length < 20) response?.write(piece(String(content.length % 10)));
+      if (content.length < 20) response?.write(chunk(String(content.length % 10)));
       else response?.end('data: [DONE]\n\n');
     }
     expect(content).toBe('01234567890123456789');
@@ -69,7 +69,7 @@ describe("OpenAI's client, through the gateway", () => {
     let backendEnded: Promise<unknown> | undefined;
     stage.respond((_req, res) => {
       begin(res);
-      res.write(piece('a'));
+      res.write(chunk('a'));
       backendEnded = once(res, 'close');
     });
     const stream = await client().chat.completions.create({ ...QUESTION, stream: true });
@@ -83,7 +83,7 @@ describe("OpenAI's client, through the gateway", () => {
   it('fails when a stream is cut, and does not take what came for all', async () => {
     stage.respond((_req, res) => {
       begin(res);
-      res.write(piece('a'), () => res.destroy());
+      res.write(chunk('a'), () => res.destroy());
     });
     const stream = await client().chat.completions.create({ ...QUESTION, stream: true });
     await expect(async () => {

@@ -127,18 +127,18 @@ describe('a WebSocket through the gateway', () => {
 
   it('holds a fast sender back for a slow receiver, and loses nothing', async () => {
     const { client, backend } = await open(undefined, { perMessageDeflate: false });
-    const piece = randomBytes(1024 * 1024);
-    const pieces = 64;
+    const message = randomBytes(1024 * 1024);
+    const messages = 64;
     client.pause();
-    for (let i = 0; i < pieces; i += 1) backend.send(piece);
+    for (let i = 0; i < messages; i += 1) backend.send(message);
     // What is not in the sender's buffer is in those of two sockets, or in the gateway.
-    const left = await untilAtRest(() => backend.bufferedAmount, pieces * piece.length);
-    expect(left).toBeGreaterThan(36 * piece.length);
+    const left = await untilAtRest(() => backend.bufferedAmount, messages * message.length);
+    expect(left).toBeGreaterThan(36 * message.length);
     let received = 0;
     const all = new Promise<void>((resolve) => {
       client.on('message', (data: Buffer) => {
         received += data.length;
-        if (received === pieces * piece.length) resolve();
+        if (received === messages * message.length) resolve();
       });
     });
     client.resume();

@@ -21,7 +21,7 @@ export interface ConsoleStage {
   readonly url: string;
   readonly rootToken: string;
   /** Redis is gone for the gateway, until the function that this returns is called. */
-  takeRedisAway(): () => void;
+  takeRedisUnavailable(): () => void;
   /** Opens a page of the console in a browser session of its own, signed in unless `token` is null. */
   open(path?: string, options?: OpenOptions): Promise<ConsoleTab>;
   /** Sends requests with a key through the gateway, one after the other, and resolves with their statuses. */
@@ -84,7 +84,7 @@ export async function startConsole(settings: Readonly<Record<string, string>> = 
     fleet,
     url,
     rootToken: ROOT_TOKEN,
-    takeRedisAway: () => {
+    takeRedisUnavailable: () => {
       redis.reject();
       return () => redis.pass(redisPort);
     },

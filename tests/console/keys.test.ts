@@ -306,12 +306,12 @@ describe('a session', () => {
     await tab.close();
   });
 
-  it('keeps what it shows while Redis is away, and says how old it is', async () => {
+  it('keeps what it shows while Redis is down, and says how old it is', async () => {
     await makeKey({ name: 'Still there', externalId: 'away' });
     const { page, untilSeen, close } = await stage.open('/keys?externalId=away', { clock: true });
     await page.getByRole('link', { name: 'Still there' }).waitFor();
     const stale = page.getByText('This is how it was');
-    const bringBack = stage.takeRedisAway();
+    const bringBack = stage.takeRedisUnavailable();
     try {
       await untilSeen(stale);
       expect(await page.getByRole('link', { name: 'Still there' }).count()).toBe(1);

@@ -91,7 +91,7 @@ describe.each([
   it('changes nothing while copies can not be made stale', async () => {
     const { key, apply, find } = newOwner();
     await apply({ keys: [key('a')] });
-    versions.failing = { step: 'markStale', error: new StoreUnavailable('redis', new Error('away')) };
+    versions.failing = { step: 'markStale', error: new StoreUnavailable('redis', new Error('unavailable')) };
     await expect(apply({ keys: [key('a', { enabled: false }), key('b')] })).rejects.toThrow(StoreUnavailable);
     expect(await find('a')).toMatchObject({ enabled: true, version: 1 });
     expect(await find('b')).toBeUndefined();
@@ -100,7 +100,10 @@ describe.each([
   it('reports that versions were not published, and then has nothing to change', async () => {
     const { key, apply, find } = newOwner();
     await apply({ keys: [key('a')] });
-    versions.failing = { step: 'publishVersion', error: new StoreUnavailable('redis', new Error('away')) };
+    versions.failing = {
+      step: 'publishVersion',
+      error: new StoreUnavailable('redis', new Error('unavailable')),
+    };
     const wanted = { keys: [key('a', { enabled: false })] };
     await expect(apply(wanted)).rejects.toThrow(StoreUnavailable);
     expect(await find('a')).toMatchObject({ enabled: false });

@@ -1,6 +1,6 @@
 import type { Segmentation } from './sequence.ts';
 
-/** What is written to a socket in one piece, after so many turns. */
+/** What is written to a socket at once, after so many turns. */
 export interface Segment {
   readonly turns: number;
   readonly bytes: Buffer;

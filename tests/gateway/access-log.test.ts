@@ -167,11 +167,14 @@ describe('the access log', () => {
   });
 
   it('names the store that did not respond, and not the backend', async () => {
-    const away = { ...fleet.environment, DATABASE_URL: 'postgres://tollgate:none@127.0.0.1:1/tollgate' };
-    const gateway = await startGateway(away, { isReady: false });
+    const withoutPostgres = {
+      ...fleet.environment,
+      DATABASE_URL: 'postgres://tollgate:none@127.0.0.1:1/tollgate',
+    };
+    const gateway = await startGateway(withoutPostgres, { isReady: false });
     others.push(gateway);
     const { secret } = await fleet.admin.makeKey('of another store');
-    expect(await statusOf(`${gateway.url}/away`, secret)).toBe(503);
+    expect(await statusOf(`${gateway.url}/down`, secret)).toBe(503);
     await until(() => linesOf(gateway).length === 1);
     const [line] = linesOf(gateway);
     expect(line).toMatchObject({ errorCode: 'store_unavailable', store: 'postgres', cause: 'ECONNREFUSED' });

@@ -133,7 +133,7 @@ describe('completeUntil', () => {
     await relay?.stop();
   });
 
-  it('never passes a request that is not in the rows, also after Redis was away', async () => {
+  it('never passes a request that is not in the rows, also after Redis was down', async () => {
     await fleet.admin.makePlan('ample', 1_000_000, 'hour');
     const { id, secret } = await fleet.admin.makeKey('of an outage', 'ample');
     const admins = fleet.replicas.map(({ url }) => new Admin(url));

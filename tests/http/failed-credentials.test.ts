@@ -15,7 +15,7 @@ describe('failed credentials', () => {
     failed = new FailedCredentials({ clock, trustedProxies: new BlockList() });
   });
 
-  /** The codes that `times` failures in a row from an address are answered with. */
+  /** The codes that `times` failures in a row from an address get. */
   function responds(remoteAddress: string, times: number): readonly string[] {
     const req = requestFrom(remoteAddress);
     return Array.from({ length: times }, () => failed.errorFor(req, FAILURE).code);

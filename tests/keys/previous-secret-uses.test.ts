@@ -10,7 +10,7 @@ import { TcpRelay } from '../support/tcp-relay.ts';
 
 const USED_AT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
-it('uses of previous secrets noted while Postgres is away are written later', async () => {
+it('uses of previous secrets noted while Postgres is down are written later', async () => {
   const database = await createMigratedDatabase();
   const relay = await TcpRelay.start(Number(new URL(database.url).port || 5432));
   const records = openRecords({

@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const PAGE = '<!doctype html><title>Tollgate</title>'.repeat(8);
-const SCRIPT = 'export const answer = 42;'.repeat(20);
+const SCRIPT = 'export const number = 42;'.repeat(20);
 const ICON = '<svg xmlns="http://www.w3.org/2000/svg"/>';
 
 let directory: string;

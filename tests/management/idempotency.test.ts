@@ -169,7 +169,7 @@ it('a change by another method ignores the key', async () => {
   expect((await rename('two').expect(200)).body.name).toBe('two');
 });
 
-describe('while a store is away', () => {
+describe('while a store is down', () => {
   const running: TestManagement[] = [];
   afterAll(async () => {
     for (const each of running) await each.stop();
@@ -182,14 +182,14 @@ describe('while a store is away', () => {
 
   it('nothing is kept: the request is performed when the store is back', async () => {
     const { StoreUnavailable } = await import('../../src/errors.ts');
-    let isAway = true;
+    let isUnavailable = true;
     const counters = {
       read: async () => ({ counters: [], nowMs: 0 }),
       readAll: async () => [],
       settle: async () => {},
       reset: async () => {},
       grant: async () => {
-        if (isAway) throw new StoreUnavailable('redis', new Error('away'));
+        if (isUnavailable) throw new StoreUnavailable('redis', new Error('unavailable'));
       },
     };
     const other = await start({ counters, usage: usageThat(async () => UNUSED) });
@@ -199,7 +199,7 @@ describe('while a store is away', () => {
         .send('post', `/consumer-api-key/${id}/limits/grant`, { requests: 5 })
         .set('Idempotency-Key', 'the-same');
     await grant().expect(503);
-    isAway = false;
+    isUnavailable = false;
     const { headers } = await grant().expect(200);
     expect(headers).not.toHaveProperty('idempotency-replayed');
   });

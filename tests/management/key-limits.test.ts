@@ -189,10 +189,16 @@ describe('the live counters of a key', () => {
     }
   });
 
-  it('are null while their store is away, and can not be changed', async () => {
-    const away = () => Promise.reject(new StoreUnavailable('redis', new Error('away')));
+  it('are null while their store is down, and can not be changed', async () => {
+    const unavailable = () => Promise.reject(new StoreUnavailable('redis', new Error('unavailable')));
     const other = await startManagement({
-      counters: { read: away, readAll: away, reset: away, grant: away, settle: away },
+      counters: {
+        read: unavailable,
+        readAll: unavailable,
+        reset: unavailable,
+        grant: unavailable,
+        settle: unavailable,
+      },
     });
     const { id } = await other.createKey();
     const path = `/consumer-api-key/${id}/limits`;

@@ -265,10 +265,16 @@ describe('GET /consumer-api-key', () => {
     }
   });
 
-  it('shows counts as null while their store is away', async () => {
-    const away = () => Promise.reject(new StoreUnavailable('redis', new Error('away')));
+  it('shows counts as null while their store is down', async () => {
+    const unavailable = () => Promise.reject(new StoreUnavailable('redis', new Error('unavailable')));
     const other = await startManagement({
-      counters: { read: away, readAll: away, reset: away, grant: away, settle: away },
+      counters: {
+        read: unavailable,
+        readAll: unavailable,
+        reset: unavailable,
+        grant: unavailable,
+        settle: unavailable,
+      },
     });
     await other.createKey();
     const { body } = await other.send('get', `${LIST}?include=limits`).expect(200);

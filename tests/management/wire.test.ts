@@ -13,19 +13,19 @@ beforeAll(async () => {
 });
 afterAll(() => management?.stop());
 
-/** Sends a create request up to the end of its head; `more` is sent once something was answered. Resolves with all that was answered. */
+/** Sends a create request up to the end of its head; `more` is sent once something was received. Resolves with all that was received. */
 async function exchange(fields: readonly string[], more = ''): Promise<string> {
   const socket = connect(port, '127.0.0.1').setEncoding('latin1');
   const head = ['POST /consumer-api-key/create HTTP/1.1', 'Host: gateway', 'Connection: close', ...fields];
   socket.write(`${head.join('\r\n')}\r\n\r\n`);
-  let answered = '';
+  let received = '';
   socket.on('data', (text: string) => {
-    if (answered === '' && more !== '') socket.write(more);
-    answered += text;
+    if (received === '' && more !== '') socket.write(more);
+    received += text;
   });
   await once(socket, 'end');
   socket.destroy();
-  return answered;
+  return received;
 }
 
 describe('a body that waits for 100 Continue', () => {
@@ -33,13 +33,13 @@ describe('a body that waits for 100 Continue', () => {
 
   it('is invited when the head is valid', async () => {
     const fields = [...json, `Authorization: Bearer ${ROOT_TOKEN}`, `Content-Length: ${BODY.length}`];
-    const answered = await exchange(fields, BODY);
-    expect(answered).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
+    const received = await exchange(fields, BODY);
+    expect(received).toMatch(/^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 201 Created\r\n/);
   });
 
   it('is never invited without the root token', async () => {
-    const answered = await exchange([...json, `Content-Length: ${BODY.length}`]);
-    expect(answered).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/);
+    const received = await exchange([...json, `Content-Length: ${BODY.length}`]);
+    expect(received).toMatch(/^HTTP\/1\.1 401 Unauthorized\r\n/);
   });
 
   it('is never invited when its announced length is too large', async () => {

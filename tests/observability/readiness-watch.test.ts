@@ -54,7 +54,7 @@ describe('the watch over readiness', () => {
     expect(lines.slice(2)).toEqual(['a component is healthy again: 6 s', 'ready']);
   });
 
-  it('tells at its next look of a component that goes away later', async () => {
+  it('tells at its next look of a component that goes down later', async () => {
     fault = undefined;
     await jest.advanceTimersByTimeAsync(50);
     fault = 'gone';
@@ -62,7 +62,7 @@ describe('the watch over readiness', () => {
     expect(lines).toEqual(['ready', 'a component is unhealthy: gone']);
   });
 
-  it('tells how long a component was away, whatever reasons it had meanwhile', async () => {
+  it('tells how long a component was down, whatever reasons it had meanwhile', async () => {
     fault = undefined;
     await jest.advanceTimersByTimeAsync(50);
     for (const reason of ['gone', 'starting', undefined]) {

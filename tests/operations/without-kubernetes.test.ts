@@ -151,10 +151,10 @@ describe('the HAProxy configuration, in front of two replicas', () => {
     await admin.makePlan('many', 1_000_000_000, 'hour');
     const { secret } = await admin.makeKey('restarted', 'many');
     const load = startLoad(url, secret, [{ path: '/hello', method: 'GET', clients: 8 }]);
-    await until(() => load.answered() > 50);
+    await until(() => load.responses() > 50);
     expect(await fleet.replicas[0]?.stop()).toBe(0);
-    const before = load.answered();
-    await until(() => load.answered() > before + 50);
+    const before = load.responses();
+    await until(() => load.responses() > before + 50);
     expect((await load.stop()).failures).toEqual([]);
   });
 });

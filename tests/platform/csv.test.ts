@@ -19,14 +19,14 @@ describe('a CSV file', () => {
   });
 
   it('comes in chunks of bounded length', () => {
-    const pieces = [
+    const chunks = [
       ...csvFile(
         ['a'],
         Array.from({ length: 5000 }, () => ['x'.repeat(20)]),
       ),
     ];
-    expect(pieces.length).toBeGreaterThan(5);
-    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(20_000);
+    expect(chunks.length).toBeGreaterThan(5);
+    expect(Math.max(...chunks.map(({ length }) => length))).toBeLessThan(20_000);
   });
 
   it('gives back any text to a reader of RFC 4180, but for the quote before formulas', () => {

@@ -46,7 +46,7 @@ async function forwarded(stage: Stage, line: string, ...lines: readonly string[]
 
 const beforeTheHead: Situation = (stage) => forwarded(stage, 'GET /');
 
-const answering =
+const responding =
   (bytes: string): Situation =>
   async (stage) => {
     const ends = await forwarded(stage, 'GET /');
@@ -132,12 +132,12 @@ describe('rule 12: a client that leaves ends the request at the backend', () => 
   describe.each([
     ['before the head of the response', beforeTheHead],
     ['on connections that were used before', onUsedConnections],
-    ['in the body of the response', answering(BEGUN)],
-    ['in a silent stream of events', answering(EVENTS)],
+    ['in the body of the response', responding(BEGUN)],
+    ['in a silent stream of events', responding(EVENTS)],
     ['in a response that it does not read', unreadResponse],
     ['in an upload with a length', uploadingALength],
     ['in an upload in chunks', uploadingChunks],
-    ['in an upload that is being answered', uploadingDuringResponse],
+    ['in an upload that is being responded to', uploadingDuringResponse],
     ['after the 100 that it waited for', continued],
     ['before the response to an upgrade', askingForAnUpgrade],
   ] as const)('%s', (_when, bring) => {
@@ -219,8 +219,8 @@ describe('rule 11: a backend that dies', () => {
   const stage = withGateway(PATIENT);
 
   describe.each([
-    ['in the body of the response', answering(BEGUN)],
-    ['in a silent stream of events', answering(EVENTS)],
+    ['in the body of the response', responding(BEGUN)],
+    ['in a silent stream of events', responding(EVENTS)],
     ['in a response to an upload that goes on', uploadingDuringResponse],
   ] as const)('%s', (_when, bring) => {
     it.each(['end', 'reset'] as const)("by %s takes the client's connection with it", async (die) => {

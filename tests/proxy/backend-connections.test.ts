@@ -10,10 +10,10 @@ describe('connections to the backend', () => {
 
   it('are used again, whatever the method, the body or the end of the client', async () => {
     stage.backend.onConnection((connection) => {
-      let answered = 0;
+      let responses = 0;
       connection.socket.on('data', () => {
         const complete = connection.text.split('END').length - 1;
-        for (; answered < complete; answered += 1) connection.send(OK);
+        for (; responses < complete; responses += 1) connection.send(OK);
       });
     });
     for (const [line, ...rest] of [
@@ -46,22 +46,22 @@ describe('connections to the backend', () => {
     }
   });
 
-  it('get each request in one piece, and clients each response', async () => {
+  it('get each request in one segment, and clients each response', async () => {
     stage.backend.respond(OK);
     const client = await stage.gateway.connect();
-    // In two pieces the second one waits for the acknowledgement of the first: 40 ms a request.
-    const pieces = { ofRequests: 0, ofResponses: 0 };
-    client.socket.on('data', () => (pieces.ofResponses += 1));
+    // In two segments the second one waits for the acknowledgement of the first: 40 ms a request.
+    const segments = { ofRequests: 0, ofResponses: 0 };
+    client.socket.on('data', () => (segments.ofResponses += 1));
     client.send(stage.gateway.head('GET /'));
     const connection = await stage.backend.connection();
-    connection.socket.on('data', () => (pieces.ofRequests += 1));
+    connection.socket.on('data', () => (segments.ofRequests += 1));
     await client.until((text) => text.endsWith('ok'));
-    Object.assign(pieces, { ofRequests: 0, ofResponses: 0 });
+    Object.assign(segments, { ofRequests: 0, ofResponses: 0 });
     for (let i = 2; i <= 51; i += 1) {
       client.send(stage.gateway.head('GET /'));
       await client.until((text) => text.split('\r\n\r\nok').length === i + 1);
     }
-    expect(pieces).toEqual({ ofRequests: 50, ofResponses: 50 });
+    expect(segments).toEqual({ ofRequests: 50, ofResponses: 50 });
     expect(stage.backend.connections).toHaveLength(1);
   });
 

@@ -27,7 +27,7 @@ describe("the backend's response", () => {
     it('a 100 that arrives in several chunks is dropped too', async () => {
       stage.backend.onConnection(async (connection) => {
         await connection.head();
-        for (const piece of [
+        for (const part of [
           'HTTP/1.',
           '1 100 Con',
           'tinue\r\n\r',
@@ -35,7 +35,7 @@ describe("the backend's response", () => {
           'cessing\r\n\r\nHTTP/1.1 100 Continue\r\n\r\nHTT',
           `P/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHTTP/1.1 100 `,
         ]) {
-          connection.send(piece);
+          connection.send(part);
           // The gateway reads in the same process: it has had its turn before the next one is sent.
           for (let turn = 0; turn < 3; turn += 1) await new Promise(setImmediate);
         }

@@ -102,10 +102,10 @@ describe('bodies', () => {
   });
 
   it('are held back at the sender when the receiver is slow, both ways', async () => {
-    const piece = Buffer.alloc(1024 * 1024, 'x');
-    const bytes = 64 * piece.length;
+    const chunk = Buffer.alloc(1024 * 1024, 'x');
+    const bytes = 64 * chunk.length;
     const sendPieces = (peer: RawPeer) => {
-      for (let sent = 0; sent < bytes; sent += piece.length) peer.send(piece);
+      for (let sent = 0; sent < bytes; sent += chunk.length) peer.send(chunk);
     };
     stage.backend.onConnection((connection) => connection.socket.pause());
     const sender = await stage.gateway.send(stage.gateway.head('POST /', `Content-Length: ${bytes}`));
@@ -129,7 +129,7 @@ describe('bodies', () => {
   });
 
   it.each([20_000, 60_000])(
-    'arrive unchanged at a slow client, in pieces of up to %i bytes',
+    'arrive unchanged at a slow client, in chunks of up to %i bytes',
     async (most) => {
       const body = randomBytes(TEN_MB);
       const client = await stage.gateway.connect();
@@ -142,7 +142,7 @@ describe('bodies', () => {
         const size = randomInt(1, most);
         source.send(body.subarray(sent, sent + size));
         sent += size;
-        // So that each piece is a read of its own, for as long as the client's system takes it.
+        // So that each chunk is a read of its own, for as long as the client's system takes it.
         if (source.socket.writableLength === 0) await nextTurn();
       }
       client.socket.resume();
@@ -209,12 +209,12 @@ describe('bodies', () => {
 
   it('lose their trailers, both ways, and the connections stay good', async () => {
     stage.backend.onConnection((connection) => {
-      let answered = 0;
+      let responses = 0;
       connection.socket.on('data', () => {
         for (
           const complete = connection.text.split('0\r\n\r\n').length - 1;
-          answered < complete;
-          answered += 1
+          responses < complete;
+          responses += 1
         )
           connection.send(
             'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\nX-RateLimit-Limit: 9\r\n\r\n',

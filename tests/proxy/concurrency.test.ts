@@ -40,7 +40,7 @@ describe('rule 14: many at a time', () => {
       });
     });
     let sent = 0;
-    let answered = 0;
+    let responses = 0;
     let left = 0;
     async function visitor(): Promise<void> {
       for (let i = 0; i < 20; i += 1) {
@@ -61,7 +61,7 @@ describe('rule 14: many at a time', () => {
         const bodies = text.match(/<\/\d+>/g) ?? [];
         expect(bodies.length).toBeLessThanOrEqual(1);
         if (bodies.length === 1) expect(bodies[0]).toBe(`</${id}>`);
-        if (text.includes('!')) answered += 1;
+        if (text.includes('!')) responses += 1;
       }
     }
     await Promise.all(Array.from({ length: 40 }, visitor));
@@ -70,9 +70,9 @@ describe('rule 14: many at a time', () => {
     await until(() => stage.gateway.observed.length === stage.gateway.recorded.length);
     expect(stage.gateway.recorded.length).toBeGreaterThanOrEqual(800 - left);
     expect(stage.gateway.recorded.length).toBeLessThanOrEqual(800);
-    expect(answered).toBeGreaterThan(550);
+    expect(responses).toBeGreaterThan(550);
     const successful = stage.gateway.recorded.filter((request) => request.successful).length;
-    expect(successful).toBeGreaterThanOrEqual(answered);
+    expect(successful).toBeGreaterThanOrEqual(responses);
     expect(new Set(stage.gateway.recorded.map(({ endpoint }) => endpoint)).size).toBe(
       stage.gateway.recorded.length,
     );

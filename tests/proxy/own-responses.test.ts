@@ -16,7 +16,7 @@ const LONGER_THAN_THE_TEST_MS = 180_000;
 const FRAMINGS = ['length', 'length', 'chunked', 'chunked', 'to the end', 'cut', 'HEAD', '204'] as const;
 const READERS = ['fast', 'slow', 'stalled', 'leaving'] as const;
 
-interface Answer {
+interface PlannedResponse {
   readonly number: number;
   readonly framing: (typeof FRAMINGS)[number];
   readonly body: Buffer;
@@ -25,7 +25,7 @@ interface Answer {
 
 interface Client {
   readonly reader: (typeof READERS)[number];
-  readonly answers: readonly Answer[];
+  readonly responses: readonly PlannedResponse[];
 }
 
 describe.each([
@@ -37,8 +37,8 @@ describe.each([
   it.each(seeds)(`get nothing of the response to another request${from} (seed %i)`, async (seed) => {
     const random = new SeededRandom(seed);
     const clients = Array.from({ length: CLIENTS }, (_, index) => clientOf(random, index));
-    const answers = clients.flatMap((client) => client.answers);
-    stage.backend.onConnection(({ socket }) => serve(socket, answers, random));
+    const responses = clients.flatMap((client) => client.responses);
+    stage.backend.onConnection(({ socket }) => serve(socket, responses, random));
 
     let late = () => {};
     const othersHaveRead = new Promise<void>((resolve) => {
@@ -50,17 +50,17 @@ describe.each([
     const received = await Promise.all(reading);
 
     for (const [index, bytes] of received.entries()) {
-      const { reader, answers } = clients[index] as Client;
-      const whole = wholeResponses(bytes, answers);
-      const firstCut = answers.findIndex(({ framing }) => framing === 'cut');
-      if (reader !== 'leaving') expect(whole).toBe(firstCut === -1 ? answers.length : firstCut);
+      const { reader, responses } = clients[index] as Client;
+      const whole = wholeResponses(bytes, responses);
+      const firstCut = responses.findIndex(({ framing }) => framing === 'cut');
+      if (reader !== 'leaving') expect(whole).toBe(firstCut === -1 ? responses.length : firstCut);
     }
   });
 });
 
 function clientOf(random: SeededRandom, index: number): Client {
   const reader = random.pick(READERS);
-  const answers = Array.from({ length: REQUESTS_EACH }, (_, position) => {
+  const responses = Array.from({ length: REQUESTS_EACH }, (_, position) => {
     const number = index * REQUESTS_EACH + position;
     const isStalling = (reader === 'slow' || reader === 'stalled') && position === 0;
     const framing = isStalling ? 'length' : random.pick(FRAMINGS);
@@ -70,29 +70,29 @@ function clientOf(random: SeededRandom, index: number): Client {
     const body = Buffer.alloc(framing === 'HEAD' || framing === '204' ? 0 : size, pattern);
     return { number, framing, body, hasCookie: random.between(0, 2) === 0 };
   });
-  return { reader, answers };
+  return { reader, responses };
 }
 
 /** Responds to each request in parts of all sizes, in one turn or in several. */
-function serve(socket: Socket, answers: readonly Answer[], random: SeededRandom): void {
+function serve(socket: Socket, responses: readonly PlannedResponse[], random: SeededRandom): void {
   socket.on('data', async (chunk: Buffer) => {
-    const answer = answers[Number(/ \/(\d+) HTTP/.exec(chunk.toString('latin1'))?.[1])];
-    if (answer === undefined) throw new Error('A request came in parts, or several at once.');
-    const response = responseOf(answer, random);
+    const planned = responses[Number(/ \/(\d+) HTTP/.exec(chunk.toString('latin1'))?.[1])];
+    if (planned === undefined) throw new Error('A request came in parts, or several at once.');
+    const response = responseOf(planned, random);
     // Within the body: it is announced as longer than it is.
-    const cutAt = random.between(response.length - answer.body.length, response.length);
-    const bytes = answer.framing === 'cut' ? response.subarray(0, cutAt) : response;
+    const cutAt = random.between(response.length - planned.body.length, response.length);
+    const bytes = planned.framing === 'cut' ? response.subarray(0, cutAt) : response;
     for (let at = 0; at < bytes.length && !socket.destroyed; ) {
       const size = random.pick([1, 50, 3000, 20_000, 66_000, 300_000, 3_000_000]);
       socket.write(bytes.subarray(at, at + size));
       at += size;
       if (random.between(0, 1) === 0) await nextTurn();
     }
-    if (answer.framing === 'cut' || answer.framing === 'to the end') socket.end();
+    if (planned.framing === 'cut' || planned.framing === 'to the end') socket.end();
   });
 }
 
-function responseOf({ number, framing, body, hasCookie }: Answer, random: SeededRandom): Buffer {
+function responseOf({ number, framing, body, hasCookie }: PlannedResponse, random: SeededRandom): Buffer {
   const version = framing === 'to the end' ? '1.0' : '1.1';
   const status = framing === '204' ? '204 No Content' : '200 OK';
   const lines = [`HTTP/${version} ${status}`, 'Content-Type: text/plain', `X-Number: ${number}`];
@@ -115,7 +115,7 @@ function responseOf({ number, framing, body, hasCookie }: Answer, random: Seeded
 /** Sends all requests of a client at once; resolves with all that it got on its connection. */
 function receive(
   { gateway }: Stage,
-  { reader, answers }: Client,
+  { reader, responses }: Client,
   { random, othersHaveRead }: { readonly random: SeededRandom; readonly othersHaveRead: Promise<void> },
 ): Promise<Buffer> {
   const chunks: Buffer[] = [];
@@ -135,10 +135,10 @@ function receive(
     socket.pause();
     void othersHaveRead.then(() => socket.resume());
   }
-  const heads = answers.map(({ number, framing }, position) => {
+  const heads = responses.map(({ number, framing }, position) => {
     const secret = number % 8 < REQUESTS_EACH ? gateway.secret : gateway.otherSecret;
     const line = `${framing === 'HEAD' ? 'HEAD' : 'GET'} /${number}`;
-    return gateway.headOf(secret, line, ...(position === answers.length - 1 ? ['Connection: close'] : []));
+    return gateway.headOf(secret, line, ...(position === responses.length - 1 ? ['Connection: close'] : []));
   });
   socket.write(heads.join(''));
   return new Promise((resolve) => {
@@ -149,10 +149,10 @@ function receive(
 }
 
 /** How many whole responses there are. Throws when a byte is not of the response that it should be of, whole or not. */
-function wholeResponses(bytes: Buffer, answers: readonly Answer[]): number {
+function wholeResponses(bytes: Buffer, responses: readonly PlannedResponse[]): number {
   let at = 0;
   let whole = 0;
-  for (const { number, framing, body, hasCookie } of answers) {
+  for (const { number, framing, body, hasCookie } of responses) {
     const hints = `HTTP/1.1 103 Early Hints\r\nLink: </${number}>\r\n\r\n`;
     if (bytes.subarray(at, at + hints.length).equals(Buffer.from(hints))) at += hints.length;
     const headEnd = bytes.indexOf('\r\n\r\n', at);

@@ -128,7 +128,7 @@ describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
       await client.until((text) => text.split('\r\n\r\nok').length === 3);
     });
 
-    // Node's parser stops behind such a request, and what it has not read of that piece is lost.
+    // Node's parser stops behind such a request, and what it has not read of that read is lost.
     it.each(['', 'hello'])(
       'end it when more came with them, of which a part is lost (body: %j)',
       async (body) => {

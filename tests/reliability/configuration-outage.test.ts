@@ -12,7 +12,7 @@ import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { startBackend, type TestBackend } from './support/test-backend.ts';
 
-/** `request`: Postgres goes away before it gets the message; `reply`: it carries it out, and the reply is lost. */
+/** `request`: Postgres goes down before it gets the message; `reply`: it carries it out, and the reply is lost. */
 type Lost = 'request' | 'reply';
 
 let database: TestDatabase;
@@ -20,7 +20,7 @@ let relay: TcpRelay;
 let backend: TestBackend;
 let environment: Readonly<Record<string, string>>;
 let gateway: RunningGateway | undefined;
-/** Postgres goes away at the first message or reply for which this holds, which is lost. */
+/** Postgres goes down at the first message or reply for which this holds, which is lost. */
 let isFatal: ((bytes: string, kind: Lost) => boolean) | undefined;
 
 beforeAll(async () => {
@@ -93,7 +93,7 @@ const NOTHING = [0, 0, 0];
 const EVERYTHING = [2, 2, 4];
 
 describe.each<Lost>(['request', 'reply'])(
-  'POST /tollgate/config/apply whose Postgres goes away (%s lost)',
+  'POST /tollgate/config/apply whose Postgres goes down (%s lost)',
   (what) => {
     it('at any message changes all or nothing, says so, and is done once when sent again', async () => {
       gateway = await startInProcess(environment);
@@ -143,7 +143,7 @@ describe.each<Lost>(['request', 'reply'])(
   },
 );
 
-describe('CONFIG_FILE while Postgres goes away', () => {
+describe('CONFIG_FILE while Postgres goes down', () => {
   let directory: string;
   beforeAll(async () => {
     directory = await mkdtemp(join(tmpdir(), 'tollgate-config-outage-'));

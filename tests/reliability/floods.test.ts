@@ -47,15 +47,19 @@ afterAll(async () => {
   await database?.drop();
 });
 
-interface Answered {
+interface GuessResponse {
   readonly status: number;
   readonly code: unknown;
   readonly retryAfter: unknown;
 }
 
 /** Tries a new token each time; resolves with the responses, or rejects when one is missing. */
-async function guess(path: string, newToken: () => string, guesses = GUESSES): Promise<readonly Answered[]> {
-  const responses: Answered[] = [];
+async function guess(
+  path: string,
+  newToken: () => string,
+  guesses = GUESSES,
+): Promise<readonly GuessResponse[]> {
+  const responses: GuessResponse[] = [];
   let sent = 0;
   const guesser = async (): Promise<void> => {
     while (sent < guesses) {
@@ -70,7 +74,7 @@ async function guess(path: string, newToken: () => string, guesses = GUESSES): P
   return responses;
 }
 
-function kindsOf(responses: readonly Answered[]): ReadonlySet<string> {
+function kindsOf(responses: readonly GuessResponse[]): ReadonlySet<string> {
   return new Set(responses.map((response) => JSON.stringify(response)));
 }
 

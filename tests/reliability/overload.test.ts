@@ -68,7 +68,7 @@ async function overload(): Promise<readonly Response[]> {
       return response;
     }),
   );
-  // Before any allowed one is answered: they are rejected at once, without a wait for a timeout.
+  // Before any allowed one has its response: they are rejected at once, without a wait for a timeout.
   await until(() => rejected === REQUESTS - CONNECTIONS - WAITING);
   await until(() => backend.held() === CONNECTIONS);
   expect(await metric(gateway.opsUrl, 'tollgate_backend_requests_queued')).toBe(WAITING);

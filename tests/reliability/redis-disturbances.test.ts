@@ -36,15 +36,15 @@ afterAll(async () => {
   await server?.stop();
 });
 
-interface Answered {
+interface ProbeResponse {
   readonly status: number;
   /** Whether Redis decided. */
   readonly isCounted: boolean;
 }
 
 /** Asks both replicas with a key, from several clients, while Redis is disturbed every so many responses, and once more when all is over. */
-async function disturbed(secret: string, disturb: () => Promise<unknown>): Promise<readonly Answered[]> {
-  const responses: Answered[] = [];
+async function disturbed(secret: string, disturb: () => Promise<unknown>): Promise<readonly ProbeResponse[]> {
+  const responses: ProbeResponse[] = [];
   const send = async (url: string): Promise<void> => {
     const { status, headers } = await ask(url, secret);
     responses.push({ status, isCounted: headers.has('x-ratelimit-remaining') });

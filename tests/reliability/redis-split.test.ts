@@ -30,7 +30,7 @@ afterAll(async () => {
   await redis?.stop();
 });
 
-/** Two clients at each replica. Resolves, once stopped, with what was not answered 200. */
+/** Two clients at each replica. Resolves, once stopped, with what did not get 200. */
 function startLoads(): { stop(): Promise<readonly string[]> } {
   const loads = fleet.replicas.map(({ url }) =>
     startLoad(url, key.secret, [{ method: 'GET', path: '/', clients: 2 }]),

@@ -61,7 +61,7 @@ async function used(keyId: string): Promise<number> {
   return Number((await direct.get(`tg:{${keyId}}:window:main:3600000`)) ?? 0);
 }
 
-/** Calls of the admit script that the server was sent: one for all decisions of an event-loop turn. */
+/** Calls of the decision script that the server was sent: one for all decisions of an event-loop turn. */
 async function calls(): Promise<number> {
   const stats = await direct.info('commandstats');
   return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);

@@ -59,7 +59,7 @@ describe('a Redis that is upgraded in place', () => {
     const loads: readonly SteadyLoad[] = [url, other].map((each) =>
       startLoad(each, secret, [{ method: 'GET', path: '/', clients: CLIENTS / 2 }]),
     );
-    const sent = () => loads.reduce((sum, load) => sum + load.answered(), 0);
+    const sent = () => loads.reduce((sum, load) => sum + load.responses(), 0);
     await until(() => sent() > 200);
     await upgradeRedis();
     const before = sent();

@@ -103,12 +103,12 @@ describe.each(FLEETS)(
         replicas[index] = renewed;
         await until(() => hasServed(renewed));
       }
-      const { answered, failures } = await load.stop();
+      const { responses, failures } = await load.stop();
       expect(failures).toEqual([]);
-      expect(answered).toBeGreaterThan(100);
+      expect(responses).toBeGreaterThan(100);
       await Promise.all(replicas.map((replica) => replica.stop()));
       const { usage } = await fleet.admin.detail(key.id);
-      expect(usage).toMatchObject({ totalRequests: answered, successfulRequests: answered });
+      expect(usage).toMatchObject({ totalRequests: responses, successfulRequests: responses });
     });
   },
 );

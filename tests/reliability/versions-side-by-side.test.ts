@@ -127,7 +127,7 @@ describe.each([
         await until(async () => (await statusOf(other.url, secret)) === 401);
       }
 
-      // No version admits more than the limit, whatever the other has counted.
+      // No version allows more than the limit, whatever the other has counted.
       const { secret } = await there.makeKey('limited', 'narrow');
       const { 200: allowed = 0 } = await burst([first.url, second.url], {
         secret,

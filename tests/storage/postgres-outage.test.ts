@@ -18,7 +18,7 @@ function open(url: string, idleErrors: Error[] = []): Records {
   });
 }
 
-describe('the record store, when Postgres goes away', () => {
+describe('the record store, when Postgres goes down', () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await startPostgresServer();

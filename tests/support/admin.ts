@@ -60,7 +60,9 @@ export class Admin {
   async #must(method: string, path: string, body?: unknown): Promise<Managed> {
     const response = await this.call(method, path, body);
     if (response.status >= 300)
-      throw new Error(`${method} ${path} answered ${response.status}: ${JSON.stringify(response.body)}`);
+      throw new Error(
+        `${method} ${path} was responded to with ${response.status}: ${JSON.stringify(response.body)}`,
+      );
     return response;
   }
 }

@@ -5,7 +5,7 @@ export type StatusCounts = Readonly<Record<number, number>>;
 
 /**
  * Sends `requests` requests with a key, spread over the URLs in turn, with at most `inFlight` unanswered at any time. Resolves with the
- * statuses once all are answered; rejects when one is not.
+ * statuses once all have a response; rejects when one is not.
  */
 export async function burst(
   urls: readonly string[],

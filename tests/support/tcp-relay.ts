@@ -6,9 +6,9 @@ import { setTimeout as wait } from 'node:timers/promises';
 export interface RelayOptions {
   /** The port to listen on; one of the system's choice by default. */
   readonly port?: number;
-  /** Sees all that clients send, piece by piece. */
+  /** Sees all that clients send, chunk by chunk. */
   readonly onSent?: (bytes: Buffer) => void;
-  /** What clients get instead of what the server answered. */
+  /** What clients get instead of what the server sent. */
   readonly rewrite?: (bytes: Buffer) => Buffer;
 }
 

@@ -108,17 +108,17 @@ describe('a request is recorded once, when its response is over', () => {
   }
 
   it.each<[string, string, Asked, number, 'successful' | 'failed']>([
-    ['answered in full', '/', {}, 200, 'successful'],
+    ['a whole response', '/', {}, 200, 'successful'],
     ['a HEAD', '/', { method: 'HEAD' }, 200, 'successful'],
     ['a POST', '/', { method: 'POST' }, 200, 'successful'],
-    ['answered with 304', '/not-modified', {}, 304, 'successful'],
-    ['answered with 404 by the backend', '/not-found', {}, 404, 'failed'],
+    ['a 304', '/not-modified', {}, 304, 'successful'],
+    ['a 404 of the backend', '/not-found', {}, 404, 'failed'],
     ['an upgrade', '/socket', { headers: WEBSOCKET }, 101, 'successful'],
     ['left by its client before the head', '/silent', { leaves: 'before the head' }, 0, 'failed'],
     ['left by its client in the body', '/endless', { leaves: 'in the body' }, 200, 'failed'],
     ['cut short by the backend', '/truncated', {}, 200, 'failed'],
-    ['answered with 502', '/reset', {}, 502, 'failed'],
-    ['answered with 504', '/silent', {}, 504, 'failed'],
+    ['a 502', '/reset', {}, 502, 'failed'],
+    ['a 504', '/silent', {}, 504, 'failed'],
   ])('%s', async (_name, path, asked, status, outcome) => {
     const { id, secret } = await keyWith();
     expect(await ask(secret, path, asked)).toBe(status);

@@ -64,7 +64,7 @@ describe('a key whose clients invent names', () => {
       );
       if (number % 1200 !== 1199) continue;
       expect(await writer.write()).toBe(true);
-      // From half of the way on Postgres is away: a batch waits, and the live counts fill up behind it.
+      // From half of the way on Postgres is down: a batch waits, and the live counts fill up behind it.
       if (number < REQUESTS / 2) await world.flushAll();
       else await takeAll(world.live, keyId);
       most = Math.max(most, await bytesInRedis(keyId));

@@ -66,7 +66,7 @@ describe('the usage writer', () => {
     expect(await stored('a')).toBe(2);
   });
 
-  it('loses nothing while the store is away, and holds up no other shard', async () => {
+  it('loses nothing while the store is down, and holds up no other shard', async () => {
     const { live, writer, record, stored } = setUp();
     live.fateOf = ({ shard }) => (shard === shardOf('a') ? 'neither' : 'both');
     for (let round = 0; round < 5; round += 1) {
@@ -112,7 +112,7 @@ describe('the usage writer', () => {
 
   it('waits for the history where only that can tell whether a write was counted', async () => {
     const { history, writer, stored } = await setUpForgotten();
-    history.hasWrite = async () => Promise.reject(new StoreUnavailable('postgres', new Error('away')));
+    history.hasWrite = async () => Promise.reject(new StoreUnavailable('postgres', new Error('unavailable')));
     for (let round = 0; round < 3; round += 1) expect(await writer.write()).toBe(false);
     expect(await stored('a')).toBe(1);
     history.hasWrite = async () => false;
@@ -137,7 +137,7 @@ describe('the usage writer', () => {
     expect(lost).toEqual([{ level: 40, shards, msg: expect.stringContaining('Redis was replaced') }]);
   });
 
-  it('gives up at the deadline when the store stays away', async () => {
+  it('gives up at the deadline when the store stays down', async () => {
     const { live, writer, record } = setUp();
     live.fateOf = () => 'neither';
     record('a');

@@ -112,9 +112,9 @@ describe('the flusher', () => {
     expect(flusher.stats.lagMs).toBe(0);
   });
 
-  it('keeps everything while the history is away, in one batch a shard', async () => {
+  it('keeps everything while the history is down, in one batch a shard', async () => {
     const { live, history, flusher } = await setUp(['key 1']);
-    history.rejection = () => new StoreUnavailable('postgres', new Error('away'));
+    history.rejection = () => new StoreUnavailable('postgres', new Error('unavailable'));
     for (let round = 0; round < 10; round += 1) {
       expect(await flusher.flush()).toBe(false);
       await writeSlices(live, sliceOf('key 1', {}));
@@ -128,9 +128,9 @@ describe('the flusher', () => {
     expect(requestsOf(history.taken)).toBe(2 + 10);
   });
 
-  it('holds what waits within its bounds less and less often while the history is away', async () => {
+  it('holds what waits within its bounds less and less often while the history is down', async () => {
     const { live, history, flusher } = await setUp(named(1000));
-    history.rejection = () => new StoreUnavailable('postgres', new Error('away'));
+    history.rejection = () => new StoreUnavailable('postgres', new Error('unavailable'));
     let compacted = 0;
     live.compact = async () => {
       compacted += 1;
@@ -180,7 +180,7 @@ describe('the flusher', () => {
     const write = (line: string) => void stores.push(JSON.parse(line).store);
     const log = pino({ level: 'warn' }, { write });
     const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
-    history.rejection = () => new StoreUnavailable('postgres', new Error('away'));
+    history.rejection = () => new StoreUnavailable('postgres', new Error('unavailable'));
     live.compact = async () => {
       throw new StoreUnavailable('redis', new Error('slow'));
     };
@@ -198,7 +198,7 @@ describe('the flusher', () => {
 });
 
 describe('the log of the flusher', () => {
-  it('has one short line when a store goes away, one a minute, and one when it is back', async () => {
+  it('has one short line when a store goes down, one a minute, and one when it is back', async () => {
     const { live, history } = await setUp(named(SHARDS));
     const lines: string[] = [];
     const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
@@ -213,8 +213,8 @@ describe('the log of the flusher', () => {
     await flusher.flush();
     await flusher.flush();
 
-    const away = 'usage could not be moved; it is kept and tried again';
-    const facts = { level: 40, store: 'postgres', reason: 'connect ECONNREFUSED', msg: away };
+    const failed = 'usage could not be moved; it is kept and tried again';
+    const facts = { level: 40, store: 'postgres', reason: 'connect ECONNREFUSED', msg: failed };
     expect(lines.map((line) => JSON.parse(line) as unknown)).toEqual([
       { ...facts, seconds: 0 },
       { ...facts, seconds: 60 },
@@ -227,10 +227,10 @@ describe('the log of the flusher', () => {
     const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
     const clock = new ManualClock(0);
     const reminder = new OutageReminder(log, clock);
-    const away = new StoreUnavailable('redis', new Error('away'));
-    reminder.noteFailure(away);
+    const failed = new StoreUnavailable('redis', new Error('unavailable'));
+    reminder.noteFailure(failed);
     clock.advance(20_000);
-    reminder.noteFailure(away);
+    reminder.noteFailure(failed);
     clock.advance(50_000);
     reminder.noteRound(false);
     expect(lines).toHaveLength(1);

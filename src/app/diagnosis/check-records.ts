@@ -6,7 +6,7 @@ import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { openRecordStore } from '../stores/open-stores.ts';
 import { clockFindings } from './clock-findings.ts';
-import { away, type Finding, fault, ok, warning } from './finding.ts';
+import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
 
 const SLOW_MS = 50;
 const ROUND_TRIPS = 3;
@@ -25,7 +25,11 @@ export async function checkRecords(settings: Settings, platform: Platform): Prom
     const reason = failureReason(error);
     return [
       isPassing(error)
-        ? away('postgres', `Postgres does not respond: ${reason}.`, 'Start it, or correct DATABASE_URL.')
+        ? unavailable(
+            'postgres',
+            `Postgres does not respond: ${reason}.`,
+            'Start it, or correct DATABASE_URL.',
+          )
         : fault(
             'postgres',
             `Postgres can not be used: ${reason}.`,

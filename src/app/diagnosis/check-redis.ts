@@ -6,7 +6,7 @@ import { serverFaults } from '../../storage/redis/redis-health.ts';
 import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import { readDescription } from '../status/replica-description.ts';
 import { clockFindings } from './clock-findings.ts';
-import { away, type Finding, fault, ok, warning } from './finding.ts';
+import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
 
 const DEADLINE_MS = 5000;
 /** Each request waits for Redis once. */
@@ -31,7 +31,7 @@ export async function checkRedis(settings: Settings, platform: Platform): Promis
     const reason = failureReason(error);
     return [
       isPassing(error)
-        ? away(
+        ? unavailable(
             'redis',
             `Redis does not respond: ${reason}.`,
             'Start it, or correct REDIS_URL and REDIS_MODE.',

@@ -1,8 +1,8 @@
 /** What a check of an installation found. Holds no secret. */
 export interface Finding {
   readonly check: 'settings' | 'postgres' | 'redis' | 'backend' | 'replicas';
-  /** `away`: it could not be looked at, because it does not respond. */
-  readonly status: 'ok' | 'warning' | 'fault' | 'away';
+  /** `unavailable`: it could not be looked at, because it does not respond. */
+  readonly status: 'ok' | 'warning' | 'fault' | 'unavailable';
   readonly finding: string;
   /** What to do; null where there is nothing to do. */
   readonly remedy: string | null;
@@ -31,9 +31,9 @@ export const fault = (check: Check, finding: string, remedy: string): Finding =>
   remedy,
 });
 
-export const away = (check: Check, finding: string, remedy: string): Finding => ({
+export const unavailable = (check: Check, finding: string, remedy: string): Finding => ({
   check,
-  status: 'away',
+  status: 'unavailable',
   finding,
   remedy,
 });

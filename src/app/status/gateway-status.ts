@@ -200,12 +200,12 @@ function faultOf(state: string | undefined): string | undefined {
 
 async function probe(
   clock: Clock,
-  ask: () => Promise<void>,
+  check: () => Promise<void>,
   causeOf = (error: unknown) => error,
 ): Promise<Reachability> {
   const startedAtMs = clock.monotonicMs();
   try {
-    await withinDeadline(ask());
+    await withinDeadline(check());
     const latencyMs = Math.round((clock.monotonicMs() - startedAtMs) * 100) / 100;
     return { isReachable: true, latencyMs, fault: undefined };
   } catch (error) {

@@ -42,7 +42,7 @@ export class FairLine<Item> {
  */
 export class FairQueue<Item, Line extends FairLine<Item>> {
   readonly #busyPerKey: number;
-  readonly #turns = new Set<Line>();
+  readonly #ready = new Set<Line>();
 
   constructor(busyPerKey: number) {
     this.#busyPerKey = busyPerKey;
@@ -50,26 +50,26 @@ export class FairQueue<Item, Line extends FairLine<Item>> {
 
   /** Whether something waits that may be served. */
   get hasNext(): boolean {
-    return this.#turns.size > 0;
+    return this.#ready.size > 0;
   }
 
   /** Whether a request of this line may have a connection now, before all that wait. */
   mayPass(line: Line): boolean {
-    return this.#turns.size === 0 && line.waiting === 0 && line.busy < this.#busyPerKey;
+    return this.#ready.size === 0 && line.waiting === 0 && line.busy < this.#busyPerKey;
   }
 
   /** To be called after a line or its `busy` has changed. */
   update(line: Line): void {
-    if (line.waiting > 0 && line.busy < this.#busyPerKey) this.#turns.add(line);
-    else this.#turns.delete(line);
+    if (line.waiting > 0 && line.busy < this.#busyPerKey) this.#ready.add(line);
+    else this.#ready.delete(line);
   }
 
   /** Takes the oldest item of the line whose turn it is, and counts it as busy. The line's next turn comes after all others. */
   next(): { readonly line: Line; readonly item: Item } | undefined {
-    const [line] = this.#turns;
+    const [line] = this.#ready;
     const item = line?.shift();
     if (line === undefined || item === undefined) return undefined;
-    this.#turns.delete(line);
+    this.#ready.delete(line);
     line.busy += 1;
     this.update(line);
     return { line, item };

@@ -33,7 +33,7 @@ Examples:
     else await output.report(FINDINGS, findings, findings);
     const count = (status: Finding['status']) =>
       findings.filter((finding) => finding.status === status).length;
-    const [faults, stores] = [count('fault'), count('away')];
+    const [faults, stores] = [count('fault'), count('unavailable')];
     output.note(`Faults: ${faults}. Stores that do not respond: ${stores}. Warnings: ${count('warning')}.`);
     if (stores > 0) throw new CommandFault('unavailable', 'Not everything could be looked at.');
     if (faults > 0) throw new CommandFault('fault', 'The gateway would not work as it should.');

@@ -144,8 +144,8 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
       const path = { adminTokenId: (await namedToken(client, token)).id };
       const consequence = `The present secret of the token ${token} stays valid for ${grace} s.`;
       // Within a time of grace nothing is lost: there is nothing to ask.
-      const asked = { yes: yes === true || grace > 0, dryRun: dryRun === true };
-      if (!(await isConfirmed(consequence, asked, session))) return;
+      const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
+      if (!(await isConfirmed(consequence, confirmation, session))) return;
       const rotated = await keepSecret(secretFile, () =>
         bodyOf(
           client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {

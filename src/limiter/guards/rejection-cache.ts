@@ -23,7 +23,7 @@ interface SeenWindow {
   readonly holdsUntilMs: number;
   /** The store's time and the process's monotonic time at the call, to compute the store's time later. */
   readonly nowMs: number;
-  readonly askedAt: number;
+  readonly calledAt: number;
 }
 
 interface RejectedKey {
@@ -82,8 +82,8 @@ export class RejectionCache implements RateLimiter {
       this.#inner.decide(subject, decided);
       return;
     }
-    const askedAt = this.#clock.monotonicMs();
-    const repeated = this.#repeat(subject, askedAt);
+    const calledAt = this.#clock.monotonicMs();
+    const repeated = this.#repeat(subject, calledAt);
     if (repeated !== undefined) {
       this.#hits += 1;
       decided(repeated);
@@ -94,14 +94,14 @@ export class RejectionCache implements RateLimiter {
       // A change that arrived while the call was in flight may be newer than the decision: the rejection may be outdated already.
       const isOld = changes !== this.#changes;
       if (!isOld && (decision.kind === 'limited' || decision.kind === 'allowed') && !decision.degraded) {
-        if (decision.kind === 'limited') this.#remember(subject, decision, askedAt);
-        else this.#update(subject, decision, askedAt);
+        if (decision.kind === 'limited') this.#remember(subject, decision, calledAt);
+        else this.#update(subject, decision, calledAt);
       }
       decided(decision);
     });
   }
 
-  #repeat(subject: LimitSubject, askedAt: number): Decision | undefined {
+  #repeat(subject: LimitSubject, calledAt: number): Decision | undefined {
     const key = this.#keys.get(subject.keyId);
     if (key === undefined) return undefined;
     if (key.version !== subject.version) {
@@ -111,7 +111,7 @@ export class RejectionCache implements RateLimiter {
     const windows: DecidedWindow[] = [];
     let first: SeenWindow | undefined;
     for (const limit of subject.limits) {
-      const seen = key.seen.find((each) => isOf(each, limit, subject.customerId) && holds(each, askedAt));
+      const seen = key.seen.find((each) => isOf(each, limit, subject.customerId) && holds(each, calledAt));
       if (seen !== undefined) {
         first ??= seen;
         windows.push(forCost(seen.window, subject.cost));
@@ -120,14 +120,18 @@ export class RejectionCache implements RateLimiter {
       }
     }
     if (first === undefined || rejectingWindow(windows) === undefined) return undefined;
-    return { kind: 'limited', windows, nowMs: storeTimeOf(first, askedAt), degraded: false };
+    return { kind: 'limited', windows, nowMs: storeTimeOf(first, calledAt), degraded: false };
   }
 
   /** Keeps the counts of cached windows up to date, but not for longer: only a rejection notes its time in the key's version. */
-  #update({ keyId, version, customerId }: LimitSubject, { windows }: CountedDecision, askedAt: number): void {
+  #update(
+    { keyId, version, customerId }: LimitSubject,
+    { windows }: CountedDecision,
+    calledAt: number,
+  ): void {
     const known = this.#keys.get(keyId);
     if (known?.version !== version) return;
-    const held = known.seen.filter((seen) => holds(seen, askedAt));
+    const held = known.seen.filter((seen) => holds(seen, calledAt));
     if (held.length === 0) {
       this.#keys.delete(keyId);
       return;
@@ -143,7 +147,7 @@ export class RejectionCache implements RateLimiter {
    * Counted from the call, which is before the store read its clock: so a rejection is forgotten up to one
    * round trip too early, never too late.
    */
-  #remember(subject: LimitSubject, { windows, nowMs }: CountedDecision, askedAt: number): void {
+  #remember(subject: LimitSubject, { windows, nowMs }: CountedDecision, calledAt: number): void {
     const { keyId, version, customerId } = subject;
     const found = windows.map((window): SeenWindow => {
       const { limit, resetAtMs } = window;
@@ -152,7 +156,7 @@ export class RejectionCache implements RateLimiter {
         customerId: limit.per === 'customer' ? customerId : undefined,
         holdsUntilMs: Math.min(resetAtMs, limit.endsAtMs ?? Number.POSITIVE_INFINITY),
         nowMs,
-        askedAt,
+        calledAt,
       };
     });
     const known = this.#keys.get(keyId);
@@ -165,7 +169,7 @@ export class RejectionCache implements RateLimiter {
       const oldest = this.#keys.keys().next();
       if (!oldest.done) this.#keys.delete(oldest.value);
     }
-    const seen = [...others.filter((each) => holds(each, askedAt)), ...found].slice(-WINDOWS_PER_KEY);
+    const seen = [...others.filter((each) => holds(each, calledAt)), ...found].slice(-WINDOWS_PER_KEY);
     this.#keys.set(keyId, { version, seen });
   }
 }
@@ -176,12 +180,12 @@ function isOf(seen: SeenWindow, limit: Limit, customerId: string): boolean {
 }
 
 function holds(seen: SeenWindow, atMs: number): boolean {
-  return atMs - seen.askedAt < LONGEST_MS && storeTimeOf(seen, atMs) < seen.holdsUntilMs;
+  return atMs - seen.calledAt < LONGEST_MS && storeTimeOf(seen, atMs) < seen.holdsUntilMs;
 }
 
 /** A lower bound of the store's clock at an instant of the monotonic clock. */
-function storeTimeOf({ nowMs, askedAt }: SeenWindow, atMs: number): number {
-  return nowMs + Math.floor(atMs - askedAt);
+function storeTimeOf({ nowMs, calledAt }: SeenWindow, atMs: number): number {
+  return nowMs + Math.floor(atMs - calledAt);
 }
 
 /** The window for a request with another cost. */

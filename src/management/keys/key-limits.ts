@@ -144,8 +144,8 @@ export const grantKeyLimits = endpoint<GrantBody>({
 });
 
 /** What was requested, besides the reason, which has its own place. */
-function auditedBody({ reason: _, ...asked }: ResetBody): FieldChanges {
-  return changedFields(null, { ...asked });
+function auditedBody({ reason: _, ...requested }: ResetBody): FieldChanges {
+  return changedFields(null, { ...requested });
 }
 
 /** Those that the body means: the one that it names, else all; with a customer only limits for each customer. */

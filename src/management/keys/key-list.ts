@@ -41,9 +41,9 @@ export const listConsumerKeys = endpoint({
   },
   errors: ['invalid_cursor'],
   async handle({ query, principal }, services) {
-    const { selection: asked, includes, isCounted, cursorAfter } = readKeyListQuery(query);
-    const tags = [...(asked.filter.tags ?? []), ...principal.onlyTags];
-    const selection = { ...asked, filter: { ...asked.filter, tags } };
+    const { selection: requested, includes, isCounted, cursorAfter } = readKeyListQuery(query);
+    const tags = [...(requested.filter.tags ?? []), ...principal.onlyTags];
+    const selection = { ...requested, filter: { ...requested.filter, tags } };
     const [page, total] = await Promise.all([
       services.keys.page(selection),
       isCounted ? services.keys.count(selection.filter) : undefined,

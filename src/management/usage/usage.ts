@@ -111,8 +111,8 @@ export const showUsage = endpoint({
   csv: true,
   errors: ERRORS,
   async handle(call, services) {
-    const asked = readUsageQuery(call.query, undefined, services.clock.nowMs());
-    const query = { ...asked, filter: { ...asked.filter, onlyTags: call.principal.onlyTags } };
+    const requested = readUsageQuery(call.query, undefined, services.clock.nowMs());
+    const query = { ...requested, filter: { ...requested.filter, onlyTags: call.principal.onlyTags } };
     const read: ReadSeries = (limit, after) => services.series.read(query, limit, after);
     return respondWithSeries(query, { call, services, read });
   },
@@ -127,16 +127,16 @@ interface SeriesCall {
 }
 
 /** A page of rows as JSON, or all rows as CSV. */
-async function respondWithSeries(query: UsageQuery, asked: SeriesCall): Promise<object> {
-  const { call, read } = asked;
+async function respondWithSeries(query: UsageQuery, series: SeriesCall): Promise<object> {
+  const { call, read } = series;
   const format = query.format ?? call.prefers(['json', 'csv']);
   if (format === 'csv') {
     rejectPages(call.query);
     const { rows } = await read(MAX_SERIES_ROWS, undefined);
-    return new StreamedText('text/csv', usageFile(query, rows, await readNames(query, rows, asked)));
+    return new StreamedText('text/csv', usageFile(query, rows, await readNames(query, rows, series)));
   }
   const { span, completeUntilMs, rows, next } = await read(query.limit, query.after);
-  const names = await readNames(query, rows, asked);
+  const names = await readNames(query, rows, series);
   return {
     from: isoSeconds(span.fromMs),
     to: isoSeconds(span.toMs),

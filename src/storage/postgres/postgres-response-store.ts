@@ -44,10 +44,10 @@ export class PostgresResponseStore implements ResponseStore {
     return rows.map((row) => ({ id: Buffer.from(row.id), sealed: Buffer.from(row.sealed) }));
   }
 
-  async replace({ id, sealed }: StoredResponse, resealed: Buffer): Promise<void> {
+  async replace({ id, sealed }: StoredResponse, sealedAnew: Buffer): Promise<void> {
     await this.#db
       .updateTable('idempotent_responses')
-      .set({ sealed: resealed })
+      .set({ sealed: sealedAnew })
       .where('id', '=', id)
       .where('sealed', '=', sealed)
       .execute();

@@ -79,7 +79,7 @@ export class UsageSeries {
   async read(request: SeriesRequest, limit: number, after?: SeriesPosition): Promise<SeriesPage> {
     const selection = this.#selectionOf(request);
     const nowMs = this.#options.clock.nowMs();
-    // Asked first: what is in the history by then is in the rows that are read after it.
+    // Read first: what is in the history by then is in the rows that are read after it.
     const oldestAtMs = (await this.#options.pending.oldestAtMs()) ?? nowMs;
     return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
   }
@@ -120,14 +120,14 @@ export class UsageSeries {
     return { span, completeUntilMs: Math.min(settledUntilMs, span.toMs), rows, ...next };
   }
 
-  #selectionOf({ span: asked, interval, zone, groupBy, filter, top }: SeriesRequest): SeriesSelection {
+  #selectionOf({ span: requested, interval, zone, groupBy, filter, top }: SeriesRequest): SeriesSelection {
     const source = sourceOf(groupBy, filter);
     const isByDay = source === 'endpointDays' || source === 'customerDays';
     const mayBeByDay = interval !== 'hour' && zone.isUtc;
     if (isByDay && !mayBeByDay) throw new UnsupportedGrouping();
     const keptSinceMs = this.#hoursSince();
     const hoursSinceMs = source === 'hours' && mayBeByDay ? keptSinceMs : undefined;
-    const span = isByDay ? wholeDays(asked) : spanOfHours(asked, zone, hoursSinceMs);
+    const span = isByDay ? wholeDays(requested) : spanOfHours(requested, zone, hoursSinceMs);
     const starts = bucketStarts(span, interval, zone);
     const firstBeyond = starts[MAX_SERIES_ROWS];
     if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
@@ -159,8 +159,8 @@ function sourceOf(groupBy: readonly Grouping[], filter: SeriesFilter): SeriesSel
 }
 
 /** Whole hours, and whole days where the rows of days stand in for hours. */
-function spanOfHours(asked: TimeSpan, zone: TimeZone, hoursSinceMs = Number.NEGATIVE_INFINITY): TimeSpan {
-  const [hours, days] = [wholeHours(asked, zone), wholeDays(asked)];
+function spanOfHours(requested: TimeSpan, zone: TimeZone, hoursSinceMs = Number.NEGATIVE_INFINITY): TimeSpan {
+  const [hours, days] = [wholeHours(requested, zone), wholeDays(requested)];
   return {
     fromMs: hours.fromMs < hoursSinceMs ? days.fromMs : hours.fromMs,
     toMs: hours.toMs < hoursSinceMs ? days.toMs : hours.toMs,

@@ -66,9 +66,9 @@ describe('the buffer that a connection reads into', () => {
     ] as const) {
       backend.respond(response);
       const job = new RecordingJob(name);
-      job.onBody = (piece: Buffer, buffer?: ReadBuffer) => {
+      job.onBody = (bytes: Buffer, buffer?: ReadBuffer) => {
         if (retains) buffer?.retain();
-        if (buffers.length === 0) chunk = piece;
+        if (buffers.length === 0) chunk = bytes;
         buffers.push(buffer);
       };
       ask(job);
@@ -84,7 +84,7 @@ describe('the buffer that a connection reads into', () => {
     expect(buffers[1]).not.toBe(buffers[0]);
   });
 
-  it('is read into again where nobody does', async () => {
+  it('is read into again where no job retains it', async () => {
     const { chunk, buffers } = await readTwice(false);
     expect(chunk.toString()).toBe('ok');
     expect(buffers[1]).toBe(buffers[0]);

@@ -33,8 +33,8 @@ export async function countEvents(
     { stdio: ['ignore', 'ignore', 'pipe'] },
   );
   let text = '';
-  counting.stderr.setEncoding('utf8').on('data', (piece: string) => {
-    text += piece;
+  counting.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
   });
   await wait(200); // until it is attached
   const { requests } = await runLoad(world, { ...load, seconds });

@@ -121,7 +121,7 @@ function faultOf(
   if (limited > 0) return `${limited} responses of 400 or more`;
   const isPlausible =
     backendRequests >= requests && allowed >= backendRequests && allowed <= requests + CONNECTIONS;
-  return isPlausible ? undefined : `${requests} answered, ${allowed} allowed, ${backendRequests} forwarded`;
+  return isPlausible ? undefined : `${requests} responses, ${allowed} allowed, ${backendRequests} forwarded`;
 }
 
 /** Resolves when the backend has got nothing for a while: what was in flight is over. */

@@ -49,7 +49,7 @@ function counter(port: number): () => Promise<BackendCounts> {
     const text = await response.text();
     asked += 1;
     const [, accepted, , requests] = /^ (\d+) (\d+) (\d+) $/m.exec(text) ?? [];
-    if (accepted === undefined || requests === undefined) throw new Error(`The backend answered:\n${text}`);
+    if (accepted === undefined || requests === undefined) throw new Error(`The backend responded:\n${text}`);
     return { connections: Number(accepted) - asked, requests: Number(requests) - asked };
   };
 }

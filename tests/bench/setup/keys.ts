@@ -86,7 +86,7 @@ async function manage(
     body: JSON.stringify(body),
   });
   if (!response.ok)
-    throw new Error(`${method} ${path} answered ${response.status}: ${await response.text()}`);
+    throw new Error(`${method} ${path} was responded to with ${response.status}: ${await response.text()}`);
   const { id, secret } = (await response.json()) as { id: string; secret: string };
   return { id, secret };
 }

@@ -108,7 +108,7 @@ function faultsOf(calm: Service, attacked: Service, livezStatus: number): readon
     faults.push(
       `${attacked.requests - attacked.served} of ${attacked.requests} honest requests failed under attack`,
     );
-  // What other processes of the machine took of the gateway's time is not for it to answer for.
+  // What other processes of the machine took of the gateway's time does not count against it.
   const [calmMs, attackedMs] = [calm, attacked].map(({ p99Ms, share }) => p99Ms * share) as [number, number];
   if (attackedMs > P99_FACTOR * Math.max(calmMs, 1))
     faults.push(

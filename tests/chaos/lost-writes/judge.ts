@@ -34,7 +34,7 @@ export function judge(evidence: Evidence): Judgement {
   let [judged, atOnce] = [0, 0];
   for (const attempt of attempts) {
     const last = lastChangeBefore(attempt, byKey.get(attempt.key.id) ?? []);
-    if (last === undefined || attempt.end !== 'answered') continue;
+    if (last === undefined || attempt.end !== 'complete') continue;
     const isWell = !redisTrouble.touch(last.startedAt - AFTERMATH_MS, attempt.endedAt);
     if (!isWell && attempt.startedAt - last.endedAt < HOLDS_AFTER_MS) continue;
     judged += 1;
@@ -47,12 +47,11 @@ export function judge(evidence: Evidence): Judgement {
     );
   }
   const faults = wrong.length === 0 ? [] : [`${wrong.length} requests: ${wrong.slice(0, SHOWN).join('; ')}`];
-  const admitted = attempts.filter(
+  const allowed = attempts.filter(
     ({ key, status, startedAt, endedAt }) =>
       key.id === usedUp.keyId && startedAt >= usedUp.since && endedAt <= usedUp.until && status === 200,
   );
-  if (admitted.length > 0)
-    faults.push(`${admitted.length} requests were allowed in a window that was used up`);
+  if (allowed.length > 0) faults.push(`${allowed.length} requests were allowed in a window that was used up`);
   return { judged, atOnce, faults };
 }
 

@@ -129,7 +129,7 @@ describe('a table of the console', () => {
     expect(screen.getByText('keys:read')).toBeTruthy();
   });
 
-  it('keeps what it had while the store is away, says how old it is, and tries again', async () => {
+  it('keeps what it had while the store is down, says how old it is, and tries again', async () => {
     let refreshed = 0;
     show({ of: live({ status: 'unavailable', dataAt: Date.now() - 120_000, refresh: () => refreshed++ }) });
     expect(names()).toEqual(['beta', 'Alpha', 'gamma']);

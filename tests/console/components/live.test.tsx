@@ -38,7 +38,7 @@ function show(scopes: readonly Scope[] = ['keys:read']) {
 }
 
 describe('live data', () => {
-  it('stays while the store is away, and is fresh again when it is back', async () => {
+  it('stays while the store is down, and is fresh again when it is back', async () => {
     gateway.reply(200, { apiKeys: [{}, {}] }, { etag: '"7"' });
     show();
     await screen.findByText('ready');

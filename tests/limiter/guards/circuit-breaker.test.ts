@@ -8,7 +8,7 @@ import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/r
 import { subject } from '../../support/limiter-stores.ts';
 import { ManualClock } from '../../support/manual-clock.ts';
 
-const UNAVAILABLE: Decision = { kind: 'unavailable', cause: new Error('away') };
+const UNAVAILABLE: Decision = { kind: 'unavailable', cause: new Error('unavailable') };
 const STALE: Decision = { kind: 'stale' };
 
 /** Keeps the questions until the test responds to them. */

@@ -146,7 +146,7 @@ describe('local rejections', () => {
     counted('allowed', { used: 10, nowMs: STORE_NOW, resetAtMs: STORE_NOW + 1 }),
     { kind: 'unlimited', degraded: false },
     { kind: 'stale' },
-    { kind: 'unavailable', cause: new Error('away') },
+    { kind: 'unavailable', cause: new Error('unavailable') },
   ])('remember nothing of %j', (response) => {
     const { inner, limiter, ask } = setUp();
     inner.response = response;

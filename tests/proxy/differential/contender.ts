@@ -24,7 +24,7 @@ export interface Outcome {
   readonly forwarded: readonly ReadRequest[];
   /** What reached the backend and was no HTTP. */
   readonly malformed: readonly string[];
-  /** Status codes that the client was answered. */
+  /** Status codes that the client got. */
   readonly responses: readonly number[];
 }
 

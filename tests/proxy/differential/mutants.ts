@@ -4,7 +4,7 @@ import { readCorpus } from './corpus.ts';
 /** Longer ones only cost time: what decides is in the first bytes. */
 const LONGEST_BYTES = 4000;
 
-/** What framing is made of, whole and in pieces, and what parsers disagree about. */
+/** What framing is made of, whole and in parts, and what parsers disagree about. */
 const TOKENS = [
   '\r\n',
   '\r',

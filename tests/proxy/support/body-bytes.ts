@@ -5,12 +5,12 @@ export function bodyOf(bytes: Buffer): Buffer {
 
 /** The bytes of a chunked body, its framing taken away. */
 export function unchunk(bytes: Buffer): Buffer {
-  const pieces: Buffer[] = [];
+  const chunks: Buffer[] = [];
   for (let at = 0; ; ) {
     const lineEnd = bytes.indexOf('\r\n', at);
     const size = Number.parseInt(bytes.toString('latin1', at, lineEnd), 16);
-    if (size === 0) return Buffer.concat(pieces);
-    pieces.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
+    if (size === 0) return Buffer.concat(chunks);
+    chunks.push(bytes.subarray(lineEnd + 2, lineEnd + 2 + size));
     at = lineEnd + 2 + size + 2;
   }
 }

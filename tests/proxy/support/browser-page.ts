@@ -50,7 +50,7 @@ export class BrowserPage {
       ...(unsafe.length > 0 && { 'access-control-request-headers': unsafe.join(',') }),
     });
     this.#check(headers);
-    if (status < 200 || status > 299) throw new Error(`the preflight was answered ${status}`);
+    if (status < 200 || status > 299) throw new Error(`the preflight got ${status}`);
     const methods = listOf(headers, 'access-control-allow-methods', (text) => text);
     if (!methods.includes(method) && !SAFE_METHODS.has(method) && !methods.includes('*'))
       throw new Error(`the method ${method} is not allowed`);

@@ -9,7 +9,7 @@ export class RawPeer {
   #chunks: Buffer[] = [];
   #length = 0;
   #waiting: (() => void)[] = [];
-  #answered = 0;
+  #responses = 0;
   #response: string | Buffer | undefined;
 
   constructor(socket: Socket) {
@@ -114,8 +114,8 @@ export class RawPeer {
     if (isResponding) return;
     const look = () => {
       const heads = this.text.split('\r\n\r\n').length - 1;
-      while (this.#answered < heads) {
-        this.#answered += 1;
+      while (this.#responses < heads) {
+        this.#responses += 1;
         this.send(this.#response ?? '');
       }
     };

@@ -11,15 +11,15 @@ export interface LoadKind {
 
 /** What became of all requests. */
 interface LoadReport {
-  readonly answered: number;
-  /** One sentence for each request that was not answered 200 in full; the first few hundred. */
+  readonly responses: number;
+  /** One sentence for each request that did not get 200 in full; the first few hundred. */
   readonly failures: readonly string[];
 }
 
 /** Clients that go on until they are stopped. */
 export interface SteadyLoad {
-  /** Answered so far. */
-  answered(): number;
+  /** Responses so far. */
+  responses(): number;
   /** No more requests; resolves when those under way are over. */
   stop(): Promise<LoadReport>;
 }
@@ -31,13 +31,13 @@ const PAUSE_MS = 25;
 /** Sends requests with a key, each client on its own connection, which it keeps as long as the server lets it. */
 export function startLoad(url: string, secret: string, kinds: readonly LoadKind[]): SteadyLoad {
   const failures: string[] = [];
-  let answered = 0;
+  let responses = 0;
   let isStopped = false;
   const client = async (kind: LoadKind): Promise<void> => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     while (!isStopped) {
       const outcome = await outcomeOf(url, secret, { kind, agent });
-      answered += 1;
+      responses += 1;
       if (outcome !== 'ok' && failures.length < MOST_FAILURES) {
         failures.push(`${kind.method} ${kind.path}: ${outcome}`);
       }
@@ -47,11 +47,11 @@ export function startLoad(url: string, secret: string, kinds: readonly LoadKind[
   };
   const clients = kinds.flatMap((kind) => Array.from({ length: kind.clients }, () => client(kind)));
   return {
-    answered: () => answered,
+    responses: () => responses,
     stop: async () => {
       isStopped = true;
       await Promise.all(clients);
-      return { answered, failures };
+      return { responses, failures };
     },
   };
 }

@@ -186,7 +186,7 @@ describe('a replica whose Redis', () => {
     expect(await decide(replica.limiter, subject(newKeyId()))).toMatchObject({ kind: 'allowed' });
   });
 
-  it('was away drops its cached rejections when the feed breaks and when it is back', async () => {
+  it('was down drops its cached rejections when the feed breaks and when it is back', async () => {
     const server = await startServer();
     const replica = await startReplica(server.url);
     let resets = 0;
@@ -252,7 +252,7 @@ describe('the connection to Redis', () => {
     await until(() => lines.length >= 3);
     const decision = await decide(replica.limiter, subject(newKeyId()));
     const failure = await replica.ping().then(
-      () => 'answered',
+      () => 'replied',
       (error: unknown) => error,
     );
     pino({}, { write: (line: string) => lines.push(line) }).error({ decision, err: failure });

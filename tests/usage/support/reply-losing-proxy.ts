@@ -4,8 +4,8 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 /** A way to Redis on which responds get lost. */
 export interface ReplyLosingProxy {
   readonly url: string;
-  /** Lets this many pieces of responses through, then cuts the connection instead of passing on the next. Once. */
-  loseReplyAfter(pieces: number): void;
+  /** Lets this many chunks of responses through, then cuts the connection instead of passing on the next. Once. */
+  loseReplyAfter(chunks: number): void;
   close(): Promise<void>;
 }
 
@@ -39,8 +39,8 @@ export async function startReplyLosingProxy(redisPort: number): Promise<ReplyLos
   await once(server, 'listening');
   return {
     url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    loseReplyAfter: (pieces) => {
-      left = pieces;
+    loseReplyAfter: (chunks) => {
+      left = chunks;
     },
     close: async () => {
       const closed = once(server, 'close');

@@ -54,8 +54,8 @@ Examples:
         ? `The present secret of the key ${key} is rejected from the next request on.`
         : `The present secret of the key ${key} stays valid for ${grace} s beside the new one.`;
     // Within a time of grace nothing is lost: there is nothing to ask.
-    const asked = { yes: yes === true || grace > 0, dryRun: dryRun === true };
-    if (!(await isConfirmed(consequence, asked, session))) return;
+    const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
+    if (!(await isConfirmed(consequence, confirmation, session))) return;
     const body = {
       graceSeconds: grace,
       ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),

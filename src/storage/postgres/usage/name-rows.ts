@@ -138,7 +138,7 @@ async function findNames(
   const { rows } = await sql<{ key_id: string; name: string }>`
     SELECT key_id, name FROM ${sql.table(table)} JOIN unnest(
       ${textArray(pairs.map(({ keyId }) => keyId))}::text[], ${textArray(pairs.map(({ name }) => name))}::text[]
-    ) AS asked (key_id, name) USING (key_id, name)`.execute(db);
+    ) AS wanted (key_id, name) USING (key_id, name)`.execute(db);
   const byKey = Map.groupBy(rows, (row) => row.key_id);
   return new Map([...byKey].map(([keyId, found]) => [keyId, new Set(found.map(({ name }) => name))]));
 }
@@ -152,7 +152,7 @@ async function findNamesOfDays(
   const { rows } = await sql<{ key_day: string; name: string }>`
     SELECT DISTINCT key_id || ' ' || day AS key_day, name FROM ${sql.table(table)} JOIN unnest(
       ${slices.map(({ keyId }) => keyId)}::text[], ${slices.map(dateOf)}::date[]
-    ) AS asked (key_id, day) USING (key_id, day)
+    ) AS wanted (key_id, day) USING (key_id, day)
     WHERE name <> ${OTHER}`.execute(db);
   const byDay = Map.groupBy(rows, (row) => row.key_day);
   return new Map([...byDay].map(([keyDay, found]) => [keyDay, new Set(found.map(({ name }) => name))]));

@@ -22,7 +22,7 @@ export interface DecisionRequest {
 export type CallEnded = (error: Error | null, reply: DecisionReply | undefined, tookMs: number) => void;
 
 interface Call extends Due<Call> {
-  readonly asked: DecisionRequest;
+  readonly request: DecisionRequest;
   readonly ended: CallEnded;
   sentAt: number;
   wasRedirected: boolean;
@@ -69,15 +69,15 @@ export class DecisionCalls {
   }
 
   /** Calls the script. */
-  call(asked: DecisionRequest, ended: CallEnded): void {
-    const route = this.#routes.routeOf(asked.keyId);
+  call(request: DecisionRequest, ended: CallEnded): void {
+    const route = this.#routes.routeOf(request.keyId);
     if (route === undefined) {
       ended(new NotCounted('there is no connection to the Redis server of this key'), undefined, 0);
       return;
     }
     const sentAt = this.#clock.monotonicMs();
     const call: Call = {
-      asked,
+      request,
       dueAtMs: sentAt + this.#timeoutMs,
       ended,
       sentAt,
@@ -101,7 +101,7 @@ export class DecisionCalls {
   #send(call: Call, route: DecisionRoute): void {
     call.sentDueAtMs = call.dueAtMs;
     const deadlineMs = Math.floor(route.serverTimeAt(call.dueAtMs));
-    const { keys, words, windows } = call.asked;
+    const { keys, words, windows } = call.request;
     const sent = { keys, words: `${deadlineMs} ${words}`, windows };
     const onReply: DecisionCallback = (error, reply) => {
       if (error) this.#failed(call, error);
@@ -132,7 +132,7 @@ export class DecisionCalls {
     const mayTryAgain = !call.wasTooLate || call.sentDueAtMs !== call.dueAtMs;
     const again =
       mayTryAgain && !call.isOver && receivedAt < call.dueAtMs
-        ? this.#routes.routeOf(call.asked.keyId)
+        ? this.#routes.routeOf(call.request.keyId)
         : undefined;
     if (again === undefined) {
       this.#end(call, new NotCounted('the call reached Redis too late'));

@@ -23,7 +23,7 @@ export interface RedisRateLimiterOptions {
 
 /** Counts in Redis: one script call per decision, by Redis's own clock, shared by all replicas. */
 export class RedisRateLimiter implements RateLimiter {
-  /** Time from asking to the response of every decision, failed ones included. */
+  /** Time from the call to the reply of every decision, failed ones included. */
   readonly callDurations = new CallDurations();
   readonly #routes: DecisionRoutes;
   readonly #calls: DecisionCalls;
@@ -50,13 +50,13 @@ export class RedisRateLimiter implements RateLimiter {
 
   decide(subject: LimitSubject, decided: (decision: Decision) => void): void {
     const { keyId, version, fresh, limits } = subject;
-    const asked = {
+    const request = {
       keyId,
       keys: decisionKeysOf(subject),
       words: `${version}${fresh ? ` !${VERSION_KEPT_MS}` : ''} ${limitArgumentsOf(subject)}`,
       windows: limits.length,
     };
-    this.#calls.call(asked, (error, reply, tookMs) => {
+    this.#calls.call(request, (error, reply, tookMs) => {
       this.callDurations.add(tookMs);
       if (reply !== undefined) decided(readDecision(reply, subject));
       else decided({ kind: 'unavailable', cause: error ?? unexpectedReply() });

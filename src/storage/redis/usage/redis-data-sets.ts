@@ -53,9 +53,9 @@ export class RedisDataSets {
   async #learn(shards: readonly number[]): Promise<void> {
     const connections = this.#connections;
     // One server holds all shards, unless it is a cluster.
-    const asked = this.#redis instanceof Cluster ? shards : shards.slice(0, 1);
+    const chosen = this.#redis instanceof Cluster ? shards : shards.slice(0, 1);
     const replies = await Promise.allSettled(
-      asked.map((shard) => this.#identify.run(this.#redis, [usageSourcesKey(shard)])),
+      chosen.map((shard) => this.#identify.run(this.#redis, [usageSourcesKey(shard)])),
     );
     if (connections !== this.#connections) return;
     this.#learnedAtMs = this.#clock.monotonicMs();

@@ -25,26 +25,26 @@ local function decide(key)
   connection:set_timeout(1000)
   local connected, failure = connection:connect(host, port)
   if not connected then return nil, failure end
-  local answer, fault = connection:evalsha(sha, 1, key.count, key.limit, window_ms)
-  if not answer then return nil, fault end
+  local reply, fault = connection:evalsha(sha, 1, key.count, key.limit, window_ms)
+  if not reply then return nil, fault end
   connection:set_keepalive(60000, 256)
-  return answer
+  return reply
 end
 
 function gateway.access()
   local secret = string.match(ngx.var.http_authorization or '', '^[Bb]earer (.+)$')
   local key = secret and keys[secret]
   if not key then return reject(401, '{"error":"a key is required"}') end
-  local answer, failure = decide(key)
-  if not answer then
+  local reply, failure = decide(key)
+  if not reply then
     ngx.log(ngx.ERR, 'redis: ', failure)
     return reject(503, '{"error":"not available"}')
   end
-  local seconds = math.ceil(answer[3] / 1000)
+  local seconds = math.ceil(reply[3] / 1000)
   ngx.header['X-RateLimit-Limit'] = key.limit
-  ngx.header['X-RateLimit-Remaining'] = answer[2]
+  ngx.header['X-RateLimit-Remaining'] = reply[2]
   ngx.header['X-RateLimit-Reset'] = math.floor(ngx.time() + seconds)
-  if answer[1] == 0 then
+  if reply[1] == 0 then
     ngx.header['Retry-After'] = seconds
     return reject(429, '{"error":"rate limit exceeded"}')
   end

@@ -9,7 +9,7 @@ import { ManualClock } from '../../../support/manual-clock.ts';
 
 const SERVER_AHEAD_MS = 90_000_000;
 
-/** A server whose clock is far from ours, and that decides as the admit script does about deadlines. */
+/** A server whose clock is far from ours, and that decides as the decision script does about deadlines. */
 function setUp() {
   const clock = new ManualClock(1000);
   const time = new ServerClock();
@@ -39,15 +39,15 @@ function setUp() {
       _target: unknown,
       _keys: readonly string[],
       [words]: readonly string[],
-      answered: (error: Error | null, reply?: unknown) => void,
+      replied: (error: Error | null, reply?: unknown) => void,
     ) => {
       const deadline = Number(words?.split(' ')[0]);
       server.deadlines.push(deadline);
-      if (server.failure !== undefined) answered(server.failure);
-      else if (nowMs() >= deadline) answered(null, `${nowMs()} 4`);
+      if (server.failure !== undefined) replied(server.failure);
+      else if (nowMs() >= deadline) replied(null, `${nowMs()} 4`);
       else {
         server.counted += 1;
-        answered(null, `${nowMs()} 1 0 1 ${nowMs() + 1000}`);
+        replied(null, `${nowMs()} 1 0 1 ${nowMs() + 1000}`);
       }
     },
   } as unknown as LuaScript;
