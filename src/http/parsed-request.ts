@@ -19,6 +19,3 @@ export interface ParsedRequest extends RequestTarget {
   /** The client waits for a 100 before it sends its body. */
   readonly expectsContinue: boolean;
 }
-
-/** The gateway's name in `Via`. */
-export const VIA_NAME = 'tollgate';

@@ -3,9 +3,6 @@ import type { Period } from './period.ts';
 /** The id of the limit that every plan has: its `limit` and `period`. */
 export const MAIN_LIMIT_ID = 'main';
 
-/** The customer of a request that names none. */
-export const ANONYMOUS_CUSTOMER = 'anonymous';
-
 /** `enforce` rejects a request that finds no room; `shadow` only counts that it would have. */
 export const LIMIT_MODES = ['enforce', 'shadow'] as const;
 export type LimitMode = (typeof LIMIT_MODES)[number];

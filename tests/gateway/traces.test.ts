@@ -192,6 +192,6 @@ describe('traces', () => {
     // What the process wrote may be read after it has ended.
     await until(() => gateway.output().includes('app/wiring/wire-proxy.ts'));
     // prom-client loads the interface, which does nothing by itself.
-    expect(gateway.output()).not.toMatch(/open-telemetry\.ts|@opentelemetry\/(?!api\/)/);
+    expect(gateway.output()).not.toMatch(/open-telemetry-tracing\.ts|@opentelemetry\/(?!api\/)/);
   });
 });

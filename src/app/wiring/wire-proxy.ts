@@ -80,7 +80,7 @@ async function wireTracing(
 ): Promise<RequestTracing | undefined> {
   if (settings.tracing === null) return undefined;
   // Loaded only here, so that a gateway without traces does not pay for OpenTelemetry.
-  const { OpenTelemetryTracing } = await import('../../observability/open-telemetry.ts');
+  const { OpenTelemetryTracing } = await import('../../observability/open-telemetry-tracing.ts');
   const tracing = await OpenTelemetryTracing.start({
     ...settings.tracing,
     backendUrl: settings.backendUrl,

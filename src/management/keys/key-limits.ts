@@ -4,17 +4,18 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { keyTarget } from '../../keys/audited-key.ts';
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
-import { ANONYMOUS_CUSTOMER, type Limit } from '../../limiter/limit.ts';
+import { ANONYMOUS_CUSTOMER, CUSTOMER_ID } from '../../limiter/customer-id.ts';
+import type { Limit } from '../../limiter/limit.ts';
 import type { WindowCounts } from '../../limiter/window-counters.ts';
 import { endpoint, type ManagementServices } from '../endpoint.ts';
 import { LIMIT_ID } from '../plans/plan-schema.ts';
 import { INSTANT, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
 
-const CUSTOMER_ID: FieldSchema = {
+const CUSTOMER: FieldSchema = {
   description: 'must be 1 to 128 printable ASCII characters',
   type: 'string',
-  pattern: '^[\\x20-\\x7e]{1,128}$',
+  pattern: CUSTOMER_ID.source,
 };
 const REASON: FieldSchema = {
   description: 'must be a string of at most 256 characters without NUL or unpaired surrogates',
@@ -43,8 +44,8 @@ const KEY_LIMITS = named(
 /** Whose windows are shown. */
 export const CUSTOMER_QUERY = {
   customerId: {
-    ...CUSTOMER_ID,
-    description: `Whose windows of the limits for each customer are shown; "${ANONYMOUS_CUSTOMER}" where it is missing. ${CUSTOMER_ID.description}.`,
+    ...CUSTOMER,
+    description: `Whose windows of the limits for each customer are shown; "${ANONYMOUS_CUSTOMER}" where it is missing. ${CUSTOMER.description}.`,
   },
 };
 
@@ -75,7 +76,7 @@ const RESET_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
   required: [],
-  properties: { limitId: LIMIT_ID, customerId: CUSTOMER_ID, reason: REASON },
+  properties: { limitId: LIMIT_ID, customerId: CUSTOMER, reason: REASON },
 };
 
 /**
@@ -208,9 +209,6 @@ function presentLimits(
 /** Reads `CUSTOMER_QUERY`. Throws `invalid_parameter`. */
 export function readCustomer(value: string | string[] | undefined): string {
   if (value === undefined) return ANONYMOUS_CUSTOMER;
-  if (typeof value === 'string' && new RegExp(String(CUSTOMER_ID.pattern)).test(value)) return value;
-  throw new TollgateError(
-    'invalid_parameter',
-    `The query parameter "customerId" ${CUSTOMER_ID.description}.`,
-  );
+  if (typeof value === 'string' && CUSTOMER_ID.test(value)) return value;
+  throw new TollgateError('invalid_parameter', `The query parameter "customerId" ${CUSTOMER.description}.`);
 }

@@ -1,8 +1,8 @@
 import type { BlockList } from 'node:net';
 import { peerOf } from '../../http/client-address.ts';
 import { flatText } from '../../http/flat-text.ts';
-import { VIA_NAME } from '../../http/parsed-request.ts';
 import { headerLine } from '../../http/raw-head-response.ts';
+import { VIA } from '../../http/via.ts';
 import type { RequestTrace } from '../../observability/tracing.ts';
 import type { Exchange } from '../exchange.ts';
 import { FORWARDED_HEADERS, forwardedLines, isProxyClaim } from './forwarded-headers.ts';
@@ -29,7 +29,7 @@ const REPLACED: readonly string[] = [
 /** The gateway's own while the request is traced, else the client's. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
-const VIA = flatText(headerLine('Via', `1.1 ${VIA_NAME}`));
+const VIA_LINE = flatText(headerLine('Via', VIA));
 
 /**
  * The headers of the request to the backend, as lines, in one pass over the client's: names and values byte for
@@ -51,7 +51,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
     if (trace !== undefined && TRACE_HEADERS.has(lower)) continue;
     lines += headerLine(name, rawHeaders[i + 1] ?? '');
   }
-  lines += VIA + forwardedLines(exchange, peer);
+  lines += VIA_LINE + forwardedLines(exchange, peer);
   lines += `X-Request-Id: ${exchange.requestId}\r\nx-api-key: ${exchange.secret}\r\n`;
   return trace === undefined ? lines : lines + traceLines(trace);
 }

@@ -1,7 +1,7 @@
 import type { KeySnapshot } from '../../keys/consumer-key.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
+import { customerOf } from '../../limiter/customer-id.ts';
 import { type LimitSubject, WITHOUT_LIMITS } from '../../limiter/rate-limiter.ts';
-import { customerOf } from '../customer-id.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { CurrentKey, type CurrentKeyOptions, unavailable } from './current-key.ts';
 import { type BackendDeadline, tooLate } from './reserve.ts';

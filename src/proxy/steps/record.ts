@@ -1,7 +1,7 @@
 import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
+import { customerOf } from '../../limiter/customer-id.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
 import type { UsageRecorder } from '../../usage/usage.ts';
-import { customerOf } from '../customer-id.ts';
 import { type Exchange, type Step, statusOf } from '../exchange.ts';
 import { shadowLimitIdsOf } from '../exchange-summary.ts';
 

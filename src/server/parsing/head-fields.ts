@@ -1,4 +1,4 @@
-import { VIA_NAME } from '../../http/parsed-request.ts';
+import { viaNamesUs } from '../../http/via.ts';
 
 /** The fields of a head that decide how it is read, and how often each was there. */
 export interface HeadFields {
@@ -65,7 +65,7 @@ function readField(fields: HeadFields, name: string, value: string): void {
       fields.apiKeys += 1;
       break;
     case 'via':
-      fields.isLoop ||= namesUs(value);
+      fields.isLoop ||= viaNamesUs(value);
       break;
   }
 }
@@ -77,17 +77,6 @@ const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 
     ? true
     : undefined,
 );
-
-/** Whether one of the hops in a Via field is this gateway: `[protocol/]version SP received-by [comment]`. */
-function namesUs(via: string): boolean {
-  return via.split(',').some(
-    (hop) =>
-      hop
-        .trim()
-        .split(/[ \t]+/)[1]
-        ?.toLowerCase() === VIA_NAME,
-  );
-}
 
 /** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
 function joined(before: string | undefined, value: string): string {
