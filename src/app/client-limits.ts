@@ -6,13 +6,13 @@ import type { ReplicaContext } from './replica-context.ts';
 /** How many connections clients may have in this process. */
 export interface ClientLimits {
   readonly public: ConnectionLimit;
-  /** Undefined: management has no separate port. */
+  /** Undefined if management has no separate port. */
   readonly admin?: ConnectionLimit;
-  /** Connections to the backend for upgraded ones. */
+  /** Connections to the backend for upgrades (WebSocket). */
   readonly upgrades: number;
 }
 
-/** Limits clients to what the process's limit of open files leaves them. Warns where that is little. */
+/** Limits client connections to what the process's limit of open files allows. Logs a warning if that limit is too low. */
 export function limitClients({ settings, platform: { log } }: ReplicaContext): ClientLimits {
   const openFiles = openFileLimit();
   const { clients, adminClients, upgrades, neededOpenFiles } = connectionBudget(openFiles, settings);

@@ -5,7 +5,7 @@ import { InvalidBody } from '../errors.ts';
 import { configurationReader } from '../management/config/read-configuration.ts';
 import { faultsInFile, InvalidConfiguration } from './invalid-configuration.ts';
 
-/** The configuration of a file. Throws as below, also where the file can't be read. */
+/** Reads a configuration from a file. Throws `InvalidConfiguration`, also if the file can't be read. */
 export async function readConfigurationFile(path: string): Promise<DesiredState> {
   return readConfigurationText(
     await readFile(path, 'utf8').catch((error: unknown) => {
@@ -15,7 +15,7 @@ export async function readConfigurationFile(path: string): Promise<DesiredState>
   );
 }
 
-/** Reads a configuration in YAML or JSON, without asking a gateway. Throws `InvalidConfiguration` with all faults, up to a bound. */
+/** Reads a configuration in YAML or JSON, without a gateway. Throws `InvalidConfiguration` with all faults, up to a bound. */
 export function readConfigurationText(text: string): DesiredState {
   const value = parseText(text);
   try {
@@ -25,10 +25,10 @@ export function readConfigurationText(text: string): DesiredState {
   }
 }
 
-/** JSON is YAML as well. */
+/** Parses YAML; JSON is valid YAML. */
 function parseText(text: string): unknown {
   const lineCounter = new LineCounter();
-  // Its own errors would quote the file.
+  // Pretty errors would quote the file.
   const document = parseDocument(text, { lineCounter, prettyErrors: false });
   if (document.errors.length > 0) {
     throw new InvalidConfiguration(
@@ -40,10 +40,10 @@ function parseText(text: string): unknown {
     );
   }
   try {
-    // As the API would get it in JSON: no infinity, and a copy for each alias.
+    // The value is as the API would get it in JSON: no infinity, and a copy for each alias.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES }) ?? null));
   } catch (error) {
-    // Unknown aliases and too many are a ReferenceError; an alias inside of its own anchor makes a cycle, which JSON can't write.
+    // An unknown alias and too many aliases throw a ReferenceError; an alias inside its own anchor makes a cycle, which JSON rejects.
     if (!(error instanceof ReferenceError || error instanceof TypeError)) throw error;
     throw new InvalidConfiguration([
       `its aliases stand for too much (${MAX_ALIASES} at most), for nothing, or for themselves`,
@@ -51,5 +51,5 @@ function parseText(text: string): unknown {
   }
 }
 
-/** Most expansions of aliases in all: a few lines of them could fill the memory. */
+/** The most alias expansions in a file: without a limit, a few lines of aliases could fill the memory. */
 const MAX_ALIASES = 100;

@@ -4,13 +4,13 @@ import { OPS_LIMITS } from './ops/ops-server.ts';
 
 /** How many connections of each kind a process may have. */
 export interface ConnectionBudget {
-  /** Of clients on `PORT`. */
+  /** Client connections on `PORT`. */
   readonly clients: number;
-  /** Of clients on `ADMIN_PORT`. */
+  /** Client connections on `ADMIN_PORT`. */
   readonly adminClients: number;
-  /** To the backend for upgrades. */
+  /** Connections to the backend for upgrades. */
   readonly upgrades: number;
-  /** The least limit of open files with which clients get a quarter of it; undefined where they do. */
+  /** If clients get less than a quarter of the open files: the lowest limit at which they get it. Otherwise undefined. */
   readonly neededOpenFiles: number | undefined;
 }
 
@@ -20,12 +20,12 @@ const OTHER_FILES = 128;
 const EMBEDDED_FILES = 640;
 const MOST_UPGRADES = 4096;
 const MOST_ADMIN_CLIENTS = 1024;
-/** The part of the limit that clients get at least. */
+/** The least part of the limit that is left to clients. */
 const CLIENTS_SHARE = 1 / 4;
 
 /**
- * Shares the open files that a process may have, so that clients who hold all the connections they can get take none that the
- * backend, the stores or the ops port need.
+ * Divides the open files that a process may have, so that clients can't take the connections that the backend, the stores and the
+ * ops port need.
  */
 export function connectionBudget(
   openFiles: number,

@@ -1,6 +1,6 @@
 import type { InvalidBody } from '../errors.ts';
 
-/** A text that is no configuration. `faults` has one line for each thing to mend, with its path or place in the file, and no secret. */
+/** A text that is not a valid configuration. `faults` has one line for each fault, with its path or place in the file, and no secret. */
 export class InvalidConfiguration extends Error {
   readonly faults: readonly string[];
 

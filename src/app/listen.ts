@@ -1,6 +1,6 @@
 import { StartFault } from '../platform/process/start-fault.ts';
 
-/** A port, and the settings that choose it. */
+/** A port, and the names of the settings that choose it. */
 interface Place {
   readonly port: number;
   readonly host: string;
@@ -8,7 +8,7 @@ interface Place {
   readonly hostSetting: 'HOST' | 'OPS_HOST';
 }
 
-/** Resolves with what `listen` does; rejects with a `StartFault` where the system does not give the port. */
+/** Resolves with the result of `listen`. Rejects with a `StartFault` if the system does not allow the port or the host. */
 export async function listenAt<Result>(
   { port, host, portSetting, hostSetting }: Place,
   listen: (port: number, host: string) => Promise<Result>,

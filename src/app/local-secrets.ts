@@ -8,8 +8,8 @@ import type { Random } from '../platform/random.ts';
 import { recordsDirectory } from './stores/open-stores.ts';
 
 /**
- * The root tokens and encryption keys of the settings; where none are set, those of a file in `DATA_DIR`, which is made when missing. To be
- * called before the records are opened, because that makes the directory.
+ * The root tokens and encryption keys of the settings. If either is not set, it comes from a file in `DATA_DIR`, which is created if
+ * missing. Call this before opening the records: opening creates their directory, whose existence means that there are sealed records.
  */
 export function secretsOf(
   settings: Settings,
@@ -26,25 +26,26 @@ export function secretsOf(
   };
 }
 
-/** Secrets that one machine made for itself. */
+/** Secrets that this machine generated for itself. */
 interface LocalSecrets {
   readonly rootToken: string;
   /** 32 bytes. */
   readonly encryptionKey: Buffer;
-  /** Where they are kept, for the log: the file is how the owner learns the root token. */
+  /** The file they are kept in. It is logged, because the owner reads the root token there. */
   readonly file: string;
 }
 
-/** What decides whether secrets may be made. */
+/** Decides whether secrets may be generated. */
 interface LocalSecretsOptions {
   readonly random: Random;
-  /** There are records whose secrets an encryption key of this file sealed: another one would open none of them. */
+  /** True if there are records sealed with an encryption key of this file: a new key could not open them. */
   readonly hasSealedRecords: boolean;
 }
 
 /**
- * Reads the secrets kept under `directory`, or makes them the first time, in a file that only its owner may read. Throws a `StartFault` when the file is
- * gone but needed, can't be made, may be read by others, or is not what was once written there: new secrets would lock the owner out of every sealed key.
+ * Reads the secrets kept under `directory`, or generates them at the first start, in a file that only its owner may read. Throws a
+ * `StartFault` if the file is gone but needed, can't be created, can be read by others, or has no valid secrets: new secrets would
+ * lock the owner out of every sealed key.
  */
 function readOrMakeLocalSecrets(
   directory: string,
@@ -58,7 +59,7 @@ function readOrMakeLocalSecrets(
     );
   }
   make(file, random);
-  // Windows keeps rights elsewhere, and shows every file as readable.
+  // Windows does not keep permissions in the mode, and reports every file as readable.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
     throw new StartFault(`${file} holds secrets and can be read by others: run chmod 600 ${file}`);
   return { ...parse(readFileSync(file, 'utf8'), file), file };
@@ -70,7 +71,7 @@ function make(file: string, random: Random): void {
     encryptionKey: random.bytes(32).toString('base64'),
   };
   try {
-    // wx: of two starts at once only one makes the file, and the other reads it.
+    // wx: if two processes start at once, only one creates the file, and the other reads it.
     writeFileSync(file, `${JSON.stringify(made, null, 2)}\n`, { flag: 'wx', mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST'))

@@ -10,11 +10,11 @@ import { listenAt } from './listen.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './replica-context.ts';
 import type { RequestObservers } from './request-observers.ts';
 
-/** What listens. */
+/** What the ports serve. */
 export interface ListenerParts {
   readonly proxy: ProxiedSide;
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Null: there is none. */
+  /** Null if there is no self-service. */
   readonly selfService: SelfServiceApp | null;
   readonly observers: Pick<RequestObservers, 'rejected' | 'selfServed'>;
   readonly requestIds: RequestIds;
@@ -27,13 +27,13 @@ export interface ListenerParts {
 /** The open ports. */
 export interface Listeners {
   readonly port: number;
-  /** Null: management is on `port`. */
+  /** Null if management is on `port`. */
   readonly adminPort: number | null;
-  /** From now on every response says `Connection: close`. */
+  /** From now on every response has `Connection: close`. */
   announceClose(): void;
 }
 
-/** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects when one can't be had. */
+/** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects if one can't be opened. */
 export async function openListeners(
   { settings, lifecycle, platform: { clock } }: ReplicaContext,
   { proxy, management, selfService, observers, requestIds, connectionLimits, ...parts }: ListenerParts,
@@ -85,7 +85,7 @@ export async function openListeners(
   };
 }
 
-/** The proxied side judges the key, the app responds. */
+/** The proxied side authenticates the key; the app responds. */
 function selfServiceOn(
   proxy: ProxiedSide,
   app: SelfServiceApp,

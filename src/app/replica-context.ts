@@ -6,9 +6,9 @@ import type { Lifecycle } from '../platform/process/lifecycle.ts';
 export interface ReplicaContext {
   readonly settings: Settings;
   readonly platform: Platform;
-  /** Each part that runs registers here how it is stopped. */
+  /** Each running part registers here how it is stopped. */
   readonly lifecycle: Lifecycle;
 }
 
-/** Longest that a part may take to be closed at the stop. Milliseconds. */
+/** The longest that closing a part may take at the stop. Milliseconds. */
 export const CLOSE_DEADLINE_MS = 5000;

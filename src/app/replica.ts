@@ -26,25 +26,25 @@ import { wireProxy } from './wiring/wire-proxy.ts';
 import { wireRecordTasks } from './wiring/wire-record-tasks.ts';
 import { wireStores } from './wiring/wire-stores.ts';
 
-/** A replica that runs in this process, but for its ops port. */
+/** A replica that runs in this process, without its ops port. */
 export interface Replica {
   /** The ports that it listens on. */
   readonly port: number;
   readonly adminPort: number | null;
-  /** For the ops port, which outlives the replica so that it can show how it stops. */
+  /** For the ops port, which stays open until the replica has stopped, to show its state. */
   readonly ops: OpsSources & { readonly snapshot: () => Promise<MetricsSnapshot> };
   /** Resolves when every component is ready. */
   ready(): Promise<void>;
   /**
-   * Not ready any more, then, after `SHUTDOWN_DELAY_MS`, no new connections; requests in flight end within `SHUTDOWN_DRAIN_MS`; usage is
-   * written; everything is closed. Resolves with whether all went well. Never rejects.
+   * Reports not ready at once. After `SHUTDOWN_DELAY_MS` it takes no new connections, lets requests in flight end within
+   * `SHUTDOWN_DRAIN_MS`, writes usage and closes everything. Resolves with whether all of that succeeded. Never rejects.
    */
   stop(): Promise<boolean>;
 }
 
 /**
- * Builds a replica and starts it. It starts without its stores, too, and is ready once they respond. Several workers share
- * their ports. Rejects when a port can't be had.
+ * Builds a replica and starts it. It starts even if its stores are unavailable, and is ready once they respond. Several workers share
+ * their ports. Rejects if a port can't be opened.
  */
 export async function startReplica(settings: Settings, platform: Platform): Promise<Replica> {
   platform.log.info({ settings: maskedSettings(settings) }, 'starting');
@@ -57,7 +57,7 @@ export async function startReplica(settings: Settings, platform: Platform): Prom
   }
 }
 
-/** The parts in the order in which they start; they stop in the reverse order. */
+/** Starts the parts in this order; they stop in the reverse order. */
 async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { settings } = context;
   const { clock } = context.platform;
@@ -91,7 +91,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   return startedReplica(context, { listeners, registry, readiness });
 }
 
-/** What seals secrets, what recognises the root tokens, and what keeps secrets out of everything written down. */
+/** The vault that seals secrets, the root tokens, and the redactor that keeps secrets out of logs, traces and statistics. */
 interface Secrets extends Sealing {
   readonly redactor: SecretRedactor;
 }
@@ -105,7 +105,7 @@ function wireSecrets({ settings, platform }: ReplicaContext): Secrets {
   };
 }
 
-/** Loads the reader where there is a file: its YAML library takes a twentieth of a start. */
+/** Imports the reader only if there is a file: its YAML library takes a twentieth of the start time. */
 async function configurationIn(file: string): Promise<DesiredState> {
   const { readConfigurationFile } = await import('./configuration-file.ts');
   return readConfigurationFile(file);
@@ -137,7 +137,7 @@ interface StatusParts extends Pick<GatewayStatusParts, 'stores' | 'usage'> {
   readonly observers: RequestObservers;
 }
 
-/** The status, which is published to the other replicas from now on. */
+/** The status. From now on it is published to the other replicas. */
 function announcedStatus(
   { settings, platform }: ReplicaContext,
   { stores, usage, observers }: StatusParts,
@@ -179,7 +179,7 @@ function startedReplica(
     },
     stop: async () => {
       readiness.drain();
-      // Clients that keep their connections, which no load balancer would move, leave while there is time.
+      // No load balancer moves a kept connection: clients must learn during the delay that it will close.
       listeners.announceClose();
       await pause(settings.shutdownDelayMs);
       return lifecycle.stop();

@@ -13,7 +13,7 @@ import type { BulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ExchangeSummary } from '../proxy/exchange-summary.ts';
 
-/** What observes requests that have ended: the metrics, and the access log when it is on. */
+/** Observes requests that have ended: for the metrics, and for the access log if it is on. */
 export interface RequestObservers {
   readonly metrics: RequestMetrics;
   /** Metrics that exist only when a setting asks for them. */
@@ -23,16 +23,16 @@ export interface RequestObservers {
   proxied(summary: ExchangeSummary): void;
   rejected(error: TollgateError, requestId: string): void;
   managed(request: ServedRequest): void;
-  /** `operation` is undefined where no endpoint was reached. */
+  /** `operation` is undefined if the request reached no endpoint. */
   selfServed(summary: ExchangeSummary, operation: string | undefined): void;
   /** Writes buffered log lines. */
   flush(): void;
 }
 
-/** What observing needs besides the settings. */
+/** What the observers need besides the settings. */
 export interface ObserverOptions extends Pick<Platform, 'clock' | 'log'> {
   readonly bulkLogger: () => BulkLogger;
-  /** Makes a path fit to be written down. */
+  /** Masks secrets in a path. */
   readonly mask: (path: string) => string;
 }
 
@@ -86,7 +86,7 @@ export function observeRequests(
   };
 }
 
-/** The facts of a self-service request for the access log. Its consumer is the actor. */
+/** The notes of a self-service request for the access log. Its actor is the consumer's key. */
 function notesOf({ keyId, errorCode }: ExchangeSummary, operation: string | undefined) {
   return {
     ...(operation !== undefined && { operation }),

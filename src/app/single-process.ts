@@ -3,12 +3,12 @@ import type { Platform } from '../platform/platform.ts';
 import { openOpsPort } from './ops/ops-port.ts';
 import { type Replica, startReplica } from './replica.ts';
 
-/** A gateway that runs: one process, or several that share its ports. */
+/** A running gateway: one process, or several that share its ports. */
 export interface Gateway extends Pick<Replica, 'port' | 'adminPort' | 'ready' | 'stop'> {
   readonly opsPort: number;
 }
 
-/** Starts a replica with its ops port in this process. Rejects when a port can't be had. */
+/** Starts a replica with its ops port in this process. Rejects if a port can't be opened. */
 export async function startSingleProcess(settings: Settings, platform: Platform): Promise<Gateway> {
   const replica = await startReplica(settings, platform);
   const ops = await openOpsPort(replica.ops, settings).catch(async (error: unknown) => {

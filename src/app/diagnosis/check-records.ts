@@ -11,11 +11,11 @@ import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
 const SLOW_MS = 50;
 const ROUND_TRIPS = 3;
 
-/** Looks at the records without changing them: applies no migration. Never rejects. */
+/** Checks the records without changing them: it applies no migration. Never rejects. */
 export async function checkRecords(settings: Settings, platform: Platform): Promise<readonly Finding[]> {
   if (settings.databaseUrl === null) {
     const where = `The records are in an embedded Postgres in DATA_DIR (${settings.dataDir}), for one process.`;
-    // Two processes can't open it, and the gateway that is looked at may run.
+    // Only one process at a time can open it, and the gateway under check may be running.
     return [ok('postgres', `${where} It is not opened here.`)];
   }
   const records = await openRecordStore(settings, platform);

@@ -9,10 +9,10 @@ import { clockFindings } from './clock-findings.ts';
 import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
 
 const DEADLINE_MS = 5000;
-/** Each request waits for Redis once. */
+/** Slow, because each proxied request waits for Redis once. */
 const SLOW_MS = 5;
 
-/** Looks at Redis, and at the replicas that are registered there, without registering one. Never rejects. */
+/** Checks Redis and the replicas that are registered there, without registering one. Never rejects. */
 export async function checkRedis(settings: Settings, platform: Platform): Promise<readonly Finding[]> {
   const { redisUrl, redisMode: mode, redisTimeoutMs: timeoutMs } = settings;
   if (redisUrl === null) return [ok('redis', 'Requests are counted in the process: REDIS_URL is not set.')];

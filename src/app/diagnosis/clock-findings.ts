@@ -1,9 +1,9 @@
 import { type Finding, ok, warning } from './finding.ts';
 
-/** Clocks that NTP keeps in step differ by much less. */
+/** Clocks that NTP synchronizes differ by much less. */
 const TOLERATED_MS = 1000;
 
-/** Whether the clock of a store agrees with that of this machine: one judges when keys expire, the other when windows end. */
+/** Whether a store's clock agrees with this machine's: one decides when keys expire, the other when windows end. */
 export function clockFindings(check: 'postgres' | 'redis', aheadMs: number): readonly Finding[] {
   const seconds = Math.round(Math.abs(aheadMs) / 100) / 10;
   if (Math.abs(aheadMs) <= TOLERATED_MS) return [ok(check, 'Its clock agrees with that of this machine.')];

@@ -10,8 +10,8 @@ import { type Finding, fault, ok } from './finding.ts';
 const BACKEND_DEADLINE_MS = 5000;
 
 /**
- * Looks at an installation from where a gateway with this environment would run: its settings and, where these are valid, the stores, the other replicas and
- * the backend. Changes nothing, and rejects for nothing that it finds.
+ * Checks an installation from where a gateway with this environment would run: its settings and, if these are valid, the stores, the
+ * other replicas and the backend. Changes nothing, and never rejects because of what it finds.
  */
 export async function diagnose(environment: Environment, platform: Platform): Promise<readonly Finding[]> {
   const settings = settingsOrFaults(environment);

@@ -1,7 +1,7 @@
 /** What a check of an installation found. Holds no secret. */
 export interface Finding {
   readonly check: 'settings' | 'postgres' | 'redis' | 'backend' | 'replicas';
-  /** `unavailable`: it could not be looked at, because it does not respond. */
+  /** `unavailable`: it could not be checked because it does not respond. */
   readonly status: 'ok' | 'warning' | 'fault' | 'unavailable';
   readonly finding: string;
   /** What to do; null where there is nothing to do. */

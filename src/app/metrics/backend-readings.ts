@@ -2,7 +2,7 @@ import type { Reading } from '../../observability/metrics.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 import { counter, gauge } from './reading.ts';
 
-/** The numbers of the proxied side; `backendConnections` is `BACKEND_CONNECTIONS`. */
+/** The metrics of the proxied side; `backendConnections` is `BACKEND_CONNECTIONS`. */
 export function backendReadings(proxy: ProxiedSide, backendConnections: number): readonly Reading[] {
   return [
     gauge('tollgate_requests_in_flight', 'Proxied requests that are being served now.', () => proxy.inFlight),
@@ -35,7 +35,7 @@ export function backendReadings(proxy: ProxiedSide, backendConnections: number):
   ];
 }
 
-/** What the proxied side had to end for the sake of the other requests. */
+/** The requests that the proxied side ended to protect others: without a free backend connection, or with a body that is too slow. */
 function rejectionReadings({ overloaded, tooSlow }: ProxiedSide['counters']): readonly Reading[] {
   const { request, upgrade } = overloaded;
   return [

@@ -14,7 +14,7 @@ import { sharedLimiterReadings } from './limiter-readings.ts';
 import { counter, gauge } from './reading.ts';
 import { usageReadings } from './usage-readings.ts';
 
-/** The parts whose numbers are shown. */
+/** The parts whose metrics are shown. */
 export interface MeasuredParts {
   readonly counting: Counting;
   readonly costSettler: Pick<CostSettler, 'counts'>;
@@ -23,7 +23,7 @@ export interface MeasuredParts {
   readonly usage: Usage;
   readonly proxy: ProxiedSide;
   readonly readiness: Readiness;
-  /** Of this gateway. */
+  /** The version of this gateway. */
   readonly version: string;
   readonly backendConnections: number;
   readonly connectionLimits: ClientLimits;
@@ -35,7 +35,7 @@ export function gatewayVersion(): string {
   return (JSON.parse(text) as { readonly version: string }).version;
 }
 
-/** Every number of the gateway besides those of its requests. `docs/metrics.md` describes them. */
+/** Every metric of the gateway except those of its requests. `docs/metrics.md` describes them. */
 export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
   const { counting, costSettler, usage, proxy } = parts;
   return [
@@ -120,7 +120,7 @@ function stateReadings({ readiness, version }: MeasuredParts): readonly Reading[
         '1 for each component (postgres, redis, ...) that passed its last check, otherwise 0.',
         () =>
           Object.entries(readiness.last().components)
-            // That the replica shuts down is no fault of a component's.
+            // `replica` says that this replica shuts down; it is not a component.
             .filter(([component]) => component !== 'replica')
             .map(([component, state]) => [{ component }, Number(state === 'ok')] as const),
       ),

@@ -19,7 +19,7 @@ export function redisCallBuckets({ shared }: Counting): readonly BucketReading[]
 
 type Shared = NonNullable<Counting['shared']>;
 
-/** The decisions of a limiter that replicas share, and the state of its guards. */
+/** The decisions of a limiter that replicas share, and the state of its guards (circuit breaker, rejection cache). */
 export function sharedLimiterReadings({
   failureMode,
   rejectionCache,

@@ -2,7 +2,7 @@ import type { Reading } from '../../observability/metrics.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { counter, gauge } from './reading.ts';
 
-/** The way of usage from this process to Redis and Postgres. */
+/** Metrics of the usage pipeline from this process to Redis and Postgres. */
 export function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
   return [
     {

@@ -9,7 +9,7 @@ export interface OpsPort {
   close(): Promise<void>;
 }
 
-/** Opens `OPS_PORT` on `OPS_HOST`. Rejects when it can't be had. */
+/** Opens `OPS_PORT` on `OPS_HOST`. Rejects if it can't be opened. */
 export async function openOpsPort(
   sources: OpsSources,
   { opsPort, opsHost }: Pick<Settings, 'opsPort' | 'opsHost'>,

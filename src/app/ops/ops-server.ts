@@ -11,13 +11,13 @@ export interface OpsSources {
   readonly metrics: () => Promise<{ readonly contentType: string; readonly text: string }>;
 }
 
-/** What a client of the ops port may take. */
+/** Limits of the ops port's clients. */
 export interface OpsLimits {
-  /** For a complete request head. Milliseconds. */
+  /** Timeout for a complete request head. Milliseconds. */
   readonly headMs: number;
-  /** For a complete request, and for a connection on which nothing moves. Milliseconds. */
+  /** Timeout for a complete request, and for an idle connection. Milliseconds. */
   readonly idleMs: number;
-  /** Connections open at a time; more are closed at once. */
+  /** Connections open at a time; further ones are closed at once. */
   readonly connections: number;
 }
 
@@ -25,9 +25,9 @@ export const OPS_LIMITS: OpsLimits = { headMs: 5000, idleMs: 10_000, connections
 const HEAD_LIMIT_BYTES = 8 * 1024;
 
 /**
- * The port for kubelet and Prometheus: `/livez` (the event loop turns), `/readyz` (every component responds; names those that don't)
- * and `/metrics`. It is a separate port because on the public one these paths would hide the backend's. Requests that come while a
- * scrape runs get the result of that scrape.
+ * The port for kubelet and Prometheus: `/livez` (the event loop runs), `/readyz` (every component responds; names those that don't)
+ * and `/metrics`. It is a separate port because on the public one these paths would hide the backend's. Concurrent requests for
+ * `/metrics` share one scrape.
  */
 export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIMITS): Server {
   const metrics = sharedWhileRunning(sources.metrics);
@@ -81,7 +81,7 @@ function serve(
   }
 }
 
-/** Calls that come while one is running get its result. */
+/** Calls during a run share its result. */
 function sharedWhileRunning<Result>(run: () => Promise<Result>): () => Promise<Result> {
   let running: Promise<Result> | undefined;
   return () => {

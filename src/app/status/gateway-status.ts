@@ -18,7 +18,7 @@ import type { Counting } from '../stores/counting.ts';
 import type { Stores } from '../wiring/wire-stores.ts';
 import { describeProcess, type ReplicaDescription, readDescription } from './replica-description.ts';
 
-/** What the report is made of. */
+/** The sources of the report. */
 export interface GatewayStatusParts {
   readonly stores: Stores;
   readonly usage: Usage;
@@ -27,11 +27,11 @@ export interface GatewayStatusParts {
   readonly clock: Clock;
 }
 
-/** Longest that something may take to respond. Milliseconds. */
+/** The longest that each store or the backend may take to respond. Milliseconds. */
 const RESPONSE_DEADLINE_MS = 2000;
-/** Of the list of replicas. */
+/** Most replicas in the report. */
 const LISTED_REPLICAS = 200;
-/** Usage counts as degraded when it has waited for two intervals and this time. Milliseconds. */
+/** Usage counts as degraded when it has waited longer than two flush intervals and this margin. Milliseconds. */
 const FLUSH_MARGIN_MS = 10_000;
 
 type Shared = NonNullable<Counting['shared']>;
@@ -47,7 +47,7 @@ export class GatewayStatus implements SystemStatus {
     this.#process = describeProcess(gatewayVersion(), parts.settings.workers, parts.clock.nowMs());
   }
 
-  /** Has the heartbeats carry the state of this replica. */
+  /** Adds the state of this replica to its heartbeats. */
   announce(): void {
     const { shared } = this.#parts.stores.counting;
     shared?.redis.replicas.describeWith(() => ({ ...this.#process, degraded: this.#lastDegraded() }));
@@ -163,7 +163,7 @@ export class GatewayStatus implements SystemStatus {
     return namesOf(degraded);
   }
 
-  /** From what is known without asking: a heartbeat must not wait for what does not respond. */
+  /** Uses only the last known state: a heartbeat must not wait for a store that does not respond. */
   #lastDegraded(): readonly Degradable[] {
     const { stores, usage, isBackendUnreachable } = this.#parts;
     const { postgres, redis } = stores.readiness.last().components;
@@ -213,7 +213,7 @@ async function probe(
   }
 }
 
-/** Rejects when there is no result in time: a store that hangs must not hold up the state of the others. */
+/** Rejects if there is no result in time: a store that hangs must not delay the state of the others. */
 async function withinDeadline<Result>(result: Promise<Result>): Promise<Result> {
   const deadline = Promise.withResolvers<never>();
   const timer = setTimeout(() => deadline.reject(new Error('no response: timed out')), RESPONSE_DEADLINE_MS);

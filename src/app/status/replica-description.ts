@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { DEGRADABLE, type Degradable, type ReplicaStatus } from '../../management/system/system-report.ts';
 
-/** What each heartbeat of a replica carries. */
+/** The content of a replica's heartbeat. */
 export interface ReplicaDescription {
   readonly version: string;
   readonly host: string;
@@ -11,7 +11,7 @@ export interface ReplicaDescription {
   readonly degraded: readonly Degradable[];
 }
 
-/** What does not change while the replica runs. */
+/** The part of the heartbeat that does not change while the replica runs. */
 export function describeProcess(
   version: string,
   workers: number,
@@ -20,7 +20,7 @@ export function describeProcess(
   return { version, host: hostname(), pid: process.pid, workers, startedAtMs };
 }
 
-/** Reads the heartbeat of another replica, which may be of another version: unknown fields are ignored, and missing ones stay undefined. */
+/** Reads the heartbeat of another replica. Its version may differ: unknown fields are ignored, missing ones are undefined. */
 export function readDescription(
   said: unknown,
 ): Pick<ReplicaStatus, 'version' | 'host' | 'pid' | 'workers' | 'startedAtMs' | 'degraded'> {
@@ -38,7 +38,7 @@ export function readDescription(
 }
 
 function countOf(value: unknown): number | undefined {
-  // Beyond it there is no Date.
+  // 8.64e15 is the last instant of a Date.
   return typeof value === 'number' && Number.isInteger(value) && value >= 0 && value <= 8.64e15
     ? value
     : undefined;

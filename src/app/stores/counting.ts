@@ -13,16 +13,16 @@ import type { CallDurations } from '../../storage/redis/decisions/call-durations
 import type { OpenRedis } from '../../storage/redis/open-redis.ts';
 import type { LiveUsage } from '../../usage/live-usage.ts';
 
-/** Where requests are counted, shared over Redis or alone in the process. */
+/** Where requests are counted: in Redis, shared by all replicas, or in this process alone. */
 export interface Counting {
-  /** The guarded limiter. */
+  /** The limiter with its guards, such as the circuit breaker. */
   readonly limiter: RateLimiter;
-  /** What it has counted. */
+  /** The windows that the limiter counts in. */
   readonly counters: WindowCounters;
   readonly versions: RecordVersions;
   readonly changes: ChangeFeed;
   readonly liveUsage: LiveUsage;
-  /** What only a shared limiter has, for its numbers; undefined in the process. */
+  /** What only the shared limiter has, for its metrics; undefined if this process counts alone. */
   readonly shared:
     | (GuardedRateLimiter & {
         readonly redisCalls: CallDurations;
@@ -30,7 +30,7 @@ export interface Counting {
         readonly redis: Pick<OpenRedis, 'ping' | 'describeServers' | 'replicas' | 'lastFailure'>;
       })
     | undefined;
-  /** For readiness; undefined for the counts in this process, which can't fail. */
+  /** For readiness; undefined if this process counts alone, which can't fail. */
   readonly component: Component | undefined;
   close(): Promise<void>;
 }

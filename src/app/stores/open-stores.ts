@@ -19,7 +19,7 @@ export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): 
   return join(dataDir, 'postgres');
 }
 
-/** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Only the embedded one is waited for. */
+/** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Waits only for the embedded one. */
 export async function openRecordStore(settings: RecordSettings, { log, clock }: Platform): Promise<Records> {
   const throttle = new LogThrottle(clock);
   const options = {
@@ -33,15 +33,15 @@ export async function openRecordStore(settings: RecordSettings, { log, clock }: 
     ...options,
     url: settings.databaseUrl,
     maxConnections: POSTGRES_CONNECTIONS,
-    // Not the error itself: it holds the whole client, with the secret that cancels its queries.
+    // Logs only the message: the error holds the whole client, with the secret that cancels its queries.
     onIdleError: (error) => {
-      // A server that stops breaks all of them at once.
+      // A server that stops breaks all idle connections at once.
       if (throttle.note() > 0) log.warn({ reason: error.message }, 'an idle Postgres connection broke');
     },
   });
 }
 
-/** Opens what counts requests. Connects to Redis in the background, so that a gateway starts without it, too. */
+/** Opens the store that counts requests. Connects to Redis in the background, so that a gateway starts without it, too. */
 export function openCounting(settings: Settings, platform: Platform): Counting {
   const { redisUrl } = settings;
   return redisUrl === null ? countInProcess(platform) : countInRedis(redisUrl, settings, platform);
@@ -75,7 +75,7 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
   };
 }
 
-/** One line when the circuit opens, one when it closes; its trials are logged at level debug. */
+/** Logs one line when the circuit opens and one when it closes. Its trials are logged at level debug. */
 function logCircuit(
   mode: Settings['limiterFailureMode'],
   log: Platform['log'],

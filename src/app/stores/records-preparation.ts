@@ -8,10 +8,10 @@ import { failureReason } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 
 const RETRY_MS = 1000;
-/** How often a conflict of the configuration, which a person has to solve, is looked at again. */
+/** How often a configuration with a conflict, which a person has to solve, is retried. */
 const CONFIGURE_RETRY_MS = 5000;
 
-/** What is prepared. */
+/** The parts of the record store that preparation needs. */
 type PreparedRecords = Pick<
   Records,
   'migrate' | 'pendingMigrations' | 'ping' | 'plans' | 'sealedKeys' | 'sealedTokens'
@@ -20,22 +20,22 @@ type PreparedRecords = Pick<
 interface PreparationOptions {
   readonly records: PreparedRecords;
   readonly settings: Pick<Settings, 'autoMigrate' | 'defaultPlanId'>;
-  /** To see whether it opens what is stored. */
+  /** To check whether it opens the stored secrets. */
   readonly vault: SecretVault;
   readonly log: Logger;
 }
 
-/** What is done with the store before it is ready, and after. */
+/** The steps before and after the store is ready. */
 interface PreparationSteps {
-  /** Applies the configuration of the settings; resolves with why it can't be. Undefined: there is none. */
+  /** Applies the configuration of the settings. Resolves with the reasons why it can't be applied. Undefined if there is none. */
   readonly configure: (() => Promise<readonly string[]>) | undefined;
-  /** Called once the store is as it should be. */
+  /** Called once the store is prepared. */
   readonly prepared: () => void;
 }
 
 /**
- * Prepares the record store for this version, however long it is unavailable: applies the migrations, or waits until another process has.
- * It is also the readiness check of the store.
+ * Prepares the record store for this version, however long it is unavailable: applies the migrations, or waits until another process has
+ * applied them. It is also the readiness check of the store.
  */
 export class RecordsPreparation implements Component {
   readonly name = 'postgres';
@@ -49,7 +49,7 @@ export class RecordsPreparation implements Component {
   #running: Promise<void> = Promise.resolve();
   #endPause: () => void = () => {};
   #isFailing = false;
-  /** Warnings that are in the log: what stands in the way of being ready is looked at again and again. */
+  /** Warnings already logged: each attempt repeats its checks, but not its warnings. */
   readonly #warnings = new Set<string>();
 
   constructor({ records, settings, vault, log }: PreparationOptions) {
@@ -63,7 +63,7 @@ export class RecordsPreparation implements Component {
     this.#running = this.#prepare(steps);
   }
 
-  /** Gives up. Resolves when no attempt is under way. */
+  /** Stops trying. Resolves when no attempt is running. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     this.#endPause();

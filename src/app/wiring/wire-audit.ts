@@ -5,7 +5,7 @@ import type { Stores } from './wire-stores.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Removes entries of the audit log that are too old, now and every hour, once the returned function is called: when there are tables. */
+/** Removes old entries of the audit log, now and every hour. Call `startPruning` once the tables exist. */
 export function wireAudit(
   { settings, platform, lifecycle }: ReplicaContext,
   { records }: Stores,

@@ -10,7 +10,7 @@ import { faultsInFile } from '../invalid-configuration.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
 
-/** What seals secrets. */
+/** What a sealer of secrets is built from. */
 export interface Sealing {
   readonly vault: SecretVault;
   readonly rootTokens: readonly string[];
@@ -21,12 +21,12 @@ export function createSealer({ settings }: Pick<ReplicaContext, 'settings'>, { v
   return new SecretSealer({
     vault,
     reveal: settings.secretReveal,
-    // The root token must not be taken for a consumer key: the backend would get it.
+    // A consumer key must not equal a root token: the gateway would send it to the backend.
     reservedDigests: rootTokens.map(digestOfSecret),
   });
 }
 
-/** What applies configurations. */
+/** Builds the service that applies configurations. */
 export function wireConfigurations(
   context: ReplicaContext,
   { records, counting }: Pick<Stores, 'records' | 'counting'>,
@@ -49,8 +49,8 @@ export function wireConfigurations(
 }
 
 /**
- * Applies the configuration of `CONFIG_FILE`, unless it is the one that was applied last: many replicas start with it, and one of them applies it. Resolves
- * with why it can't be applied to what there is, a line for each reason; none where it is. Rejects with `StoreUnavailable`.
+ * Applies the configuration of `CONFIG_FILE`, unless it was the last one applied: of the many replicas that start with it, one applies it.
+ * Resolves with the reasons why it can't be applied, one line each; empty if it was applied. Rejects with `StoreUnavailable`.
  */
 export function configurationOfFile(
   { settings, platform }: ReplicaContext,

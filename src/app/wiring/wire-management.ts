@@ -31,14 +31,14 @@ import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 import { createSealer } from './wire-configurations.ts';
 
-/** The same place from the source of a clone, in the image and in an installed package, where this file is `dist/app/wire-management.js`. */
+/** The same path from the source of a clone, in the image and in an installed package, where this file is under `dist/app/wiring`. */
 export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
 
-/** Between two removals of lapsed responses, and at most where removing fails. Milliseconds. */
+/** The pause between two removals of expired responses; the longer one after failures. Milliseconds. */
 const PRUNING_PAUSE_MS = 600_000;
 const LONGEST_PRUNING_PAUSE_MS = 3_600_000;
 
-/** What the management interface works with. */
+/** What the management interface is built from. */
 export interface ManagementParts {
   readonly records: Records;
   readonly counting: Pick<Counting, 'counters' | 'versions' | 'shared'>;
@@ -50,18 +50,18 @@ export interface ManagementParts {
   readonly failedCredentials: FailedCredentials;
   readonly observers: Pick<RequestObservers, 'managed'>;
   readonly system: SystemStatus;
-  /** Where the console's files are, if they are served. */
+  /** The directory of the console's files; undefined if they are not served. */
   readonly consoleDirectory: string | undefined;
 }
 
-/** What administrators, and what consumers may do. */
+/** The apps for administrators and for consumers. */
 export interface ManagementApps {
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
-  /** Null: there is no self-service. */
+  /** Null if there is no self-service. */
   readonly selfService: SelfServiceApp | null;
 }
 
-/** Builds the management interface, as a listener of requests, and self-service. */
+/** Builds the management interface, as a request listener, and self-service. */
 export function wireManagement(context: ReplicaContext, parts: ManagementParts): ManagementApps {
   const { settings, platform, lifecycle } = context;
   const { clock, log } = platform;
@@ -89,7 +89,7 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
   };
 }
 
-/** Removes lapsed responses to idempotent requests from time to time; not started. */
+/** Periodically removes expired responses to idempotent requests. The task is not started. */
 function responsePruning(requests: IdempotentRequests, { log, random }: Platform): PeriodicTask {
   const prune = async (): Promise<boolean> => {
     try {

@@ -16,7 +16,7 @@ import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 
-/** What the proxied side of a replica works with. */
+/** What the proxied side of a replica is built from. */
 export interface ProxyParts {
   readonly records: ProxyRecords;
   readonly counting: Pick<Counting, 'limiter' | 'counters' | 'versions' | 'changes'>;
@@ -26,24 +26,24 @@ export interface ProxyParts {
   readonly requestIds: RequestIds;
   readonly failedCredentials: FailedCredentials;
   readonly observers: Pick<RequestObservers, 'proxied'>;
-  /** Most connections to the backend for upgrades. */
+  /** The most connections to the backend for upgrades. */
   readonly maxUpgrades: number;
 }
 
-/** What it reads and writes of the records, besides the keys of requests. */
+/** The records that the proxied side reads and writes, besides the keys of requests. */
 export interface ProxyRecords {
   readonly keys: Pick<KeyRepository, 'findOriginEntries' | 'findOutdated'>;
   readonly secrets: Pick<SecretRepository, 'noteUses'>;
 }
 
-/** The proxied side, and what else has numbers to show. */
+/** The proxied side, and the other parts that have metrics. */
 export interface WiredProxy {
   readonly proxy: ProxiedSide;
   readonly revalidator: KeyRevalidator;
   readonly costSettler: CostSettler;
 }
 
-/** Builds the proxied side, and has it follow changes to keys. */
+/** Builds the proxied side and makes it follow changes to keys. */
 export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Promise<WiredProxy> {
   const { settings, platform, lifecycle } = context;
   const { records, counting, keys, requestIds, failedCredentials, maxUpgrades } = parts;
@@ -73,13 +73,13 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
   return { proxy, revalidator, costSettler };
 }
 
-/** Undefined while traces are off. */
+/** Undefined if tracing is off. */
 async function wireTracing(
   { settings, platform, lifecycle }: ReplicaContext,
   redactor: SecretRedactor,
 ): Promise<RequestTracing | undefined> {
   if (settings.tracing === null) return undefined;
-  // Loaded only here, so that a gateway without traces does not pay for OpenTelemetry.
+  // Imported only here, so that a gateway without tracing does not load OpenTelemetry.
   const { OpenTelemetryTracing } = await import('../../observability/open-telemetry-tracing.ts');
   const tracing = await OpenTelemetryTracing.start({
     ...settings.tracing,
@@ -97,7 +97,7 @@ interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys'>
   readonly proxy: ProxiedSide;
 }
 
-/** Drops changed keys from caches and open upgrades: when a change is published, and by regular checks for changes that were missed. */
+/** Drops changed keys from caches and rechecks their open upgrades: on each published change, and by regular checks for missed ones. */
 function followKeyChanges(
   { platform, lifecycle }: ReplicaContext,
   { records, counting, keys, keyOrigins, proxy }: KeyFollowers,

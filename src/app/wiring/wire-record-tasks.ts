@@ -9,7 +9,7 @@ import { wireSecretHints } from './wire-secret-hints.ts';
 import type { Stores } from './wire-stores.ts';
 import { wireUsage } from './wire-usage.ts';
 
-/** What the tasks on the records work with. */
+/** What the tasks on the records are built from. */
 export interface RecordTaskParts extends Sealing {
   readonly stores: Stores;
   readonly redactor: SecretRedactor;
@@ -17,13 +17,13 @@ export interface RecordTaskParts extends Sealing {
   readonly desired: DesiredState | undefined;
 }
 
-/** What other parts of the replica use of them. */
+/** The tasks that other parts of the replica use. */
 export interface RecordTasks {
   readonly usage: Usage;
   readonly configurations: DesiredStateService;
 }
 
-/** Starts to prepare the records, and the usage statistics. What prunes the records or fills them in begins once there are tables. */
+/** Starts preparing the records, and the usage statistics. Pruning and filling in hints begin once the tables exist. */
 export function wireRecordTasks(
   context: ReplicaContext,
   { stores, redactor, desired, ...sealing }: RecordTaskParts,

@@ -3,10 +3,10 @@ import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import type { Platform } from '../../platform/platform.ts';
 
-/** Again and again, because during an upgrade the version before goes on making keys without a hint. */
+/** Repeated, because during an upgrade replicas of the previous version go on making keys without a hint. */
 const EVERY_MS = 3_600_000;
 
-/** Gives older keys the hint of their secret; not started. */
+/** Adds to older keys the hint of their secret. The task is not started. */
 export function wireSecretHints(
   keys: HintlessKeys,
   vault: SecretVault,

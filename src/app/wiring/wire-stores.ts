@@ -7,7 +7,7 @@ import type { Counting } from '../stores/counting.ts';
 import { openCounting, openRecordStore } from '../stores/open-stores.ts';
 import { RecordsPreparation } from '../stores/records-preparation.ts';
 
-/** The stores of a replica, and what watches over them. */
+/** The stores of a replica, and their health checks. */
 export interface Stores {
   readonly records: Records;
   readonly counting: Counting;
@@ -15,7 +15,7 @@ export interface Stores {
   readonly readiness: Readiness;
 }
 
-/** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, else this rejects. */
+/** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, otherwise this rejects. */
 export async function wireStores(
   { settings, platform, lifecycle }: ReplicaContext,
   vault: SecretVault,

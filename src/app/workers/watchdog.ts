@@ -1,8 +1,8 @@
 import type { Clock } from '../../platform/clock.ts';
 
 /**
- * Finds out who has not responded for too long. The time begins when the first response is overdue, not when it was requested: after a
- * pause of the whole machine every response may be overdue.
+ * Finds workers that have not responded for too long. The time starts when the first response is overdue, not when it was requested:
+ * after a pause of the whole machine every response may be overdue.
  */
 export class Watchdog<Watched extends object> {
   readonly #timeoutMs: number;
@@ -14,7 +14,7 @@ export class Watchdog<Watched extends object> {
     this.#clock = clock;
   }
 
-  /** A response is overdue. Returns whether none has come for `timeoutMs`; then the time starts again. */
+  /** Called when a response is overdue. Returns whether none has come for `timeoutMs`; if so, the time starts again. */
   isExpired(watched: Watched): boolean {
     const nowMs = this.#clock.monotonicMs();
     const sinceMs = this.#overdueSinceMs.get(watched);
@@ -24,7 +24,7 @@ export class Watchdog<Watched extends object> {
     return true;
   }
 
-  /** A response came, late or not. */
+  /** Called when a response comes, late or not. */
   reset(watched: Watched): void {
     this.#overdueSinceMs.delete(watched);
   }

@@ -14,18 +14,21 @@ import { isWorkerMessage, type WorkerMessage } from './worker-messages.ts';
 type Report = WorkerMessage & { readonly type: 'report' };
 type Listening = WorkerMessage & { readonly type: 'listening' };
 
-/** Between the end of a worker and the start of the one that takes its place. Milliseconds. */
+/** The pause between the end of a worker and the start of its replacement. Milliseconds. */
 const RESTART_MS = 1000;
-/** Longest that a worker may take to report: half of the timeout of the probe in `k8s/`, so that a stuck worker does not fail it. Milliseconds. */
+/**
+ * The longest that a worker may take to report: half of the timeout of the probe in `k8s/`, so that a stuck worker does not fail the
+ * probe. Milliseconds.
+ */
 const REPORT_DEADLINE_MS = 1000;
 /** A worker that has not reported for this long is killed. Milliseconds. */
 const WATCHDOG_TIMEOUT_MS = 30_000;
-/** What closing everything may take beyond `SHUTDOWN_DELAY_MS` and `SHUTDOWN_DRAIN_MS`. Milliseconds. */
+/** How long closing everything may take beyond `SHUTDOWN_DELAY_MS` and `SHUTDOWN_DRAIN_MS`. Milliseconds. */
 const STOP_MARGIN_MS = 55_000;
 
 /**
- * `WORKERS` replicas of one machine in a process each. They listen on the same ports, and the system spreads connections over them; this
- * process has the ops port, which reports on all of them, and replaces a worker that dies. Rejects when a worker can't start.
+ * Runs `WORKERS` replicas on one machine, each in its own process. They listen on the same ports, and the system spreads connections
+ * over them. This process has the ops port, which reports on all workers, and replaces a worker that dies. Rejects if one can't start.
  */
 export async function startWorkerGroup(settings: Settings, platform: Platform): Promise<Gateway> {
   const { log } = platform;
@@ -57,7 +60,7 @@ export async function startWorkerGroup(settings: Settings, platform: Platform): 
 class WorkerGroup {
   readonly #settings: Settings;
   readonly #log: Platform['log'];
-  /** By number of the request: resolves with whether the worker reported in time. */
+  /** By request number: resolves with whether the worker reported in time. */
   readonly #waiting = new Map<number, (reported: boolean) => void>();
   readonly #listening = new WeakSet<Worker>();
   /** The last report of each worker, in time or not. */
@@ -76,7 +79,7 @@ class WorkerGroup {
 
   async start(): Promise<Listening> {
     await this.#claimPorts();
-    // The system spreads connections more evenly than a primary process that hands them over, and without a hop.
+    // The system spreads connections more evenly than a primary process that passes them on, and without an extra hop.
     cluster.schedulingPolicy = cluster.SCHED_NONE;
     const first = await Promise.all(Array.from({ length: this.#settings.workers }, () => this.#fork())).catch(
       async (error: unknown) => {
@@ -89,14 +92,14 @@ class WorkerGroup {
     return listening;
   }
 
-  /** Ready when one of the workers is and responds; of each component the first fault that one of them has. */
+  /** Ready if at least one worker is ready and responds. For each component it has the first fault that a worker reports. */
   async readiness(): Promise<{
     readonly ready: boolean;
     readonly components: Readonly<Record<string, string>>;
   }> {
     const responding = await this.#requestReports();
     const components: Record<string, string> = {};
-    // Late reports count as well: a worker that starts while a store hangs reports that, but late.
+    // Late reports count as well: a worker that starts while a store hangs reports the fault, but late.
     for (const worker of this.#workers()) {
       for (const [name, state] of Object.entries(this.#readiness.get(worker)?.components ?? {})) {
         if (components[name] === undefined || components[name] === 'ok') components[name] = state;
@@ -121,7 +124,7 @@ class WorkerGroup {
     const deadlineMs = shutdownDelayMs + shutdownDrainMs + STOP_MARGIN_MS;
     const areClean = await Promise.all(
       this.#workers().map(async (worker) => {
-        // A worker that is still starting has nothing to finish, and a signal may end it before it has a handler.
+        // A worker that is still starting has no requests to finish, and a signal may end it before it handles signals.
         const hasListened = this.#listening.has(worker);
         const code = await ended(worker, deadlineMs);
         return code === 0 || !hasListened;
@@ -130,7 +133,7 @@ class WorkerGroup {
     return areClean.every(Boolean);
   }
 
-  /** Workers share their ports with whatever else shares them, and can't tell. */
+  /** Workers share their ports with any other process that shares them, and can't tell: this rejects if a port is already in use. */
   async #claimPorts(): Promise<void> {
     const { port, adminPort, host } = this.#settings;
     const hostSetting = 'HOST';
@@ -140,7 +143,7 @@ class WorkerGroup {
     this.#claims.push(await listenAt(place, claimPort));
   }
 
-  /** Starts a worker. Resolves once it listens; rejects when it ends before. */
+  /** Starts a worker. Resolves once it listens; rejects if it ends before that. */
   #fork(): Promise<Listening> {
     const worker = cluster.fork();
     this.#metrics.started(worker.id);
@@ -185,7 +188,7 @@ class WorkerGroup {
     this.#waiting.get(number)?.(true);
   }
 
-  /** Requests a report of every worker. Resolves with those that sent it in time; the others are starting, stopping or stuck. */
+  /** Requests a report from every worker. Resolves with those that reported in time; the others are starting, stopping or stuck. */
   async #requestReports(): Promise<readonly Worker[]> {
     const reported = await Promise.all(
       this.#workers().map(async (worker) => ((await this.#requestReport(worker)) ? [worker] : [])),
@@ -213,7 +216,7 @@ class WorkerGroup {
     }
   }
 
-  /** Kills a stuck worker, so that another one takes its place: the system goes on giving it connections, which it would never serve. */
+  /** Kills a stuck worker so that it is replaced: the system would go on giving it connections that it never serves. */
   #overdue(worker: Worker): void {
     if (this.#isStopping || !this.#listening.has(worker) || !this.#watchdog.isExpired(worker)) return;
     this.#log.error({ worker: worker.process.pid }, 'a worker is stuck and is killed');
@@ -225,7 +228,7 @@ class WorkerGroup {
   }
 }
 
-/** Stops a worker. Resolves with its exit code, null when a signal ended it. */
+/** Stops a worker. Resolves with its exit code, or null if a signal ended it. */
 function ended({ process: child }: Worker, deadlineMs: number): Promise<number | null> {
   return new Promise((resolve) => {
     // The cluster still lists a worker that has just died, and its exit event does not come again.

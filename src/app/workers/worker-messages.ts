@@ -1,7 +1,7 @@
 import type { ReadinessReport } from '../../observability/readiness.ts';
 import type { MetricsSnapshot } from '../../observability/worker-metrics.ts';
 
-/** A request of the primary process to a worker. The response carries the same number. */
+/** A request from the primary process to a worker. The response carries the same number. */
 export interface ReportRequest {
   readonly type: 'report-request';
   readonly number: number;

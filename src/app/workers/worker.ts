@@ -4,8 +4,8 @@ import { type Replica, startReplica } from '../replica.ts';
 import { isReportRequest, type WorkerMessage } from './worker-messages.ts';
 
 /**
- * Starts a replica that shares its ports with other processes, and reports to the primary process. It stops by itself when the primary
- * process is gone. Rejects when a port can't be had.
+ * Starts a replica that shares its ports with other processes and reports to the primary process. It stops by itself when the primary
+ * process is gone. Rejects if a port can't be opened.
  */
 export async function startWorker(settings: Settings, platform: Platform): Promise<Pick<Replica, 'stop'>> {
   const replica = await startReplica(settings, platform);
@@ -22,6 +22,6 @@ async function report(replica: Replica, number: number): Promise<void> {
 }
 
 function send(message: WorkerMessage): void {
-  // Without a channel the primary process is gone, and this one about to stop.
+  // Without a channel the primary process is gone, and this process is about to stop.
   if (process.connected) process.send?.(message);
 }
