@@ -1,4 +1,4 @@
-/** With which code the process ends, by what went wrong. From 64 on those of sysexits.h. */
+/** The exit codes of the process by kind of fault. Those from 64 on are from sysexits.h. */
 export const EXIT_CODES = {
   fault: 1,
   differences: 2,

@@ -6,13 +6,13 @@ import { contextsFile, readContexts } from './api/contexts-file.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What may be completed to, and what a shell that can shows beside it. */
+/** The possible completions, and the descriptions that some shells show beside them. */
 type Candidates = readonly (readonly [value: string, description: string])[];
 
-/** The longest wait after a key press. */
+/** The longest wait for the gateway after a key press. */
 const TIMEOUT_MS = 2000;
 const MOST_CANDIDATES = 1000;
-/** Which arguments and options are completed from where. */
+/** The sources of completions, by name of the argument or option. */
 const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidates>>> = {
   key: async (terminal) => {
     const query = { limit: MOST_CANDIDATES };
@@ -36,17 +36,23 @@ const SOURCES: Readonly<Record<string, (terminal: Terminal) => Promise<Candidate
   },
 };
 
-/** Prints what the last of the words may become, as the shells' scripts expect it. What can't be found out is not offered; nothing is an error. */
+/**
+ * Prints the completions of the last word, in the form that the shells' scripts expect. If the candidates can't be found out, none are
+ * offered; that is not an error.
+ */
 export async function completeWords(words: readonly string[], terminal: Terminal): Promise<void> {
   const program = await createProgram(terminal, 'all');
-  // Adds a command for its scripts, which has a name and a place of its own here.
+  // The library adds a command that prints its scripts; here `completion` does that.
   const completion = tab(program, { completionCommandName: 'completion-script' });
   completion.commands.delete('completion-script');
   await offer(completion, words, terminal);
   completion.parse([...words]);
 }
 
-/** Asks for the candidates of the command that the words name, before it is known which of them are wanted: the library does not wait. */
+/**
+ * Requests the candidates of the command that the words name, before it is known whether they are needed: the library's handlers are
+ * synchronous.
+ */
 async function offer(completion: RootCommand, words: readonly string[], terminal: Terminal): Promise<void> {
   const [first = '', second = ''] = words;
   const command = completion.commands.get(`${first} ${second}`) ?? completion.commands.get(first);

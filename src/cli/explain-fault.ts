@@ -1,14 +1,14 @@
 import { ManagementFault } from '../client/management-fault.ts';
 import { CommandFault, EXIT_CODES } from './command-fault.ts';
 
-/** What is said of a fault, and how the process ends. */
+/** The message for a fault, and the exit code of the process. */
 export interface Explanation {
   readonly exitCode: number;
   /** Lines for standard error. */
   readonly message: string;
 }
 
-/** The one table of how faults end a command. An unexpected fault keeps its stack, for a report. */
+/** Maps faults to messages and exit codes. An unexpected fault keeps its stack, for a bug report. */
 export function explainFault(error: unknown): Explanation {
   if (error instanceof CommandFault) return { exitCode: error.exitCode, message: error.message };
   if (error instanceof ManagementFault)
@@ -39,7 +39,7 @@ function sentencesOf({ message, fields, code, details, requestId }: ManagementFa
   return [message, ...notes].join('\n');
 }
 
-/** `fetch` rejects with a TypeError, whose cause has the system's code. */
+/** `fetch` rejects with a TypeError; its cause has the system's error code. */
 function connectionFault(error: unknown): string | undefined {
   if (error instanceof Error && error.name === 'TimeoutError') return 'The gateway did not respond in time.';
   if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return undefined;

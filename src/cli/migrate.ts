@@ -4,7 +4,7 @@ import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import { systemRandom } from '../platform/random.ts';
 
-/** Applies the migrations of `sql/` and ends: exit code 0 when the store is as this version needs it, 78 for bad settings, else 1. */
+/** Applies the migrations of `sql/`. Exit code 0 if the store then has the schema of this version, 78 for bad settings, else 1. */
 async function migrate(): Promise<number> {
   const settings = readRecordSettings(process.env);
   const log = createLogger(settings.logLevel);

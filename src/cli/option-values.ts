@@ -25,20 +25,20 @@ export function jsonObject(text: string): Record<string, unknown> {
 
 const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;
 
-/** A length of time like `90s`, `15m`, `12h`, `7d` or `2w`; undefined for anything else. */
+/** A duration like `90s`, `15m`, `12h`, `7d` or `2w` in milliseconds; undefined for anything else. */
 function durationMs(text: string): number | undefined {
   const [, count, unit] = /^(\d{1,9})([smhdw])$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * UNITS_MS[unit as keyof typeof UNITS_MS];
 }
 
-/** A length of time in whole seconds. */
+/** A duration in whole seconds. */
 export function seconds(text: string): number {
   const ms = durationMs(text);
   if (ms !== undefined) return ms / 1000;
   throw new InvalidArgumentError('It must be a length of time like 90s, 15m, 24h or 7d.');
 }
 
-/** An instant as the interface takes it: a length of time counts from now, into the past or the future, and everything else stays as it is. */
+/** An instant as the interface accepts it. A duration counts from now, into the past or the future; other text is unchanged. */
 export function instant(text: string, direction: 'ago' | 'from now', clock: Clock): string {
   const ms = durationMs(text);
   if (ms === undefined) return text;

@@ -5,7 +5,7 @@ import type { Terminal } from './terminal.ts';
 
 interface TopCommand {
   readonly summary: string;
-  /** Only the module of the command that runs is loaded: the start is what one waits for most often. */
+  /** Imports only the module of the command that runs, so that commands start fast. */
   readonly load: () => Promise<Declare>;
 }
 
@@ -85,7 +85,7 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
   },
 };
 
-/** The program with the one command declared that `name` names, with all of them where it is 'all', else with their names and summaries alone. */
+/** The program. `name` is the one command that is declared in full, or 'all'; the others have only their names and summaries. */
 export async function createProgram(terminal: Terminal, name: string | undefined): Promise<Command> {
   const program = new Command('tollgate')
     .description('Runs and administers Tollgate, an API gateway with keys, exact rate limits and usage.')

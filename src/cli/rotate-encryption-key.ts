@@ -9,8 +9,9 @@ import { createLogger } from '../platform/logger.ts';
 import { systemRandom } from '../platform/random.ts';
 
 /**
- * Brings every stored key under the first of `ENCRYPTION_KEY` while replicas work, so that the others can be taken out of the list. Exit code 0
- * when every key can do without the others, 2 when some can't, 78 for bad settings, else 1. `docs/runbook.md` has the whole procedure.
+ * Reseals every stored secret with the first key of `ENCRYPTION_KEY` while replicas run, so that the other keys can be removed from the
+ * list. Exit code 0 if no secret needs the other keys any more, 2 if some still do, 78 for bad settings, else 1. `docs/runbook.md` has
+ * the whole procedure.
  */
 async function rotate(): Promise<number> {
   const settings = readRotationSettings(process.env);

@@ -2,8 +2,8 @@ import { createServer, type Server } from 'node:http';
 import { pathToFileURL } from 'node:url';
 
 /**
- * A small backend to try the gateway with: it responds to every request with what it saw, with 200 or the status that `?status=` in the query
- * asks for. Only the end of the `x-api-key` is shown, as a backend's response has no business repeating credentials.
+ * A small backend to try the gateway with. It responds to every request with what it received, with the status of `?status=` in the
+ * query, or else 200. It shows only the end of the `x-api-key`, because a backend must not repeat credentials.
  */
 export function createSampleBackend(): Server {
   return createServer((req, res) => {
@@ -27,7 +27,7 @@ export function createSampleBackend(): Server {
   });
 }
 
-/** A final status that may have a body. */
+/** The requested final status. It is 200 if none is requested, or one that allows no body. */
 function askedStatus(url: string | undefined): number {
   const [, status] = /[?&]status=([2-5]\d\d)(?:&|$)/.exec(url ?? '') ?? [];
   return status === undefined || ['204', '205', '304'].includes(status) ? 200 : Number(status);

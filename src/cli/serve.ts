@@ -10,12 +10,13 @@ import { collectGarbage } from '../platform/process/collect-garbage.ts';
 import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
 
-/** Exit code of sysexits.h for a configuration that can't be used. */
+/** The exit code of sysexits.h for a configuration error. */
 const EX_CONFIG = 78;
 /**
- * Where Node keeps what it compiled, without types, for later starts. Next to the code, because write access to either
- * lets one change what runs. Where it can't be written, nothing more is kept. NODE_COMPILE_CACHE comes first, NODE_DISABLE_COMPILE_CACHE ends it.
- * `npm start` and the image name the same directory there: this file and what it imports are kept as well then, and Node need not load what strips types.
+ * The directory in which Node caches compiled code for later starts. It is next to the code, because write access to either lets an
+ * attacker change what runs. If it can't be written, nothing is cached. NODE_COMPILE_CACHE takes precedence; NODE_DISABLE_COMPILE_CACHE
+ * turns caching off. `npm start` and the image set NODE_COMPILE_CACHE to the same directory: then this file and its imports are cached
+ * too, and Node need not load its type stripper.
  */
 const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
@@ -33,7 +34,7 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
 });
 
 let stopping = false;
-// A terminal sends SIGINT to workers as well; the primary process stops them by message.
+// A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
 for (const signal of cluster.isWorker ? (['SIGTERM'] as const) : (['SIGTERM', 'SIGINT'] as const))
   process.on(signal, () => stop(signal));
 if (cluster.isWorker) {
@@ -43,7 +44,7 @@ if (cluster.isWorker) {
   });
 }
 
-/** Loads only what this process is: it is long, and the primary process of workers needs little of it. */
+/** Imports only the code of this kind of process: the primary process of workers needs little of it. */
 async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
   if (process.argv.includes('--check')) await endAfterCheck();
   if (cluster.isWorker) {
@@ -52,7 +53,7 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
     return startWorker(settings, platform);
   }
   if (settings.workers > 1) {
-    // Its workers would each say the same, and be started again.
+    // Otherwise each worker would report the same fault, and be restarted.
     await checkConfigurationFile();
     const { startWorkerGroup } = await import('../app/workers/worker-group.ts');
     return startWorkerGroup(settings, platform);
@@ -62,7 +63,7 @@ async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> 
   return startSingleProcess(settings, platform);
 }
 
-/** For `--check`. Loads what a process of a gateway may be, so that Node compiles and keeps all of it, and starts nothing. */
+/** For `--check`: imports the code of every kind of process, so that Node compiles and caches all of it, and starts nothing. */
 async function endAfterCheck(): Promise<never> {
   await checkConfigurationFile();
   await import('../app/single-process.ts');

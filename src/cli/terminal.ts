@@ -1,9 +1,9 @@
-/** What a command works with of the process that runs it. */
+/** The parts of the process that a command uses. */
 export interface Terminal {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly stdin: NodeJS.ReadStream;
-  /** Data, and nothing else. */
+  /** For data only. */
   readonly stdout: NodeJS.WriteStream;
-  /** All that is not data: questions, notes, faults. */
+  /** For everything that is not data: questions, notes, faults. */
   readonly stderr: NodeJS.WriteStream;
 }

@@ -11,12 +11,12 @@ const terminal: Terminal = {
   stdout: process.stdout,
   stderr: process.stderr,
 };
-// A reader that has seen enough, like `head`, is no fault.
+// A reader that closes the pipe early, like `head`, is not a fault.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : EXIT_CODES.fault);
 });
 const exitCode = await run(process.argv.slice(2));
-// A command that goes on, like `serve`, or ends in its own way sets the code itself.
+// A long-running command like `serve`, or one with its own exit codes, sets the code itself.
 if (exitCode !== 0) process.exitCode = exitCode;
 
 async function run(given: readonly string[]): Promise<number> {
@@ -25,7 +25,7 @@ async function run(given: readonly string[]): Promise<number> {
   try {
     if (words[0] === 'complete') {
       const { completeWords } = await import('./complete-words.ts');
-      // The scripts of the shells call `tollgate complete -- <words>`.
+      // The shells' completion scripts call `tollgate complete -- <words>`.
       await completeWords(words.slice(2), terminal);
       return 0;
     }

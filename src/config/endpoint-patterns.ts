@@ -3,7 +3,7 @@ import { pathPatternFault } from '../paths/path-pattern.ts';
 
 const require = createRequire(import.meta.url);
 
-/** Path patterns separated by commas. Throws an `Error` that says which one is wrong, by its place, and why. */
+/** Path patterns separated by commas. Throws an `Error` with the position of a wrong one and the reason. */
 export function listedPatterns(value: string): readonly string[] {
   const patterns = value.split(',').map((entry) => entry.trim());
   for (const [index, pattern] of patterns.entries()) {
@@ -13,9 +13,9 @@ export function listedPatterns(value: string): readonly string[] {
 }
 
 /**
- * Path patterns of a file: one a line, where empty lines and lines that begin with `#` are left out, or the paths of an OpenAPI document
- * in JSON or YAML. Throws an `Error` that says which one is wrong and why. It repeats nothing of a file that is no OpenAPI document:
- * that may be a file of secrets, named by mistake.
+ * Path patterns of a file: one a line, without empty lines and lines that begin with `#`, or the paths of an OpenAPI document in JSON or
+ * YAML. Throws an `Error` that names a wrong pattern and the reason. Of a file that is not an OpenAPI document the error quotes nothing:
+ * it may be a file of secrets, named by mistake.
  */
 export function patternsOfFile(content: string): readonly string[] {
   if (content.startsWith('{')) return pathsOf(parsed(content, JSON.parse, 'JSON'));
@@ -49,7 +49,7 @@ function parsed(content: string, parse: (text: string) => unknown, form: string)
   }
 }
 
-/** In the order in which OpenAPI matches them: concrete segments before templated ones. */
+/** The paths of an OpenAPI document, in the order in which OpenAPI matches them: concrete segments before templated ones. */
 function pathsOf(document: unknown): readonly string[] {
   const paths = isObject(document) ? document.paths : undefined;
   if (!isObject(paths)) throw new Error('the file is no OpenAPI document: it has no "paths"');
@@ -62,7 +62,7 @@ function pathsOf(document: unknown): readonly string[] {
   });
 }
 
-/** Sorts concrete segments before templated ones, from the left. Paths that differ in nothing else stay in order. */
+/** Sort key with concrete segments before templated ones, from the left. Paths with equal keys keep their order. */
 function templateKey(path: string): string {
   return path.replaceAll(/[^/]+/g, (segment) => (segment.startsWith('{') ? '1' : '0'));
 }

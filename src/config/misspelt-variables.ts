@@ -1,15 +1,15 @@
 import { editDistance } from '../platform/text/nearest-name.ts';
 
-/** What a name may be short of, or have too much of, and still be meant: the unit at its end. */
+/** A unit at the end of a name: it may be missing or superfluous in a misspelt name. */
 const UNIT = /_(?:MS|DAYS|FILE)$/;
-/** Shorter names (HOST, PORT) are a letter away from many that belong to other programs. */
+/** Shorter names (HOST, PORT) differ by one letter from many that belong to other programs. */
 const SHORTEST_COMPARED = 7;
-/** From here on two letters may be wrong, below it one. */
+/** Names of at least this length may have two wrong letters, shorter ones one. */
 const LONG = 10;
 
 /**
- * One sentence for each variable that is almost the name of a setting which is not set: it would be ignored, and the setting's default would apply
- * without a word. Where the setting itself is set, the other variable belongs to another program.
+ * One sentence for each variable that is nearly the name of a setting which is not set: otherwise the variable would be ignored and the
+ * setting's default would silently apply. If the setting itself is set, the other variable belongs to another program.
  */
 export function misspeltVariables(
   environment: Readonly<Record<string, string | undefined>>,

@@ -3,9 +3,9 @@ const DATABASE_NUMBER = /^\d{1,5}$/;
 
 /**
  * Reads `redis://user:password@host:port/database`, or `rediss://` for TLS. Several nodes are separated by commas, as
- * `redis://:password@a:7000,b:7000` or each with its scheme: the first one's scheme and credentials hold for all. For sentinels the
- * nodes are the sentinels, the credentials are the master's, the path after the last node is the master's name, and `?db=` and
- * `?sentinelPassword=` give the rest. What is missing is undefined. Throws an `Error` that does not quote the URL, which holds a password.
+ * `redis://:password@a:7000,b:7000` or each with its scheme: the first one's scheme and credentials hold for all. With sentinels the
+ * nodes are the sentinels, the credentials are the master's, and the path after the last node is the master's name; `?db=` and
+ * `?sentinelPassword=` are optional. Missing parts are undefined. Throws an `Error` that does not quote the URL, which holds a password.
  */
 export function redisUrl(text: string) {
   const urls = text.split(',').map((node, index) => nodeUrl(node.trim(), index));

@@ -4,14 +4,14 @@ import type { Parse } from './setting-values.ts';
 /** One setting: how its variable is named, read and shown. */
 export interface Setting<T> {
   readonly variable: string;
-  /** What applies when the variable is missing or empty; undefined = the setting is required. */
+  /** Applies if the variable is missing or empty; undefined = the setting is required. */
   readonly byDefault: string | undefined;
   readonly parse: Parse<T>;
-  /** Reads what `<variable>_FILE` names, which may be set instead; undefined = it may not. */
+  /** Reads the content of the file that `<variable>_FILE` names; undefined = the setting has no such variable. */
   readonly parseFile: Parse<T> | undefined;
-  /** Masked wherever settings are shown. */
+  /** Masked everywhere settings are shown. */
   readonly secret: boolean;
-  /** An empty value is a value, different from a missing one. */
+  /** An empty value is kept, and does not mean the default. */
   readonly emptyCounts: boolean;
 }
 
@@ -23,29 +23,29 @@ export type ValuesOf<T extends Readonly<Record<string, Setting<unknown>>>> = {
 /** The environment variables as a process has them. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One that has a default. */
+/** A setting with a default. */
 export function setting<T>(variable: string, byDefault: string, parse: Parse<T>): Setting<T> {
   return { variable, byDefault, parse, parseFile: undefined, secret: false, emptyCounts: false };
 }
 
-/** One without which the gateway does not start. */
+/** A required setting: the gateway does not start without it. */
 export function required<T>(variable: string, parse: Parse<T>): Setting<T> {
   return { variable, byDefault: undefined, parse, parseFile: undefined, secret: false, emptyCounts: false };
 }
 
-/** One that is masked, and may be in a file. */
+/** A setting that is masked and may be in a file. */
 export function secret<T>(variable: string, parse: Parse<T>): Setting<T> {
   return { variable, byDefault: '', parse, parseFile: parse, secret: true, emptyCounts: false };
 }
 
-/** Reads the settings of a table. Adds a sentence to `faults` for each that can't be used. */
+/** Reads the settings of a table. Adds a sentence to `faults` for each invalid one. */
 export function readTable<T extends Readonly<Record<string, Setting<unknown>>>>(
   table: T,
   environment: Environment,
   faults: string[],
 ): ValuesOf<T> {
   const entries = Object.entries(table).map(([name, row]) => [name, readSetting(row, environment, faults)]);
-  // The rows of the table decide the types; a row with a fault leaves undefined here, and then the object is thrown away.
+  // The rows determine the types. A faulty row is undefined here, but then the caller throws.
   return Object.fromEntries(entries) as ValuesOf<T>;
 }
 
@@ -66,7 +66,7 @@ function readSetting(row: Setting<unknown>, environment: Environment, faults: st
   return undefined;
 }
 
-/** Undefined, and a fault more, for a file that can't be read or is empty. */
+/** The trimmed content; undefined, with one more fault, if the file can't be read or is empty. */
 function readText(file: string, variable: string, faults: string[]): string | undefined {
   try {
     const content = readFileSync(file, 'utf8').trim();
@@ -88,7 +88,7 @@ function parsedValue(
   try {
     return parse(value);
   } catch (error) {
-    // Parsers throw sentences that never repeat the value.
+    // The messages of parsers never repeat the value.
     faults.push(`${variable}: ${error instanceof Error ? error.message : 'is invalid'}`);
     return undefined;
   }

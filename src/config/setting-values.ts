@@ -49,7 +49,7 @@ export function milliseconds(least: number, most: number): Parse<number> {
   return wholeNumber(least, most, 'a whole number of milliseconds');
 }
 
-/** Some part of all, from 0 to 1; `what` names the allowed form. */
+/** A fraction from 0 to 1; `what` names the allowed form. */
 export function part(what: string): Parse<number> {
   return (value) => {
     const number = /^(\d?\.\d{1,15}|\d)$/.test(value) ? Number(value) : Number.NaN;
@@ -58,7 +58,7 @@ export function part(what: string): Parse<number> {
   };
 }
 
-/** Which part of the requests is logged: 0 for `off`, 1 for `all`. */
+/** The fraction of requests that is logged: 0 for `off`, 1 for `all`. */
 export const accessLog: Parse<number> = (value) =>
   value === 'off'
     ? 0
@@ -85,7 +85,7 @@ function wholeNumber(least: number, most: number, what: string): Parse<number> {
   };
 }
 
-/** The backend's base URL. Credentials are rejected: they would have nowhere to go but a log. */
+/** The backend's base URL. Credentials are rejected: the gateway would not use them, but a log might show them. */
 export const backendUrl: Parse<URL> = (value) => {
   const url = URL.parse(value);
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
@@ -103,12 +103,12 @@ export const postgresUrl: Parse<string> = (value) => {
     throw new Error('must be a URL of one server that starts with postgres:// or postgresql://');
   if (`${url.hostname}${url.searchParams.get('host')}`.includes(','))
     throw new Error('must name one host: several are not supported');
-  // The client takes a percent sign that begins no escape as it is, and then all of them.
+  // If one percent sign begins no escape, the Postgres client takes all of them literally.
   if (!/%(?![0-9a-f]{2})/i.test(value)) requireDecodable(url);
   return value;
 };
 
-/** A random token of 32 hexadecimal digits has fewer different ones once in thirty million times. */
+/** Of the random tokens with 32 hexadecimal digits, one in thirty million has fewer different digits. */
 const FEWEST_CHARACTERS = 8;
 
 /** Tokens that fit in a Bearer header (RFC 6750 2.1), at least 32 characters each; all are valid. */
@@ -126,7 +126,7 @@ export const rootTokens: Parse<readonly string[]> = (value) => {
   return tokens;
 };
 
-/** 32-byte keys in base64: the first seals, all open. */
+/** 32-byte keys in base64: the first one seals, each can open. */
 export const encryptionKeys: Parse<readonly Buffer[]> = (value) =>
   list(value).map((encoded) => {
     const key = Buffer.from(encoded, 'base64');
@@ -138,7 +138,7 @@ export const encryptionKeys: Parse<readonly Buffer[]> = (value) =>
     return key;
   });
 
-/** The name of a request header, in lower case. Those that the gateway itself reads or writes are rejected. */
+/** The name of a request header, in lower case. Headers that carry credentials or framing are rejected. */
 export const headerName: Parse<string> = (value) => {
   const name = value.toLowerCase();
   if (!/^[a-z0-9!#$%&'*+.^`|~-]{1,64}$/.test(name))
@@ -188,7 +188,7 @@ export const corsOrigins: Parse<readonly string[]> = (value) => {
   return origins;
 };
 
-/** Where self-service is. Characters that no client and no proxy writes in another way. */
+/** The path of self-service. It allows only characters that no client and no proxy encodes in another way. */
 export const selfServicePath: Parse<string> = (value) => {
   if (value.length > 128 || !/^(?:\/(?!\.{1,2}(?:\/|$))[A-Za-z0-9._~-]+)+$/.test(value))
     throw new Error(
@@ -199,7 +199,7 @@ export const selfServicePath: Parse<string> = (value) => {
   return value;
 };
 
-/** Entries separated by commas; none for an empty value alone, so that a list that lost its entries is not taken for one not set. */
+/** Entries separated by commas. Only an empty value gives none: a list of commas alone is a mistake, not a setting that is not set. */
 function list(value: string): readonly string[] {
   const entries = value
     .split(',')

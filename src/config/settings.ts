@@ -40,7 +40,7 @@ import { readTracing } from './tracing-settings.ts';
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;
 const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP address or a host name');
 
-/** The table of all settings. Each is described in `docs/settings.md`, and a test holds the two together. */
+/** The table of all settings. Each is described in `docs/settings.md`, and a test checks that both agree. */
 export const SETTINGS = {
   backendUrl: required('BACKEND_URL', backendUrl),
   rootTokens: secret('ROOT_TOKEN', rootTokens),
@@ -120,7 +120,7 @@ export const SETTINGS = {
 
 const LOOPBACK = '127.0.0.1';
 const EVERYWHERE = '0.0.0.0';
-/** Longer than load balancers commonly take to notice that a replica is not ready any more. */
+/** Longer than load balancers usually take to notice that a replica is no longer ready. */
 const PRODUCTION_DELAY_MS = 3000;
 
 /** Every variable that the table reads. */
@@ -138,7 +138,7 @@ const RECORD_TABLE = {
 
 type Values = ValuesOf<typeof SETTINGS>;
 
-/** All settings, read once, checked whole and frozen. Durations are milliseconds. */
+/** All settings, read once, all checked, and frozen. Durations are milliseconds. */
 export interface Settings
   extends Omit<Values, 'host' | 'opsHost' | 'autoMigrate' | 'shutdownDelayMs' | 'backendConnectionsPerKey'> {
   readonly host: string;
@@ -152,7 +152,7 @@ export interface Settings
   readonly tracing: ReturnType<typeof readTracing>;
 }
 
-/** The environment can't be used. `faults` has one sentence for each thing to mend, none of them with a secret in it. */
+/** The environment is invalid. `faults` has one sentence for each fault, none with a secret in it. */
 export class InvalidSettings extends Error {
   readonly faults: readonly string[];
 
@@ -191,13 +191,13 @@ export function readSettings(environment: Environment): Settings {
   });
 }
 
-/** Reads only what a program needs that works on the records alone. Throws as `readSettings` does. */
+/** Reads only the settings of a program that uses nothing but the records. Throws like `readSettings`. */
 export function readRecordSettings(environment: Environment): RecordSettings {
   const faults: string[] = [];
   return frozenUnless(faults, readTable(RECORD_TABLE, environment, faults), environment);
 }
 
-/** The same with the encryption keys: to be the new one first, then the old ones. Throws as `readSettings` does. */
+/** The settings of the records and the encryption keys: the new key first, then the old ones. Throws like `readSettings`. */
 export function readRotationSettings(
   environment: Environment,
 ): RecordSettings & Pick<Settings, 'encryptionKeys'> {
@@ -222,7 +222,7 @@ function frozenUnless<T extends Pick<Values, 'databaseUrl'>>(
   return Object.freeze(values);
 }
 
-/** The settings as they may be shown: by variable, secrets as `***` or `not set`. */
+/** The settings as they may be shown: by variable name, secrets as `***` or `not set`. */
 export function maskedSettings(settings: Settings): Readonly<Record<string, unknown>> {
   const shown: Record<string, unknown> = {};
   for (const [name, row] of Object.entries(SETTINGS)) {
@@ -239,7 +239,7 @@ export function maskedSettings(settings: Settings): Readonly<Record<string, unkn
   return shown;
 }
 
-/** Rules that need more than one setting. A value with a fault is undefined here, and adds no other fault. */
+/** Checks rules between settings. A setting that is invalid by itself is undefined here, and adds no further fault. */
 function faultsBetween(values: Partial<Values>, environment: Environment): readonly string[] {
   const faults: string[] = [];
   const ports = [values.port, values.adminPort, values.opsPort].filter((value) => Boolean(value));
@@ -250,7 +250,7 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
     faults.push('PORT, ADMIN_PORT: must not be 0 with WORKERS above 1, which share them');
   }
 
-  // What one process makes or keeps for itself can't serve several: each would count, and encrypt, on its own.
+  // Several processes can't share what one keeps for itself: each would count by itself and have its own encryption key.
   const sharing = reasonToShare(values, environment);
   if (sharing !== undefined && values.databaseUrl === null)
     faults.push(`DATABASE_URL: is required with ${sharing}`);
@@ -273,9 +273,9 @@ function faultsBetween(values: Partial<Values>, environment: Environment): reado
   return [...faults, ...redisFaults(values)];
 }
 
-/** What the mode makes of the URL, which is well-formed in itself. */
+/** Checks a well-formed Redis URL against the mode. */
 function redisFaults({ redisMode, redisUrl: address }: Partial<Values>): readonly string[] {
-  // Sentinels may be several, and the path is the name of their master.
+  // There may be several sentinels, and the path is the name of their master.
   if (!address || redisMode === undefined || redisMode === 'sentinel') return [];
   const faults: string[] = [];
   if (redisMode === 'single' && address.nodes.length > 1)

@@ -11,11 +11,11 @@ const SAMPLER = oneOf(
   'parentbased_traceidratio',
 );
 
-/** Which traces are kept: the sampler of OpenTelemetry without its parent. */
+/** Decides which traces are kept. `parentbased_` is read separately. */
 type RootSampler = 'always_on' | 'always_off' | 'traceidratio';
 
 /**
- * Null when traces are off: nothing names an exporter or where to send to, or something says no. Faults are added as sentences that
+ * Null when tracing is off: no variable names an exporter or an endpoint, or one turns tracing off. Faults are added as sentences that
  * never repeat a value.
  */
 export function readTracing(environment: Environment, faults: string[]) {

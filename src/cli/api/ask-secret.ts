@@ -6,14 +6,14 @@ const CTRL_C = '\u0003';
 const END_OF_LINE = ['\r', '\n', '\u0004'];
 const BACKSPACES = ['\u007f', '\b'];
 
-/** Reads a secret: a line that the terminal does not show, or all of a standard input that is no terminal. Never empty. */
+/** Reads a secret: a line that the terminal does not show, or all of standard input if it is not a terminal. Never empty. */
 export async function askSecret(question: string, { stdin, stderr }: Terminal): Promise<string> {
   const secret = (stdin.isTTY ? await hiddenLine(question, stdin, stderr) : await text(stdin)).trim();
   if (secret === '') throw new CommandFault('usage', 'There was no secret on standard input.');
   return secret;
 }
 
-/** Keeps what is typed from the screen until the line ends. Rejects after Ctrl-C. */
+/** Reads a line without showing it on the screen. Rejects after Ctrl-C. */
 function hiddenLine(question: string, stdin: NodeJS.ReadStream, stderr: NodeJS.WriteStream): Promise<string> {
   stderr.write(question);
   stdin.setRawMode(true).setEncoding('utf8').resume();

@@ -8,14 +8,14 @@ export interface ConfirmationOptions {
   readonly dryRun?: boolean;
 }
 
-/** The options of a command that destroys. */
+/** Adds the options of a destructive command. */
 export function destructive(command: Command): Command {
   return audited(command)
     .option('-y, --yes', 'do not ask')
     .option('--dry-run', 'say what would be done, and do nothing');
 }
 
-/** Whether to go on, after a question that says what will happen. Without a terminal there is no one to ask: `--yes` is needed. */
+/** Asks whether to go on, after saying what will happen. Without a terminal nobody can be asked: `--yes` is needed. */
 export async function isConfirmed(
   consequence: string,
   { yes, dryRun }: ConfirmationOptions,

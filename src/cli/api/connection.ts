@@ -3,7 +3,7 @@ import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Context, contextsFile, readContexts } from './contexts-file.ts';
 
-/** The options that say which gateway a command speaks to. */
+/** The options that choose the gateway of a command. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly context?: string;
@@ -11,8 +11,8 @@ export interface ConnectionOptions {
 }
 
 /**
- * The gateway of a command. What an option says goes before the environment, and both go before the current context. The token of a context is sent
- * to the address of that context alone.
+ * The gateway of a command. An option takes precedence over the environment, and both over the current context. A context's token is
+ * sent only to that context's address.
  */
 export function readConnection(options: ConnectionOptions, terminal: Terminal): Context {
   const { environment } = terminal;
@@ -35,7 +35,7 @@ export function readConnection(options: ConnectionOptions, terminal: Terminal): 
   return { url: address, token: checkedToken(token) };
 }
 
-/** The address of that gateway. */
+/** The address of the command's gateway. */
 export function gatewayUrl(options: ConnectionOptions, terminal: Terminal): string {
   const context = chosenContext(options, terminal);
   const fallback =
@@ -48,7 +48,7 @@ export function gatewayUrl(options: ConnectionOptions, terminal: Terminal): stri
   );
 }
 
-/** Throws for what is no address of an HTTP server. */
+/** Throws if the text is not the address of an HTTP server. */
 export function checkedUrl(text: string): string {
   const url = URL.parse(text);
   if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
@@ -56,7 +56,7 @@ export function checkedUrl(text: string): string {
   return url.href.replace(/\/+$/, '');
 }
 
-/** The content of a file without blanks around it; `-` is standard input. */
+/** The content of a file, trimmed; `-` is standard input. */
 export function tokenOfFile(path: string): string {
   try {
     return checkedToken(readFileSync(path === '-' ? 0 : path, 'utf8').trim());
@@ -69,7 +69,7 @@ export function tokenOfFile(path: string): string {
   }
 }
 
-/** A header could not carry any other; the value is in no message. */
+/** Throws if a header can't carry the token. No message contains the token. */
 function checkedToken(token: string): string {
   if (/^[\x21-\x7e]+$/.test(token)) return token;
   throw new CommandFault('credentials', 'The token is empty, or has characters that no token has.');

@@ -4,29 +4,29 @@ import { dirname, join } from 'node:path';
 import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 
-/** A gateway that someone administers: where it is, and by which token. */
+/** A gateway that someone administers: its address and the token for it. */
 export interface Context {
   readonly url: string;
   readonly token: string;
 }
 
 export interface Contexts {
-  /** The name of the one that is used where none is named; undefined while there is none. */
+  /** The name of the context that is used if none is named; undefined if there is none. */
   readonly current: string | undefined;
   readonly contexts: Readonly<Record<string, Context>>;
 }
 
-/** `TOLLGATE_CONTEXTS`, else `tollgate/contexts.json` in the directory that the system has for the settings of its user. */
+/** The path of the contexts file: `TOLLGATE_CONTEXTS`, or `tollgate/contexts.json` in the user's configuration directory. */
 export function contextsFile({ environment }: Terminal): string {
   const base = environment.XDG_CONFIG_HOME || join(environment.HOME || homedir(), '.config');
   return environment.TOLLGATE_CONTEXTS || join(base, 'tollgate', 'contexts.json');
 }
 
-/** Throws where others may read the file, or it is not what was written. */
+/** Throws if others may read the file, or if its content is not valid. */
 export function readContexts(file: string): Contexts {
   const content = contentOf(file);
   if (content === undefined) return { current: undefined, contexts: {} };
-  // Windows keeps rights elsewhere, and shows every file as readable.
+  // Windows does not keep permissions in the mode, and reports every file as readable.
   if (process.platform !== 'win32' && (statSync(file).mode & 0o077) !== 0)
     throw new CommandFault('fault', `${file} holds tokens and can be read by others: run chmod 600 ${file}`);
   const kept = parse(content);
@@ -35,7 +35,7 @@ export function readContexts(file: string): Contexts {
   return kept;
 }
 
-/** Readable by its owner alone at every moment; a reader sees either the old or the new content, never a part. */
+/** Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. */
 export function writeContexts(file: string, contexts: Contexts): void {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.${process.pid}`;

@@ -3,12 +3,12 @@ import { oneByName } from './one-by-name.ts';
 
 const KEY_ID = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
 
-/** The id of the key that has this id or this name. An id is taken as it is. */
+/** The id of the key with this id or name. An id is not looked up. */
 export async function keyIdOf(client: ManagementClient, idOrName: string): Promise<string> {
   return KEY_ID.test(idOrName) ? idOrName : (await namedKey(client, idOrName)).id;
 }
 
-/** The key that has this id or this name, from the list: unlike the detail, that shows no secret, which would be an entry of the audit log. */
+/** The key with this id or name, from the list. The detail would show its secret, which adds an entry to the audit log. */
 export async function namedKey(client: ManagementClient, idOrName: string) {
   return oneByName('key', idOrName, async (cursor) => {
     const query = { q: idOrName, ...(cursor !== undefined && { cursor }) };

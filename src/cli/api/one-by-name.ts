@@ -1,6 +1,6 @@
 import { CommandFault } from '../command-fault.ts';
 
-/** One of several that may have the same name. */
+/** An item whose name may not be unique. */
 interface Named {
   readonly id: string;
   readonly name: string;
@@ -11,7 +11,7 @@ type ReadPage<T> = (
   cursor: string | undefined,
 ) => Promise<{ readonly items: readonly T[]; readonly nextCursor?: string | undefined }>;
 
-/** The one that has this id or this name. Throws where there is none, and with a list of them where several have the name. */
+/** The item with this id or name. Throws if there is none; if several have the name, the error lists them. */
 export async function oneByName<T extends Named>(
   what: string,
   idOrName: string,

@@ -8,7 +8,7 @@ export interface PageOptions {
   readonly cursor?: string;
 }
 
-/** The options of a list. */
+/** Adds the options of a list. */
 export function paged(command: Command): Command {
   return command
     .option('--all', 'follow the pages to the last one')
@@ -16,13 +16,13 @@ export function paged(command: Command): Command {
     .option('--cursor <cursor>', 'read on from where a list ended');
 }
 
-/** What a page asks for. */
+/** The part of a page's query that chooses the page. */
 type PageQuery = { readonly limit?: number; readonly cursor?: string };
 
-/** The default: a screen or two. */
+/** The default: one or two screens. */
 const DEFAULT_LIMIT = 100;
 
-/** The first page, or all; says how to read on where there is more. */
+/** The first page, or all with `--all`. If there are more, a note says how to read on. */
 export async function* pagesOf<T>(
   { all, limit, cursor }: PageOptions,
   output: Output,

@@ -33,7 +33,7 @@ function parseJson(content: string, path: string): unknown {
 async function parseYaml(content: string, path: string): Promise<unknown> {
   const { parse } = await import('yaml');
   try {
-    // As a body can have it: JSON can't write an alias of itself.
+    // The value is as a body has it. An alias inside its own anchor makes a cycle, which JSON rejects.
     return JSON.parse(JSON.stringify(parse(content)));
   } catch (error) {
     throw new CommandFault('usage', `${path} is neither valid JSON nor valid YAML.`, { cause: error });

@@ -8,18 +8,18 @@ export interface RetryOptions {
   readonly onWait: (reason: string, waitMs: number) => void;
 }
 
-/** How often a request is tried again, where the command line does not say. */
+/** How often a request is retried by default. */
 export const DEFAULT_RETRIES = 3;
 const FIRST_WAIT_MS = 250;
-/** A longer wait makes no sense at a terminal: the command then shows the gateway's response. */
+/** With a longer wait the command does not retry, but shows the gateway's response. */
 const LONGEST_WAIT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
-/** Responses that mean that the same request may succeed a little later. */
+/** Statuses with which the same request may succeed a little later. */
 const TEMPORARY = [429, 502, 503, 504];
 
 /**
- * `fetch` that tries again where that can do no harm: a POST has an `Idempotency-Key`, which is the same in every attempt; a DELETE whose connection
- * broke may have been carried out, and a second one would say that there is no such thing.
+ * `fetch` that retries where that is safe. A POST gets an `Idempotency-Key` that is the same in every attempt. A DELETE whose connection
+ * broke is not retried: it may have been carried out, and a second one would get 404.
  */
 export function retryingFetch({
   retries,
@@ -54,7 +54,7 @@ async function send(request: Request): Promise<Response | { readonly error: unkn
 
 function reasonToRetry(method: string, outcome: Response | { readonly error: unknown }): string | undefined {
   if (outcome instanceof Response) {
-    // Also an earlier attempt of this one that is still at work, which says when to come again.
+    // 409 with Retry-After: an earlier attempt of this request is still running.
     const isTemporary =
       TEMPORARY.includes(outcome.status) || (outcome.status === 409 && outcome.headers.has('retry-after'));
     return isTemporary ? `the gateway responded with ${outcome.status}` : undefined;

@@ -2,7 +2,7 @@ import { closeSync, fchmodSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { Command } from 'commander';
 import { CommandFault } from '../command-fault.ts';
 
-/** The option of a command that makes a secret, or several. */
+/** Adds the option of a command that makes a secret, or several. */
 export function makesSecret(command: Command, what = 'the secret'): Command {
   return command.option(
     '--secret-file <path>',
@@ -11,8 +11,8 @@ export function makesSecret(command: Command, what = 'the secret'): Command {
 }
 
 /**
- * Runs what makes a secret. With a file, that is made first, so that no secret is made that could not be kept; it is taken away where the secret isn't
- * made. Resolves with what is to be shown: without the secret where the file has it.
+ * Runs `make`, which makes a secret. A file is created first, so that no secret is made that can't be kept, and removed if no secret is
+ * made. Resolves with what the command shows: without the secret if the file has it.
  */
 export async function keepSecret<T extends { readonly secret: string }>(
   file: string | undefined,
@@ -26,7 +26,7 @@ export async function keepSecret<T extends { readonly secret: string }>(
   });
 }
 
-/** Runs work that may have secrets to keep in a file. It is taken away where nothing was kept, or the work rejects. */
+/** Runs work that may write secrets to a new file. The file is removed if nothing was written to it. */
 export async function withSecretFile<Result>(
   file: string,
   work: (keep: (text: string) => void) => Promise<Result>,
@@ -46,7 +46,7 @@ export async function withSecretFile<Result>(
 
 function open(file: string): number {
   try {
-    // wx: what is there already may be another secret, or a link to another place.
+    // wx: an existing file may hold another secret, or be a link to another place.
     const descriptor = openSync(file, 'wx', 0o600);
     fchmodSync(descriptor, 0o600);
     return descriptor;

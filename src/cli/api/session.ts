@@ -8,7 +8,7 @@ import type { Terminal } from '../terminal.ts';
 import { type ConnectionOptions, readConnection } from './connection.ts';
 import { DEFAULT_RETRIES, retryingFetch } from './retrying-fetch.ts';
 
-/** What a command of the management interface works with. */
+/** The tools of a command that uses the management interface. */
 export interface Session {
   readonly client: ManagementClient;
   readonly url: string;
@@ -21,14 +21,14 @@ export interface SessionOptions extends ConnectionOptions, OutputOptions {
   readonly reason?: string;
 }
 
-/** The work of a command: what it was given, in the order and by the names that it declares. */
+/** Does a command's work with its arguments, in the order of their declaration, and its options. */
 export type Handle<Options> = (session: Session, words: readonly string[], options: Options) => Promise<void>;
 
-/** Gives a command the options that all have that speak to a gateway, and what it does. */
+/** Adds the options of every command that uses the management interface, and its action. */
 export function managed<Options>(command: Command, terminal: Terminal, handle: Handle<Options>): Command {
   return connected(writesData(command)).action(async () => {
     const options = command.opts<Options & SessionOptions>();
-    // An argument that may be repeated comes as a list.
+    // A variadic argument is a list.
     await handle(
       openSession(options, terminal),
       command.processedArgs.flat().filter((word) => word !== undefined),
@@ -37,7 +37,7 @@ export function managed<Options>(command: Command, terminal: Terminal, handle: H
   });
 }
 
-/** Gives a command the options that say which gateway it speaks to. */
+/** Adds the options that choose the gateway. */
 export function connected(command: Command): Command {
   return command
     .option('--context <name>', 'use this context (or TOLLGATE_CONTEXT)')
@@ -51,12 +51,12 @@ export function connected(command: Command): Command {
     );
 }
 
-/** Gives a command that changes something the reason that the audit log keeps. */
+/** Adds the option with the reason of a change, for the audit log. */
 export function audited(command: Command): Command {
   return command.option('--reason <text>', 'why, for the audit log');
 }
 
-/** For a command that finds out itself whether it needs one. */
+/** Called directly by commands that only sometimes need a gateway. */
 export function openSession(options: SessionOptions, terminal: Terminal): Session {
   const output = new Output(options, terminal);
   const connection = readConnection(options, terminal);
@@ -83,7 +83,7 @@ function retryingFetchOf(
   });
 }
 
-/** UTF-8, each byte as the one character that `fetch` takes for it. */
+/** UTF-8 as `fetch` sends it: one character for each byte. */
 function reasonHeader(reason: string | undefined): Readonly<Record<string, string>> {
   if (!reason) return {};
   if (/[\r\n\0]/.test(reason)) throw new CommandFault('usage', 'The reason must be one line.');

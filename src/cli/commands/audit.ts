@@ -22,9 +22,9 @@ interface AuditOptions extends PageOptions {
   readonly follow?: boolean;
 }
 
-/** Between two looks for new entries. */
+/** The pause between two queries for new entries. */
 const FOLLOW_MS = 2000;
-/** Entries are looked for again for so long: one that was begun earlier may be written later. */
+/** How far each query reaches back before the previous one: an entry that was begun earlier may be written later. */
 const OVERLAP_MS = 60_000;
 
 export const declareAudit: Declare = (audit, terminal) => {
@@ -67,12 +67,12 @@ Examples:
   });
 };
 
-/** New entries as they come, until the process is stopped. */
+/** Writes new entries as they come, until the process is stopped. */
 async function follow(session: Session, options: AuditOptions): Promise<void> {
   const { output } = session;
   const seen = new Set<string>();
   let from = options.from === undefined ? systemClock.nowMs() - OVERLAP_MS : undefined;
-  // What was there before is not shown, unless --from asks for it.
+  // Older entries are shown only with --from.
   let isShown = options.from !== undefined;
   for (;;) {
     const since = from === undefined ? {} : { from: `${new Date(from).toISOString().slice(0, 19)}Z` };
@@ -93,7 +93,7 @@ function queryOf({ from, to, action, actor, target }: AuditOptions): Query {
   return {
     ...(from !== undefined && { from: instant(from, 'ago', systemClock) }),
     ...(to !== undefined && { to: instant(to, 'ago', systemClock) }),
-    // The gateway knows the actions, and lists them where one is unknown.
+    // The gateway checks the action, and lists the known ones if it is unknown.
     ...(action !== undefined && { action: action as NonNullable<Query['action']> }),
     ...(actor !== undefined && { actorId: actor }),
     ...(target !== undefined && { targetId: target }),

@@ -39,7 +39,7 @@ Examples:
     if (faults > 0) throw new CommandFault('fault', 'The gateway would not work as it should.');
   });
 
-/** Sentences are not cut as the cells of a table are. */
+/** Prints whole sentences: the cells of a table would cut them off. */
 function linesOf(findings: readonly Finding[]): string {
   return findings
     .map(({ check, status, finding, remedy }) => {

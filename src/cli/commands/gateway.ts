@@ -1,6 +1,6 @@
 import type { Declare } from '../declare.ts';
 
-/** The commands that run on a machine of the gateway, with the gateway's own settings: what they load is their whole work. */
+/** These commands run on a machine of the gateway, with its settings. Most run as soon as their module is imported. */
 export const declareServe: Declare = (command) =>
   void command
     .description(
@@ -14,7 +14,7 @@ export const declareServe: Declare = (command) =>
       'after',
       '\nExamples:\n  BACKEND_URL=https://api.example.com tollgate serve\n  BACKEND_URL=https://api.example.com tollgate serve --check',
     )
-    // It looks for --check itself, because it is also an entry without this program.
+    // serve.ts looks for --check itself, because it is also started directly.
     .action(async () => void (await import('../serve.ts')));
 
 export const declareMigrate: Declare = (command) =>

@@ -4,7 +4,7 @@ import { type ConnectionOptions, gatewayUrl } from '../api/connection.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 
-/** How each system opens an address in the browser of its user. */
+/** The command of each system that opens an address in the user's browser. */
 const OPENERS: Readonly<Partial<Record<NodeJS.Platform, readonly string[]>>> = {
   darwin: ['open'],
   win32: ['rundll32', 'url.dll,FileProtocolHandler'],

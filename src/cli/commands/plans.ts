@@ -72,7 +72,7 @@ function declareCreate(plans: Command, terminal: Terminal): void {
     '\nExamples:\n  tollgate plans create gold --limit 1000 --period hour --description "For partners"\n  tollgate plans create gold -f gold.yaml',
   );
   managed<PlanOptions>(audited(create), terminal, async ({ client, output }, [rateLimitId = ''], options) => {
-    // The gateway checks what is missing or wrong, and names it.
+    // The gateway checks the fields, and names those that are missing or wrong.
     const body = { description: '', ...(await fieldsOf(options)), rateLimitId } as NewPlan;
     const made = await bodyOf(client.POST('/rate-limit/create', { body }));
     await output.item(PLANS, { ...made, lastUpdated: made.createdAt });

@@ -89,7 +89,7 @@ Examples:
       const { scope, onlyTag, allowedIp, expires, secretFile } = options;
       const body: NewToken = {
         name,
-        // The gateway knows the scopes, and lists them where one is unknown.
+        // The gateway checks the scopes, and lists the known ones if one is unknown.
         scopes: [...scope] as NewToken['scopes'],
         ...(onlyTag !== undefined && { onlyTags: [...onlyTag] }),
         ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
@@ -143,7 +143,7 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
       const { grace, secretFile, yes, dryRun } = options;
       const path = { adminTokenId: (await namedToken(client, token)).id };
       const consequence = `The present secret of the token ${token} stays valid for ${grace} s.`;
-      // Within a time of grace nothing is lost: there is nothing to ask.
+      // With a grace period the present secret stays valid: no confirmation is needed.
       const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
       if (!(await isConfirmed(consequence, confirmation, session))) return;
       const rotated = await keepSecret(secretFile, () =>

@@ -27,7 +27,7 @@ interface BusyKey {
 
 type Row = paths['/api-keys/usage']['get']['responses'][200]['content']['application/json']['rows'][number];
 
-/** To the upper left, and away with what is below: the screen is drawn again without flicker. */
+/** Moves the cursor to the upper left and clears the screen below it, which redraws without flicker. */
 const HOME = '\u001b[H\u001b[J';
 
 export const declareTop: Declare = (command, terminal) =>
@@ -87,7 +87,7 @@ async function busiest(
     }));
 }
 
-/** All but the sum of the others. */
+/** False for the row with the sum of all other keys. */
 function isKey(row: Row): row is Row & { consumerApiKeyId: string } {
   return row.consumerApiKeyId !== undefined && row.consumerApiKeyId !== '__other__';
 }

@@ -19,7 +19,7 @@ export interface UsageOptions extends PageOptions {
 type Series = paths['/api-keys/usage']['get']['responses'][200]['content']['application/json'];
 type Row = Series['rows'][number];
 
-/** The options that both series have, that of a key and that of all keys. */
+/** Adds the options of both series: that of one key and that of all keys. */
 export function usageOptions(command: Command): Command {
   return paged(
     command
@@ -48,7 +48,7 @@ export function usageQuery({ from, to, interval, timeZone, groupBy, top, plan }:
   };
 }
 
-/** Writes a series: in JSON and YAML with what the response says about it, otherwise its rows. */
+/** Writes a series: in JSON and YAML with the other fields of the response, in other formats only its rows. */
 export async function writeUsage(
   options: UsageOptions,
   output: Output,
@@ -68,7 +68,7 @@ export async function writeUsage(
   await output.report(rowListing(rows), rows, { ...about, rows });
 }
 
-/** Within each start by requests, the sum of the others last. */
+/** Sorts the rows of each start by requests, with the sum of the others last. */
 function busiestFirst(rows: readonly Row[]): readonly Row[] {
   return [...Map.groupBy(rows, ({ start }) => start).values()].flatMap((group) =>
     group.toSorted(
@@ -77,7 +77,7 @@ function busiestFirst(rows: readonly Row[]): readonly Row[] {
   );
 }
 
-/** An endpoint may be summed under that name too, of a key that has its own. */
+/** Whether a row is the sum of all others. One `__other__` is not enough: a key has it for the endpoints that are not counted apart. */
 function isOthers(row: Row): boolean {
   return GROUPS.every(({ name }) => (row[name] ?? '__other__') === '__other__');
 }
@@ -105,7 +105,7 @@ function columnOf(field: (typeof GROUPS | typeof COUNTS)[number]): Column<Row> {
   return { ...field, toCell: (row) => row[field.name] };
 }
 
-/** A column for each group that the rows have. */
+/** Has a column for each group that occurs in the rows. */
 function rowListing(rows: readonly Row[]): Listing<Row> {
   const groups = GROUPS.filter(({ name }) => rows.some((row) => row[name] !== undefined)).map(columnOf);
   const counts = COUNTS.map(columnOf);

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../platform/clock.ts';
 
-/** The machine's clock, set back: it goes as fast as the machine's and can be put forward until it shows the same. */
+/** A clock behind the machine's. It runs at the same speed, and can be put forward until it shows the machine's time. */
 export class DemoClock implements Clock {
   #behindMs: number;
 
@@ -16,7 +16,7 @@ export class DemoClock implements Clock {
     return systemClock.monotonicMs();
   }
 
-  /** Never beyond the machine's clock. */
+  /** Never goes beyond the machine's clock. */
   putForward(ms: number): void {
     this.#behindMs = Math.max(0, this.#behindMs - ms);
   }

@@ -7,12 +7,12 @@ interface DemoConsumer extends Omit<Consumer, 'secret'> {
   readonly key: KeyFields;
 }
 
-/** Of the plan "partner", whose day has room for 40. */
+/** For the plan "partner", which allows 40 a day. */
 const BATCHES_TO_NEAR_THE_LIMIT = 36;
-/** Of the plan "trial": within seconds it limits. */
+/** For the plan "trial": the limit is reached within seconds. */
 const REQUESTS_TO_THE_LIMIT = 18;
 
-/** A query tells the sample backend with which status to respond, and is not part of the endpoint in the statistics. */
+/** The query tells the sample backend which status to send; the endpoint in the statistics does not include it. */
 const CONSUMERS: readonly DemoConsumer[] = [
   {
     key: {
@@ -46,7 +46,7 @@ const CONSUMERS: readonly DemoConsumer[] = [
     ],
   },
   {
-    // More than its plan allows, all the time.
+    // Always sends more than its plan allows.
     key: { name: 'Price crawler', rateLimitId: 'trial', externalId: 'globex', tags: ['trial'] },
     first: Array.from({ length: REQUESTS_TO_THE_LIMIT }, (): TrafficRequest => ({ path: '/v1/products' })),
     pauseMs: 1500,
@@ -69,7 +69,10 @@ const CONSUMERS: readonly DemoConsumer[] = [
   },
 ];
 
-/** Makes the keys of a few consumers, and three that are not used: unused, disabled, about to expire. Returns those that send requests. */
+/**
+ * Makes the keys of a few consumers, and three that are not used: one never used, one disabled, one about to expire. Returns the
+ * consumers that send requests.
+ */
 export async function createConsumers(client: ManagementClient, clock: Clock): Promise<readonly Consumer[]> {
   const idle: readonly KeyFields[] = [
     { name: 'Website of 2019', enabled: false, rateLimitId: 'standard', tags: ['legacy'] },

@@ -2,13 +2,13 @@ import type { DemoClock } from './demo-clock.ts';
 import { type Consumer, type DemoTarget, sendRequest } from './demo-traffic.ts';
 
 const HOUR_MS = 3_600_000;
-/** Not quite a day, so that charts of the last 24 hours have all of it. */
+/** Not quite a day, so that charts of the last 24 hours show all of it. */
 export const PAST_MS = 23 * HOUR_MS;
 const STEP_MS = HOUR_MS / 10;
 
 /**
- * Sends the requests of the day until now, as fast as the gateway responds, while its clock is put forward to it: so there is
- * something to see in charts of hours. Ends early when it is stopped.
+ * Sends the requests of the last 23 hours as fast as the gateway responds, while the gateway's clock is put forward to the present. This
+ * fills charts of hours. Ends early when it is stopped.
  */
 export async function liveThroughDay(
   { url, stopping }: DemoTarget,
@@ -22,7 +22,7 @@ export async function liveThroughDay(
   }
 }
 
-/** More in the afternoon than at night. */
+/** The share is larger in the afternoon than at night. */
 function shareOfHour(hour: number): number {
   return 1 + 0.6 * Math.sin(((hour - 8) / 24) * 2 * Math.PI);
 }

@@ -21,11 +21,14 @@ export interface DemoGateway {
   readonly rootToken: string;
   /** The management interface, with the root token. */
   readonly client: ManagementClient;
-  /** Resolves when nothing runs any more and what was stored is removed. */
+  /** Resolves when everything is stopped and the stored data is removed. */
   stop(): Promise<void>;
 }
 
-/** Starts it; PORT, OPS_PORT and LOG_LEVEL of the environment hold. Rejects with a `CommandFault` and leaves nothing behind where it can't. */
+/**
+ * Starts the gateway with PORT, OPS_PORT and LOG_LEVEL of the environment. If it can't start, rejects with a `CommandFault` and leaves
+ * nothing behind.
+ */
 export async function startDemoGateway(
   environment: Terminal['environment'],
   clock: Clock,
@@ -71,7 +74,7 @@ function settingsOf(
     DATA_DIR: directory,
     LOG_LEVEL: environment.LOG_LEVEL ?? 'warn',
     ENDPOINT_PATTERNS: '/v1/orders/{id},/v1/invoices/{id}',
-    // Charts of all keys are behind by this much.
+    // Charts of all keys lag by this much.
     USAGE_FLUSH_MS: '2000',
   });
 }

@@ -4,7 +4,10 @@ import { createKey } from './demo-records.ts';
 
 const EXPECTED = '200 200 200 200 200 429, 401';
 
-/** Six requests with a key of a plan of five a minute, and one without a key. Returns what happened, for a person; throws where it is not what the plan says. */
+/**
+ * Sends six requests with a key whose plan allows five a minute, and one without a key. Returns a description of the responses; throws if
+ * one is not as the plan says.
+ */
 export async function demonstrateRateLimit({ client, url }: DemoGateway): Promise<string> {
   const { secret } = await createKey(client, { name: 'Key of the first requests', rateLimitId: 'demo' });
   const withKey: number[] = [];

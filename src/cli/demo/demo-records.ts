@@ -3,7 +3,7 @@ import { bodyOf, type ManagementClient } from '../../client/management-client.ts
 import type { Clock } from '../../platform/clock.ts';
 
 type PlanFields = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
-/** What a key is created with. */
+/** The fields that a key is created with. */
 export type KeyFields =
   paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];
 
@@ -19,7 +19,7 @@ export async function createDemoPlan(client: ManagementClient): Promise<void> {
   });
 }
 
-/** Plans that show what plans can do. Their numbers suit the traffic: what it reaches within a minute moves in the console. */
+/** Makes plans that show what plans can do. Their limits suit the traffic: its counters move in the console within a minute. */
 export async function createDemoPlans(client: ManagementClient): Promise<void> {
   await createPlan(client, {
     rateLimitId: 'standard',
@@ -75,7 +75,7 @@ export async function createDemoToken(client: ManagementClient, clock: Clock): P
   return secret;
 }
 
-/** The instant so many milliseconds from now, as the management interface takes it. */
+/** The instant this many milliseconds from now, in the form that the management interface accepts. */
 export function instantIn(ms: number, clock: Clock): string {
   return new Date(clock.nowMs() + ms).toISOString();
 }

@@ -1,27 +1,27 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
 export interface TrafficRequest {
-  /** GET where it is missing. */
+  /** GET by default. */
   readonly method?: 'GET' | 'POST';
   readonly path: string;
   /** Sent as `X-Customer-Id`. */
   readonly customer?: string;
 }
 
-/** Sends its requests in turn, one at a time, with a pause after each. */
+/** A consumer that sends its requests in turn, one at a time, with a pause after each. */
 export interface Consumer {
   readonly secret: string;
-  /** Sent once, without pauses, before the others. */
+  /** Requests that are sent once, without pauses, before the others. */
   readonly first?: readonly TrafficRequest[];
   readonly requests: readonly TrafficRequest[];
   readonly pauseMs: number;
-  /** How much it sent on the day before: so many requests in every so many steps of six minutes. */
+  /** Its traffic on the day before: about `requests` once in `everySteps` steps of six minutes. */
   readonly past?: { readonly everySteps: number; readonly requests: number };
 }
 
 const REQUEST_TIMEOUT_MS = 10_000;
 
-/** Sends the requests of consumers until it is stopped: as many at once as there are consumers, never more. */
+/** Sends the consumers' requests until it is stopped, with at most one request at a time for each consumer. */
 export function startTraffic(
   url: string,
   consumers: readonly Consumer[],
@@ -36,7 +36,7 @@ export function startTraffic(
   };
 }
 
-/** The gateway that is sent requests, until `stopping`. */
+/** The gateway that the requests go to, until `stopping` aborts. */
 export interface DemoTarget {
   readonly url: string;
   readonly stopping: AbortSignal;
@@ -59,7 +59,7 @@ async function sendInTurn(
   }
 }
 
-/** Sends one request and reads its response to the end. Only a stop rejects. */
+/** Sends one request and reads its response to the end. Rejects only if it is stopped. */
 export async function sendRequest(
   { url, stopping }: Partial<DemoTarget> & Pick<DemoTarget, 'url'>,
   secret: string,
@@ -77,7 +77,7 @@ export async function sendRequest(
     });
     await response.arrayBuffer();
   } catch {
-    // A machine that slept, or the stop: the loop goes on with the next request, or ends at its pause.
+    // Without a stop this was a failure, such as a timeout after the machine slept: the traffic goes on with the next request.
     stopping?.throwIfAborted();
   }
 }

@@ -9,9 +9,9 @@ import { createDemoPlan, createDemoPlans, createDemoToken, createKey } from './d
 import { startTraffic } from './demo-traffic.ts';
 
 /**
- * The demo, on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a plan
- * and a key made through the management interface. With `stays` it then shows the console with live traffic until SIGINT or SIGTERM. Rejects
- * with a `CommandFault` where the gateway could not start or a request did not get the expected status.
+ * Runs the demo on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a
+ * plan and a key made through the management interface. With `stays` it then shows the console with live traffic until SIGINT or SIGTERM.
+ * Rejects with a `CommandFault` if the gateway could not start or a request did not get the expected status.
  */
 export async function runDemo(terminal: Terminal, { stays }: { readonly stays: boolean }): Promise<void> {
   const stopping = stopSignal();
@@ -30,7 +30,7 @@ export async function runDemo(terminal: Terminal, { stays }: { readonly stays: b
 const ENDS_AT_ONCE = `The output is not a terminal: the demo ends here and removes what it stored.
 "npm run demo -- --stay" goes on, with the console and live traffic.`;
 
-/** A terminal and npm both send SIGINT to this process: the second one must not cut the clean-up short. */
+/** A terminal and npm both send SIGINT to this process: the second signal must not interrupt the clean-up. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());

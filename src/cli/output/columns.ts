@@ -3,7 +3,7 @@ export type Cell = string | number | boolean | null | undefined;
 
 /** How lists and single objects of one kind are shown. */
 export interface Listing<T> {
-  /** In the order of a table, the one that people look for first. `toCell` is the value without decoration, as CSV has it. */
+  /** In the order of a table: the column that people look for comes first. `toCell` is the value without formatting, as CSV has it. */
   readonly columns: readonly Column<T>[];
   /** What `-o id` prints. */
   readonly idOf: (item: T) => string;
@@ -11,7 +11,7 @@ export interface Listing<T> {
 
 export interface Column<T> {
   readonly name: string;
-  /** What a table calls it, where the name is too long for people. */
+  /** The heading in a table, if the name is too long for people. */
   readonly heading?: string;
   readonly toCell: (item: T) => Cell;
 }

@@ -7,7 +7,7 @@ import { propertyLines, shownCell, type TableOptions, tableLines } from './table
 const FORMATS = ['table', 'json', 'ndjson', 'yaml', 'csv', 'id'] as const;
 type Format = (typeof FORMATS)[number];
 
-/** To the start of the line, which is made empty. */
+/** Moves to the start of the line and clears it. */
 const CLEAR_LINE = '\r\u001b[K';
 
 export interface OutputOptions {
@@ -15,7 +15,7 @@ export interface OutputOptions {
   readonly headers: boolean;
 }
 
-/** Gives a command the options of its output. */
+/** Adds the options of a command's output. */
 export function writesData(command: Command): Command {
   return command
     .addOption(
@@ -27,7 +27,7 @@ export function writesData(command: Command): Command {
     .option('--no-headers', 'leave the names of the columns out of a table and of CSV');
 }
 
-/** Writes what a command found: data to standard output in the format that was asked for, all else to standard error. */
+/** Writes the results of a command: data to standard output in the requested format, everything else to standard error. */
 export class Output {
   readonly format: Format;
   readonly #terminal: Terminal;
@@ -46,7 +46,7 @@ export class Output {
     };
   }
 
-  /** A list, page by page. Only a table waits for the last page: its columns are as wide as their widest cell. */
+  /** Writes a list. CSV, NDJSON and ids are written page by page; the other formats need all pages first. */
   async list<T>(listing: Listing<T>, pages: AsyncIterable<readonly T[]>): Promise<void> {
     if (this.format === 'table' || this.format === 'yaml' || this.format === 'json') {
       const items: T[] = [];
@@ -57,18 +57,18 @@ export class Output {
     for await (const page of pages) for (const item of page) this.record(listing, item);
   }
 
-  /** One object. */
+  /** Writes one object. */
   async item<T>(listing: Listing<T>, item: T): Promise<void> {
     if (this.format !== 'table') return this.report(listing, [item], item);
     const cells = listing.columns.map(({ toCell }) => toCell(item));
     for (const line of propertyLines(listing.columns.map(headingOf), cells, this.#table)) this.#line(line);
   }
 
-  /** A list that is a part of `whole`, which JSON and YAML show as it is. */
+  /** Writes a list that is a part of `whole`. JSON and YAML show `whole` instead. */
   async report<T>(listing: Listing<T>, items: readonly T[], whole: unknown): Promise<void> {
     if (this.format === 'json') return this.#line(printable(JSON.stringify(whole, null, 2)));
     if (this.format === 'yaml') {
-      // A fifth of the time of a start, which only this format needs.
+      // The import takes a fifth of the start time, and only this format needs it.
       const { stringify } = await import('yaml');
       this.#terminal.stdout.write(stringify(whole));
       return;
@@ -82,12 +82,12 @@ export class Output {
     for (const item of items) this.record(listing, item);
   }
 
-  /** One object of a list that has no end, as a line; JSON and YAML have it on a line, too. */
+  /** Writes one object of an endless list as a line, also in JSON and YAML. */
   record<T>({ columns, idOf }: Listing<T>, item: T): void {
     const cells = columns.map(({ toCell }): Cell => toCell(item));
     if (this.format === 'id') this.#line(idOf(item));
     else if (this.format === 'csv') this.#line(csvRecord(cells));
-    // Nothing is aligned: what comes is not known yet.
+    // Columns are not aligned: the width of later rows is unknown.
     else if (this.format === 'table') this.#line(cells.map(shownCell).join('  '));
     else this.#line(printable(JSON.stringify(item)));
   }
@@ -98,7 +98,7 @@ export class Output {
     this.#terminal.stderr.write(`${sentence}\n`);
   }
 
-  /** How far a long work is, in the place of what was said of it last; only where a person looks on. */
+  /** Shows the progress of long work, in place of the progress shown before. Only on a terminal. */
   progress(sentence: string): void {
     if (!this.#terminal.stderr.isTTY) return;
     this.#terminal.stderr.write(`${CLEAR_LINE}${sentence}`);
@@ -119,7 +119,7 @@ export class Output {
   }
 }
 
-/** JSON leaves characters as they are by which a text could speak to a terminal. */
+/** Escapes characters that could control the terminal and that `JSON.stringify` leaves as they are. */
 function printable(json: string): string {
   return json.replace(
     /[\u007f-\u009f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,

@@ -4,13 +4,13 @@ import type { Cell } from './columns.ts';
 
 export interface TableOptions {
   readonly headers: boolean;
-  /** Columns that a line may have; undefined = no end. */
+  /** Columns of the terminal that a line may fill; undefined = no limit. */
   readonly width: number | undefined;
   readonly isStyled: boolean;
 }
 
 const GAP = '  ';
-/** Columns are made narrower down to this, the widest first. */
+/** The least width to which a table's columns are narrowed. */
 const NARROWEST = 6;
 const ELLIPSIS = '…';
 const ELLIPSIS_WIDTH = { ellipsis: ELLIPSIS, ellipsisWidth: 1 };
@@ -44,7 +44,7 @@ export function tableLines(
   ];
 }
 
-/** One object: a name and its value a line. */
+/** The lines of one object: a name and its value each. */
 export function propertyLines(
   names: readonly string[],
   values: readonly Cell[],
@@ -58,7 +58,7 @@ export function propertyLines(
   });
 }
 
-/** Text of others, such as names and paths, must not speak to the terminal: what would is shown as its code point. */
+/** Escapes control characters, which could control the terminal: names and paths come from others. */
 export function shownCell(cell: Cell): string {
   if (cell === null || cell === undefined || cell === '') return '-';
   return String(cell).replace(
@@ -74,12 +74,12 @@ function widthOf(text: string): number {
 function padded(cell: string, width: number, isNumber: boolean): string {
   const { index, ellipsed, width: used } = truncatedWidth(cell, { limit: width, ...ELLIPSIS_WIDTH });
   const text = ellipsed ? `${cell.slice(0, index)}${ELLIPSIS}` : cell.slice(0, index);
-  // The width is that of the part that is left, without its ellipsis.
+  // `used` is the width of the text without the ellipsis.
   const blanks = ' '.repeat(Math.max(0, width - used - (ellipsed ? 1 : 0)));
   return isNumber ? blanks + text : text + blanks;
 }
 
-/** Takes from the widest column, again and again, until the line fits. The first stays as it is: an id that is cut names nothing. */
+/** Narrows the widest column step by step until the line fits. The first keeps its width: a cut-off id is useless. */
 function fitted(widths: readonly number[], total: number | undefined): readonly number[] {
   const [first = 0, ...others] = widths;
   let excess = total === undefined ? 0 : sum(widths) + GAP.length * (widths.length - 1) - total;

@@ -14,7 +14,7 @@ export interface ApplyOptions extends OwnerOptions, ConfirmationOptions {
   readonly secretFile?: string;
 }
 
-/** Applies a file, after it has shown what changes and had it confirmed. */
+/** Applies a file after showing the changes and asking for confirmation. */
 export async function applyFile(session: Session, file: string, options: ApplyOptions): Promise<void> {
   const { client, output } = session;
   const { force, secretFile } = options;
@@ -44,7 +44,7 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
 
 async function showApplied({ output }: Session, applied: Applied): Promise<void> {
   await output.report(CHANGES, applied.changes, applied);
-  // JSON and YAML have shown them with the rest.
+  // JSON and YAML have already shown the secrets with the rest.
   const isShown = output.format === 'json' || output.format === 'yaml';
   if (applied.secrets.length > 0 && !isShown) await output.report(SECRETS, applied.secrets, applied.secrets);
   output.note(doneOf(applied));

@@ -74,13 +74,13 @@ function declareValidate(config: Command, terminal: Terminal): void {
     .option('--gateway', 'ask the gateway as well')
     .addHelpText('after', '\nExample:\n  tollgate config validate gateway.yaml');
   connected(validate).action(async (file: string, options: ValidateOptions) => {
-    // Read only once: it may be standard input.
+    // Read only once: the file may be standard input.
     const content = await contentOf(file);
     const counts = await checkedLocally(content);
     if (options.gateway) {
       const { client } = openSession(options, terminal);
       const { parse } = await import('yaml');
-      // What has been checked.
+      // The content was checked above.
       const body: DiffBody = { config: parse(content) as DiffBody['config'], owner: DEFAULT_OWNER };
       await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
     }

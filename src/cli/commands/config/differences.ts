@@ -4,18 +4,18 @@ import type { Listing } from '../../output/columns.ts';
 /** What applying a configuration would change. */
 export type Difference =
   paths['/tollgate/config/diff']['post']['responses'][200]['content']['application/json'];
-/** What it has changed, and the secrets that it made. */
+/** The changes that applying a configuration has made, and the secrets of new keys. */
 export type Applied =
   paths['/tollgate/config/apply']['post']['responses'][200]['content']['application/json'];
 type Change = Difference['changes'][number];
 
-/** How much there is to change, in a sentence. */
+/** The number of changes, in a sentence. */
 export function summaryOf({ summary }: Difference): string {
   const { create, update, delete: gone, unchanged } = summary;
   return `${create} to create, ${update} to change, ${gone} to delete, ${unchanged} unchanged.`;
 }
 
-/** The fields of a change, with what they are now. Empty for what is deleted. */
+/** The fields of a change, each with its present and its new value. Empty for a deletion. */
 export function shownFields({ action, fields }: Change): string {
   if (action === 'delete') return '';
   return Object.entries(fields)

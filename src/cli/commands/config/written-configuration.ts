@@ -9,15 +9,15 @@ import { shownCell } from '../../output/table.ts';
 
 export type DiffBody = paths['/tollgate/config/diff']['post']['requestBody']['content']['application/json'];
 
-/** Whose configuration a file is, and whether what it does not have is deleted. */
+/** The owner of a configuration, and whether applying it deletes what it does not contain. */
 export interface OwnerOptions {
   readonly owner: string;
   readonly prune?: boolean;
 }
 
-/** What the gateway is sent for a file. */
+/** The request body for a file. */
 export async function bodyFor(file: string, { owner, prune }: OwnerOptions): Promise<DiffBody> {
-  // The gateway checks it: it may know more than this version of the command.
+  // The gateway checks the content: its version may know more fields than this command.
   return { config: (await readObject(file)) as DiffBody['config'], owner, ...(prune && { prune }) };
 }
 
@@ -45,7 +45,7 @@ export async function checkedLocally(
   }
 }
 
-/** Says faults by their paths in the file, and conflicts one by one. */
+/** Waits for a call. If it fails, the error lists the faults by their paths in the file, or the conflicts, one a line. */
 export async function inFile<Result>(call: Promise<Result>): Promise<Result> {
   return call.catch((error: unknown) => {
     if (!(error instanceof ManagementFault)) throw error;

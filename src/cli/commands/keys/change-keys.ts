@@ -33,7 +33,7 @@ interface UpdateOptions extends KeyFieldOptions {
   readonly clear?: readonly string[];
 }
 
-/** The commands that make and change keys. */
+/** Declares the commands that make and change keys. */
 export function declareKeyChanges(keys: Command, terminal: Terminal): void {
   declareCreate(keys, terminal);
   declareUpdate(keys, terminal);

@@ -24,7 +24,7 @@ Examples:
   tollgate keys find < leaked.txt
   tollgate keys disable "$(tollgate keys find -o id < leaked.txt)" --yes --reason leaked`,
     )
-    // The message that commander has for them would repeat the secret.
+    // Commander's message about excess arguments would repeat the secret.
     .allowExcessArguments();
   managed(audited(find), terminal, async ({ client, output }) => {
     if (find.args.length > 0)

@@ -5,7 +5,7 @@ import { readObject } from '../../api/read-object.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, instant, jsonObject } from '../../option-values.ts';
 
-/** What a change of a key may say. */
+/** The fields of a key that an update may change. */
 export type KeyChange =
   paths['/consumer-api-key/{consumerApiKeyId}']['patch']['requestBody']['content']['application/json'];
 
@@ -21,7 +21,7 @@ export interface KeyFieldOptions {
   readonly file?: string;
 }
 
-/** The options of the fields that create and update share. */
+/** Adds the options of the fields that create and update share. */
 export function keyFieldOptions(command: Command): Command {
   return command
     .option('--plan <id>', 'the rate limit plan that applies')
@@ -50,7 +50,7 @@ export function keyFieldOptions(command: Command): Command {
     );
 }
 
-/** The fields that the options describe. The gateway checks what a file says, and names what is wrong with it. */
+/** The fields that the options describe. The gateway checks the content of a file, and names its faults. */
 export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<string, unknown>> {
   const { plan, expires, externalId, tag, metadata, allowedIp, allowedOrigin, override, file } = options;
   const fields: KeyChange = {
@@ -66,7 +66,7 @@ export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<stri
   return { ...(file === undefined ? {} : await readObject(file)), ...fields };
 }
 
-/** What `update --clear` takes away, by the names that it knows. */
+/** The values with which `update --clear` clears fields, by the names that it accepts. */
 const CLEARED: Readonly<Record<string, KeyChange>> = {
   plan: { rateLimitId: null },
   expires: { expiresAt: null },

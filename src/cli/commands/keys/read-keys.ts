@@ -19,7 +19,7 @@ interface ListOptions extends PageOptions {
   readonly order?: 'asc' | 'desc';
 }
 
-/** The commands that look at keys. */
+/** Declares the commands that read keys. */
 export function declareKeyReads(keys: Command, terminal: Terminal): void {
   declareList(keys, terminal);
   declareShow(keys, terminal);
@@ -61,7 +61,7 @@ Examples:
         ...(sort !== undefined && { sort }),
         ...(order !== undefined && { order }),
         ...(plan !== undefined && { rateLimitId: plan }),
-        // The document describes one of the tags; openapi-fetch repeats the parameter for each of a list.
+        // The OpenAPI document describes a single tag; openapi-fetch repeats the parameter for a list.
         ...(tag !== undefined && { tag: tag as unknown as string }),
         ...(externalId !== undefined && { externalId }),
       };

@@ -21,7 +21,7 @@ interface EndOptions extends ConfirmationOptions {
   readonly keep: string;
 }
 
-/** The commands that give a key another secret. */
+/** Declares the commands that give a key a new secret. */
 export function declareRotation(keys: Command, terminal: Terminal): void {
   declareRotate(keys, terminal);
   declareEndRotation(keys, terminal);
@@ -53,7 +53,7 @@ Examples:
       grace === 0
         ? `The present secret of the key ${key} is rejected from the next request on.`
         : `The present secret of the key ${key} stays valid for ${grace} s beside the new one.`;
-    // Within a time of grace nothing is lost: there is nothing to ask.
+    // With a grace period the present secret stays valid: no confirmation is needed.
     const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
     if (!(await isConfirmed(consequence, confirmation, session))) return;
     const body = {

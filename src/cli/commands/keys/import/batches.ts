@@ -5,7 +5,7 @@ export interface KeyRow extends Row {
   readonly content: { readonly key: KeyToImport };
 }
 
-/** Rows of one request, with those before its last that have no key. */
+/** The rows of one request, and the faulty rows that were read with them and are not sent. */
 export interface Batch {
   readonly rows: readonly KeyRow[];
   readonly faulty: readonly FaultyRow[];
@@ -15,13 +15,13 @@ interface FaultyRow extends Row {
   readonly content: Exclude<Row['content'], { readonly key: KeyToImport }>;
 }
 
-/** Most rows of a request: as many as the gateway takes, and the default. */
+/** The most rows of a request that the gateway accepts, and the default. */
 export const MAX_BATCH_ROWS = 500;
-/** Less than the 4 MiB that the gateway takes, by what surrounds the keys. */
+/** Less than the 4 MiB that the gateway accepts, to leave room for the rest of the body. */
 const MAX_BATCH_BYTES = 3.5 * 1024 * 1024;
 const MAX_KEY_BYTES = 1024 * 1024;
 
-/** Rows in their order, at most `size` of them, and no more than a request may have in bytes. */
+/** Splits rows, in their order, into batches of at most `size` rows that fit into a request. */
 export async function* batchesOf(rows: AsyncIterable<Row>, size: number): AsyncGenerator<Batch> {
   let batch: { rows: KeyRow[]; faulty: FaultyRow[]; bytes: number } = { rows: [], faulty: [], bytes: 0 };
   for await (const row of rows) {

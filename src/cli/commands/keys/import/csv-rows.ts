@@ -3,10 +3,10 @@ import { CsvError, type InfoRecord, parse } from 'csv-parse';
 import { CommandFault } from '../../../command-fault.ts';
 import type { KeyToImport, Row } from './row.ts';
 
-/** What is wrong with a cell, to follow the name of its column. */
+/** What is wrong with a cell. The message follows the name of its column. */
 class CellFault extends Error {}
 
-/** How the cells of each column are read. */
+/** The parser of each column's cells. */
 const COLUMNS: Readonly<Record<string, (cell: string) => unknown>> = {
   name: text,
   secret: text,
@@ -23,7 +23,7 @@ const COLUMNS: Readonly<Record<string, (cell: string) => unknown>> = {
   selfService: list,
 };
 
-/** More than any key can have: where a quote is never closed, the rest of the file is not kept in memory. */
+/** More than any key needs. After a quote that is never closed, it keeps the rest of the file out of memory. */
 const MAX_RECORD_BYTES = 1024 * 1024;
 
 interface ParsedRecord {
@@ -33,8 +33,8 @@ interface ParsedRecord {
 }
 
 /**
- * The rows of CSV (RFC 4180) whose first record names the columns; line ends of any system. Where quotes are wrong, the end of a row is unknown:
- * that ends the import, unlike a cell that is wrong.
+ * The rows of CSV (RFC 4180) whose first record names the columns, with line ends of any system. A wrong cell is a fault of its row; a
+ * wrong quote ends the import, because the end of the row is unknown.
  */
 export async function* csvRows(
   chunks: AsyncIterable<string>,
@@ -60,7 +60,7 @@ export async function* csvRows(
         continue;
       }
       const number = info.records + info.empty_lines;
-      // The line end before it, of a blank line, is a part of it for the parser.
+      // The parser counts the line ends of blank lines before a row as part of the row.
       yield { number, text: raw.replaceAll(/^[\r\n]+|[\r\n]+$/g, ''), content: contentOf(record, columns) };
     }
   } catch (error) {
@@ -89,7 +89,7 @@ function checkedColumns(names: readonly string[]): readonly string[] {
   return names;
 }
 
-/** A file without a header has secrets in its first row. */
+/** Shortens a column name: if the file has no header, its first row has secrets. */
 function shown(name: string): string {
   return name.length > 16 ? `${name.slice(0, 8)}…` : name;
 }

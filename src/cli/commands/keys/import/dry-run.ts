@@ -3,7 +3,7 @@ import type { KeyRow } from './batches.ts';
 import { type ImportedBatch, NO_PLAN } from './import-batch.ts';
 import type { RowFault } from './row.ts';
 
-/** Checks what can be known before keys are made: that a row has a name and a secret or its digest, and that its plan exists. */
+/** Checks what can be known before keys are made: each row has a name and a secret or its digest, and its plan exists. */
 export async function dryRun(client: ManagementClient): Promise<(rows: readonly KeyRow[]) => ImportedBatch> {
   const plans = await planIds(client);
   return (rows) => {

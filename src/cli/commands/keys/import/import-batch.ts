@@ -4,21 +4,21 @@ import { ManagementFault } from '../../../../client/management-fault.ts';
 import type { KeyRow } from './batches.ts';
 import type { RowFault } from './row.ts';
 
-/** What became of the rows of a batch. */
+/** The results for the rows of a batch. */
 export interface ImportedBatch {
   readonly made: number;
-  /** Whether all of it was done by an earlier run, whose result this is. */
+  /** Whether an earlier run imported the whole batch; then this is its result. */
   readonly isReplayed: boolean;
   readonly faults: ReadonlyMap<KeyRow, RowFault>;
 }
 
-/** Of a row whose plan does not exist. */
+/** The fault of a row whose plan does not exist. */
 export const NO_PLAN: RowFault = {
   code: 'plan_not_found',
   field: 'rateLimitId',
   message: 'names no plan that exists',
 };
-/** Of a row whose secret a key has already, maybe that of a row before it. */
+/** The fault of a row whose secret belongs to a key already, maybe to one of an earlier row. */
 const TAKEN: RowFault = {
   code: 'secret_taken',
   field: 'secret',
@@ -26,9 +26,9 @@ const TAKEN: RowFault = {
 };
 
 /**
- * Imports the rows but those that the gateway rejects. One that breaks a rule, or names no plan, fails a whole request: it is left out, and the others
- * are sent again. `identity` names the file: a request has an `Idempotency-Key` of it and of its own content, so that a run after one
- * that was cut off gets the results of what was done.
+ * Imports rows. A row that breaks a rule or names no plan fails the whole request: it is left out, and the other rows are sent again.
+ * `identity` names the file: the `Idempotency-Key` of a request is made from it and from the request's content, so that a run after an
+ * interrupted one gets the results of the requests that were carried out.
  */
 export async function importBatch(
   client: ManagementClient,
@@ -55,7 +55,7 @@ export async function importBatch(
   return { made: 0, isReplayed: false, faults };
 }
 
-/** A rejection of an earlier run is no result: a plan that was missing may exist by now. */
+/** Sends a batch. A replayed rejection does not count: a plan that was missing then may exist now. */
 async function send(client: ManagementClient, rows: readonly KeyRow[], identity: string) {
   const body = { keys: rows.map(({ content }) => content.key), onConflict: 'skip' as const };
   for (let attempt = 0; ; attempt += 1) {
@@ -73,7 +73,7 @@ function digestOf(content: unknown): string {
   return createHash('sha256').update(JSON.stringify(content)).digest('hex');
 }
 
-/** The rows that a rejection names, by its fields (`keys[3].tags`) or its results. */
+/** The rows that a rejection names, in its fields (`keys[3].tags`) or its results, with their faults. */
 function faultsIn(
   { code, fields, details }: ManagementFault,
   rows: readonly KeyRow[],

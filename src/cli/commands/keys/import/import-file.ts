@@ -18,7 +18,7 @@ export interface ImportOptions {
   readonly dryRun?: boolean;
 }
 
-/** What became of the rows so far. */
+/** The results for the rows so far. */
 interface ImportCounts {
   rows: number;
   made: number;
@@ -29,12 +29,12 @@ interface ImportCounts {
 
 const STANDARD_INPUT = '-';
 
-/** Imports the keys of a file, and writes which rows were rejected. Throws where there are any. */
+/** Imports the keys of a file, and writes which rows were rejected. Throws if there are any. */
 export async function importFile(session: Session, path: string, options: ImportOptions): Promise<void> {
   const { batchSize } = options;
   if (batchSize < 1 || batchSize > MAX_BATCH_ROWS)
     throw new CommandFault('usage', `--batch-size takes 1 to ${MAX_BATCH_ROWS}.`);
-  // Standard input can't be read twice: a fault of its form is found when it is reached.
+  // Standard input can't be read twice: its faults of form are found only during the import.
   const survey = path === STANDARD_INPUT ? undefined : await surveyOf(path);
   const file = options.rejected === undefined ? undefined : new RejectedFile(options.rejected);
   const counts: ImportCounts = { rows: 0, made: 0, skipped: 0, rejected: [], replayedBatches: 0 };

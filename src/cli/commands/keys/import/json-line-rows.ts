@@ -1,10 +1,13 @@
 import { CommandFault } from '../../../command-fault.ts';
 import type { KeyToImport, Row } from './row.ts';
 
-/** More than any key can have. */
+/** More than any key needs. */
 const MAX_LINE_CHARACTERS = 1024 * 1024;
 
-/** The rows of JSON lines: an object a line, with the fields of the interface; `secretHash` may be the digest alone. Blank lines are left out. */
+/**
+ * The rows of JSON lines: each line is an object with the fields of the interface, where `secretHash` may be the digest alone. Blank
+ * lines are skipped.
+ */
 export async function* jsonLineRows(chunks: AsyncIterable<string>): AsyncGenerator<Row> {
   let number = 0;
   for await (const line of linesOf(chunks)) {

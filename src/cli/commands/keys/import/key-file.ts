@@ -5,14 +5,14 @@ import { csvRows } from './csv-rows.ts';
 import { jsonLineRows } from './json-line-rows.ts';
 import type { Row } from './row.ts';
 
-/** What a look through a whole file finds, before anything of it is sent. */
+/** The result of reading a whole file before any of it is sent. */
 export interface Survey {
   readonly rows: number;
   /** SHA-256 of the content, in hexadecimal digits. */
   readonly digest: string;
 }
 
-/** Reads a file once. Throws a `CommandFault` where it can't be read, or its rows can't be told apart. */
+/** Reads a file once. Throws a `CommandFault` if it can't be read or split into rows. */
 export async function surveyOf(path: string): Promise<Survey> {
   const hash = createHash('sha256');
   let rows = 0;
@@ -27,7 +27,10 @@ async function* hashed(bytes: AsyncIterable<Buffer>, hash: Hash): AsyncGenerator
   }
 }
 
-/** The rows of CSV, or of JSON lines where the first character is a brace. `onHeader` gets the first row of CSV as it is written to another file. */
+/**
+ * The rows of CSV, or of JSON lines if the first character is a brace. `onHeader` gets the first row of CSV in the form that the file of
+ * rejected rows needs.
+ */
 export async function* rowsOf(
   bytes: AsyncIterable<Buffer>,
   onHeader: (header: string) => void,
@@ -45,7 +48,7 @@ export async function* rowsOf(
   yield* start.trimStart().startsWith('{') ? jsonLineRows(chunks) : csvRows(chunks, onHeader);
 }
 
-/** UTF-8 without its byte order mark. Another encoding would give keys other names than the file has. */
+/** Decodes UTF-8 without its byte order mark. Another encoding would change the names of keys, and is rejected. */
 async function* decoded(bytes: AsyncIterable<Buffer>): AsyncGenerator<string> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   try {

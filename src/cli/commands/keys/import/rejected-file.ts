@@ -12,8 +12,8 @@ import { CommandFault } from '../../../command-fault.ts';
 import type { Row } from './row.ts';
 
 /**
- * Keeps rejected rows, to be corrected and imported. They have secrets: only their owner can read the file. It has its name when the import is done;
- * until then it is `<path>.partial`, which a run after one that was cut off begins again.
+ * Collects rejected rows, to be corrected and imported again. They contain secrets, so only their owner can read the file. It is written as
+ * `<path>.partial`, renamed when the import is done, and started afresh by a run after an interrupted one.
  */
 export class RejectedFile {
   readonly #path: string;
@@ -21,12 +21,12 @@ export class RejectedFile {
   #header = '';
   #isEmpty = true;
 
-  /** Throws where the file is there already, or can't be made. */
+  /** Throws if the file exists already or can't be created. */
   constructor(path: string) {
     this.#path = path;
     if (existsSync(path)) throw new CommandFault('fault', `The file ${path} is there already.`);
     try {
-      // wx: what an earlier run left is removed, and a link that another user has put there is not followed.
+      // The file of an earlier run is removed. wx: a link that another user has put there is not followed.
       rmSync(this.#partial, { force: true });
       this.#descriptor = openSync(this.#partial, 'wx', 0o600);
       fchmodSync(this.#descriptor, 0o600);
@@ -36,7 +36,7 @@ export class RejectedFile {
     }
   }
 
-  /** The first row of CSV. */
+  /** Sets the first row of CSV. */
   beginWith(header: string): void {
     this.#header = `${header}\n`;
   }
@@ -46,7 +46,7 @@ export class RejectedFile {
     this.#isEmpty = false;
   }
 
-  /** Gives the file its name; there is none where no row was rejected. */
+  /** Renames the file to its final path. If no row was rejected, no file is left. */
   finish(): void {
     closeSync(this.#descriptor);
     if (this.#isEmpty) unlinkSync(this.#partial);

@@ -1,6 +1,6 @@
 import type { paths } from '../../../../client/management-api.ts';
 
-/** A key as the interface takes it. What a row says is not checked here: the gateway does that, and names what is wrong. */
+/** A key as the interface accepts it. The row is not checked here: the gateway does that, and names the faults. */
 export type KeyToImport =
   paths['/api-keys/import']['post']['requestBody']['content']['application/json']['keys'][number];
 
@@ -10,16 +10,16 @@ export interface Row {
   readonly number: number;
   /** As it is in the file, without its line end. */
   readonly text: string;
-  /** The key, or why the row is none. */
+  /** The key, or the reason why the row is not a key. */
   readonly content: { readonly key: KeyToImport } | { readonly fault: RowFault };
 }
 
 export interface RowFault {
   readonly code: string;
-  /** The fields that it is about; null where it is about the row as a whole. */
+  /** The faulty fields; null if the fault is in the row as a whole. */
   readonly field: string | null;
   readonly message: string;
 }
 
-/** A row of which no key was made. */
+/** A rejected row: no key was made from it. */
 export type RejectedRow = { readonly row: number } & RowFault;
