@@ -13,9 +13,9 @@ import type { Endpoint } from './endpoint.ts';
 import { notePrincipal, principalOf } from './principal-of.ts';
 import type { ChangeContextReader } from './read-change-context.ts';
 
-/** What requests are authenticated with. */
+/** What credentials are checked against. */
 export interface Credentials {
-  /** All are valid. Each at least 32 characters of token68. */
+  /** All of them are valid. Each is token68 (RFC 9110 11.2) of at least 32 characters. */
   readonly rootTokens: readonly string[];
   readonly adminTokens: Pick<TokenAuthenticator, 'authenticate'>;
   /** Limits how often an address may fail to authenticate. */
@@ -23,8 +23,8 @@ export interface Credentials {
 }
 
 /**
- * Finds out who makes the request. The root token needs no store. Throws `bad_request` for several `Authorization` lines (which of them
- * counts would depend on who reads them), `missing_root_token`, or `invalid_root_token`.
+ * Finds out who makes the request. A root token is checked without a store. Throws `missing_root_token` or `invalid_root_token`, and
+ * `bad_request` for several `Authorization` headers, because programs differ in which of them they use.
  */
 export function authenticate({ rootTokens, adminTokens, failedCredentials }: Credentials): RequestHandler {
   const roots = new RootTokens(rootTokens);
@@ -40,7 +40,7 @@ export function authenticate({ rootTokens, adminTokens, failedCredentials }: Cre
   };
 }
 
-/** Undefined for what can be no token. */
+/** The bearer token; undefined if the header does not have the form of one. */
 function readToken(req: Request): string | undefined {
   const authorizations = req.headersDistinct.authorization ?? [];
   if (authorizations.length > 1) {
@@ -51,7 +51,7 @@ function readToken(req: Request): string | undefined {
   return credential.kind === 'token' ? credential.token : undefined;
 }
 
-/** Rejects who is authenticated but may not do this, or not from there. */
+/** Rejects principals that lack the scope of the endpoint, or may not use it from their address. */
 export function authorize({ scope }: Endpoint, trustedProxies: BlockList): RequestHandler {
   return (req, res, next) => {
     const principal = principalOf(res);
@@ -63,7 +63,7 @@ export function authorize({ scope }: Endpoint, trustedProxies: BlockList): Reque
   };
 }
 
-/** Limits how often a client may ask for keys that do not exist, where the endpoint says so. */
+/** Limits how often a client may guess keys, if the endpoint requires that. */
 export function limitGuesses(
   { limitsGuesses }: Endpoint,
   failedCredentials: FailedCredentials | undefined,
@@ -89,7 +89,7 @@ export function auditForbidden(
   };
 }
 
-/** What the request was about, where it is an id: anything else is the client's own text. */
+/** The id in the path. Null for text that can't be an id: the audit log must not keep arbitrary text of clients. */
 function pathParameter({ params }: Request): string | null {
   const [text = ''] = Object.values(params).flat();
   return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text) ? text : null;

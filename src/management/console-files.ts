@@ -6,15 +6,18 @@ import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import { setPageSecurityHeaders } from './security-headers.ts';
 
-/** Where the console is, on the port of the management interface. */
+/** The path of the console on the port of the management interface. */
 export const CONSOLE_PATH = '/tollgate/console';
-/** What metrics and the access log call requests for the console's files. */
+/** The operation of requests for the console's files, in metrics and the access log. */
 export const CONSOLE_OPERATION = 'console';
 
 const BUILD = 'The console is not built: run "npm run build:console".\n';
-/** What the build makes, and nothing beside it: a name without a path, and no compressed copy by its own name. */
+/** The names of the build's files: without a path, and without the suffix of a compressed copy. */
 const FILE_NAME = /^[\w-][\w.-]*\.(?:css|html|ico|js|json|png|svg|webmanifest|woff2)$/;
-/** A file whose name has a dot, directly below the console's path. Paths of pages may have dots too, but further down: plans have them in their ids. */
+/**
+ * A file with a dot in its name, directly below the console's path. Paths of pages may contain dots too, but only further down, in the ids
+ * of plans.
+ */
 const TOP_LEVEL_FILE = /^\/[^/]*\.[^/]*$/;
 const CODINGS = [
   { coding: 'br', suffix: '.br' },
@@ -22,8 +25,8 @@ const CODINGS = [
 ] as const;
 
 /**
- * Serves the files of the console from a directory that `npm run build:console` made, to anyone: what they show comes from the management interface, which asks
- * for a token. Each file may lie beside copies of it that are compressed already. No file is read before its first request.
+ * Serves the console's files, which `npm run build:console` has put into a directory, to anyone: they hold no data, which comes from the
+ * management interface and needs a token. Compressed copies may lie beside a file. No file is read before its first request.
  */
 export function createConsoleApp(directory: string): Express {
   const app = express();
@@ -36,11 +39,11 @@ export function createConsoleApp(directory: string): Express {
       directory: join(directory, 'assets'),
       name: String(req.params.name),
     });
-    // The name has a hash of the content: what has this name never changes.
+    // The name contains a hash of the content: the content under a name never changes.
     res.set('Cache-Control', 'public, max-age=31536000, immutable').send(await assetOf(file));
   });
   app.get(TOP_LEVEL_FILE, (req, res) => sendCurrent(req, res, { directory, name: req.path.slice(1) }));
-  // A page of the console: which one is for its script to say.
+  // Every page of the console is index.html; its script shows the page for the path.
   app.get('/{*page}', async (req, res) => {
     if (await isFile(join(directory, 'index.html')))
       return sendCurrent(req, res, { directory, name: 'index.html' });
@@ -61,20 +64,20 @@ const rejectOtherMethods: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** A file of the build, which may not be there. */
+/** A file of the build, which may not exist. */
 interface ConsoleFile {
   readonly directory: string;
-  /** As the client wrote it. */
+  /** As the client sent it. */
   readonly name: string;
 }
 
-/** Sends a file that may be another one tomorrow. Its tag is made from what is in it: files of an npm package all have the same date. */
+/** Sends a file whose content may change. Its tag is made from the content, because files of an npm package all have the same date. */
 async function sendCurrent(req: Request, res: Response, file: ConsoleFile): Promise<void> {
   const content = await readFile(await chosenFile(req, res, file));
   res.set('Cache-Control', 'no-cache').send(content);
 }
 
-/** Keeps each file that was read: a client that takes one slowly holds neither an open file nor a copy. */
+/** Caches the content of files: a slow client holds neither an open file nor a copy. */
 function onceRead(): (path: string) => Promise<Buffer> {
   const contents = new Map<string, Buffer>();
   return async (path) => {
@@ -84,7 +87,7 @@ function onceRead(): (path: string) => Promise<Buffer> {
   };
 }
 
-/** The path of the file as the client takes it, compressed if possible; sets the headers that say so. Throws `not_found`. */
+/** The path of the file, or of a compressed copy if the client accepts one; then it sets `Content-Encoding`. Throws `not_found`. */
 async function chosenFile(req: Request, res: Response, { directory, name }: ConsoleFile): Promise<string> {
   const path = join(directory, name);
   if (!FILE_NAME.test(name) || !(await isFile(path))) {

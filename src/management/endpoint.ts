@@ -20,7 +20,7 @@ import { entityTag } from './entity-tag.ts';
 import type { HeaderName } from './openapi/headers.ts';
 import type { SystemStatus } from './system/system-report.ts';
 
-/** What the handlers work with. */
+/** The services that handlers use. */
 export interface ManagementServices {
   readonly keys: KeyService;
   readonly rotations: KeyRotations;
@@ -33,39 +33,39 @@ export interface ManagementServices {
   readonly tokens: AdminTokenService;
   readonly audit: AuditLog;
   readonly system: SystemStatus;
-  /** What a console needs to know of this gateway. */
+  /** Facts about this gateway for the console. */
   readonly gateway: GatewayFacts;
   readonly clock: Clock;
   readonly log: Logger;
 }
 
-/** What the gateway says of itself. */
+/** Facts about the gateway. */
 export interface GatewayFacts {
   readonly version: string;
   readonly keyPrefix: string;
   readonly secretReveal: 'always' | 'once';
-  /** Null: keys without a plan are unlimited. */
+  /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
   readonly customerIdHeader: string;
   readonly usageRetentionDays: number;
   readonly usageDailyRetentionDays: number;
   readonly auditRetentionDays: number;
-  /** Where consumers send requests, if that is not the port of the management interface; else null. */
+  /** The port for consumers' requests; null if it is the port of the management interface. */
   readonly publicPort: number | null;
 }
 
-/** One request, already authenticated and allowed by its scopes; its body has passed the endpoint's schema. */
+/** A request that is authenticated and has the required scopes, and whose body matches the endpoint's schema. */
 export interface Call<Body> {
-  /** The path's parameter, decoded, empty where the path has none. It may be any text: an id of the wrong form names nothing. */
+  /** The decoded path parameter; empty if the path has none. It may be any text: if it does not have the form of an id, nothing has it. */
   readonly id: string;
   readonly query: ParsedUrlQuery;
   readonly body: Body;
-  /** The one of these types that the Accept header prefers, the first where it has no preference; undefined when it wants none of them. */
+  /** The type that the Accept header prefers: the first if it has no preference, undefined if it accepts none of them. */
   readonly prefers: (types: readonly string[]) => string | undefined;
   readonly principal: Principal;
-  /** The same for all sendings of a request with an `Idempotency-Key`; undefined for one without. */
+  /** The same for all retries of a request with an `Idempotency-Key`; undefined without that header. */
   readonly operationId: string | undefined;
-  /** For every change that the request makes; holds what it demands of the record, too. */
+  /** The context of every change that the request makes, with the preconditions of the request. */
   readonly change: ChangeContext;
 }
 
@@ -94,12 +94,12 @@ export class Reply {
     this.isCreated = isCreated;
   }
 
-  /** Responds with 201 and says where that which was made is shown, and in which state it is. */
+  /** A response with 201, the `Location` of the new record and its `ETag`. */
   static created(location: string, state: RecordState, body: object): Reply {
     return new Reply(body, { Location: location, ETag: entityTag(state) }, true);
   }
 
-  /** Says in which state the shown record is. */
+  /** A response with the `ETag` of the shown record. */
   static tagged(state: RecordState, body: object): Reply {
     return new Reply(body, { ETag: entityTag(state) }, false);
   }
@@ -108,27 +108,27 @@ export class Reply {
 /** A JSON schema of a response or of a part of it. */
 export type ResponseSchema = Readonly<Record<string, unknown>>;
 
-/** What an endpoint is: enough to route it, to check its body, to respond to it and to document it. */
+/** The definition of an endpoint: for its route, the check of its body, its response and its documentation. */
 export interface EndpointDefinition<Body> {
   readonly method: 'get' | 'post' | 'put' | 'patch' | 'delete';
-  /** With at most one parameter, in braces, as OpenAPI writes it. */
+  /** Has at most one parameter, in braces as in OpenAPI. */
   readonly path: string;
   /** Unique among all endpoints. */
   readonly operationId: string;
   readonly summary: string;
-  /** What the principal must be allowed. */
+  /** The scopes that the principal needs. */
   readonly scope: RequiredScope;
-  /** The endpoint is for consumers, who present the key that it is about. */
+  /** The endpoint is for consumers, and about the key that they present. */
   readonly forConsumers?: true;
   readonly query?: Readonly<Record<string, FieldSchema>>;
-  /** Missing: the endpoint reads no body. */
+  /** Missing if the endpoint reads no body. */
   readonly body?: BodySchema;
-  /** Longest body; missing = as long as that of most endpoints. */
+  /** The longest body; missing = the default of most endpoints. */
   readonly bodyLimitBytes?: number;
-  /** A key that is not found counts like a wrong credential: who goes on with guesses gets 429. */
+  /** A key that is not found counts as a wrong credential: repeated guesses get 429. */
   readonly limitsGuesses?: true;
   readonly status: 200 | 201;
-  /** The endpoint may also make what it is about, and then responds with 201. */
+  /** The endpoint may also create the record, and then responds with 201. */
   readonly mayCreate?: true;
   /** The response has an `ETag`. */
   readonly tagged?: true;
@@ -141,18 +141,21 @@ export interface EndpointDefinition<Body> {
   readonly yaml?: true;
   /** Headers that only this endpoint's response has. */
   readonly headers?: readonly HeaderName[];
-  /** The codes that this endpoint may respond besides those that all may. */
+  /** The error codes of this endpoint, besides those that all endpoints have. */
   readonly errors: readonly ErrorCode[];
-  /** Resolves with what `response` describes, as it is or in a `Reply`, or with a `StreamedText`; rejects with an error of the catalogue. */
+  /**
+   * Resolves with a body as `response` describes it, a `Reply` with such a body, or a `StreamedText`. Rejects with an error of the
+   * catalogue.
+   */
   readonly handle: (call: Call<Body>, services: ManagementServices) => Promise<object>;
 }
 
-/** An endpoint as the app mounts it: the type of its body is known only to itself. */
+/** An endpoint as the app mounts it, without the type of its body. */
 export type Endpoint = EndpointDefinition<unknown>;
 
 /**
- * Makes an endpoint whose handler sees its body as `Body`. Safe because the app calls the handler only with a body that passed
- * the schema beside it: the two are written together and must agree.
+ * Makes an endpoint whose handler gets its body as `Body`. That is safe because the app calls the handler only with a body that matches
+ * the schema. The schema and the type are written together and must agree.
  */
 export function endpoint<Body = unknown>(definition: EndpointDefinition<Body>): Endpoint {
   const { handle } = definition;

@@ -32,7 +32,7 @@ import {
 import { showWhoami } from './tokens/whoami.ts';
 import { showKeyUsage, showUsage } from './usage/usage.ts';
 
-/** All endpoints of the management interface. Fixed paths stand before those with a parameter that would match them too. */
+/** All endpoints of the management interface. Fixed paths come before those with a parameter that would also match them. */
 export const ENDPOINTS: readonly Endpoint[] = [
   createConsumerKey,
   listConsumerKeys,
@@ -71,5 +71,5 @@ export const ENDPOINTS: readonly Endpoint[] = [
   openApiEndpoint(() => DOCUMENTED_ENDPOINTS),
 ];
 
-/** The same with those of consumers, which are served elsewhere. */
+/** All endpoints, including those for consumers, which self-service serves. */
 export const DOCUMENTED_ENDPOINTS: readonly Endpoint[] = [...ENDPOINTS, ...SELF_SERVICE_ENDPOINTS];

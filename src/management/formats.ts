@@ -8,7 +8,7 @@ import { pathPatternFault } from '../paths/path-pattern.ts';
 import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
 import { hasControlCharacter, isStorable, lengthOf } from '../platform/text/storable-text.ts';
 
-/** What the bodies' schemas can't say with JSON Schema's own keywords. */
+/** Formats of bodies that JSON Schema's own keywords can't express. */
 export const BODY_FORMATS: Formats = {
   'key-name': isKeyName,
   'stored-text': isStorable,
@@ -20,7 +20,7 @@ export const BODY_FORMATS: Formats = {
   'page-origin': isOriginEntry,
 };
 
-/** Which part of a long rule a text breaks. */
+/** Explains which part of a long rule a text breaks. */
 export const BODY_FORMAT_FAULTS: FormatFaults = {
   period: periodFault,
   'utc-instant': isoUtcFault,
@@ -45,8 +45,8 @@ export const INSTANT_RULE =
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 /**
- * Reads an instant of a query: milliseconds since 1970, undefined for another text. `startOf` turns the midnight of a date, in UTC, into the
- * first instant of that day where it is counted.
+ * Reads an instant of a query, in milliseconds since 1970; undefined if the text is not one. For a date, `startOf` turns its midnight in
+ * UTC into the first instant of that day in another time zone.
  */
 export function queryInstant(
   text: string,
@@ -56,13 +56,13 @@ export function queryInstant(
     const midnightMs = parseIsoUtc(`${text}T00:00:00Z`);
     return midnightMs === undefined ? undefined : startOf(midnightMs);
   }
-  // A query that was not encoded has a blank where its author wrote "+".
+  // In a query that was not percent-encoded, "+" is decoded as a space.
   return parseIsoUtc(text.replace(/ (?=\d\d:\d\d$)/, '+'));
 }
 
 const LATEST_MS = Date.UTC(9999, 0, 1);
 
-/** Whether records may be of this instant, in milliseconds since 1970: every store can be queried for it. */
+/** Whether every store can be queried for this instant, in milliseconds since 1970. */
 export function isRecordedInstant(ms: number): boolean {
   return ms >= 0 && ms < LATEST_MS;
 }

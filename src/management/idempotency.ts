@@ -4,20 +4,20 @@ import { TollgateError } from '../errors.ts';
 import { type FailedRequest, failureOf } from '../http/errors/error-responses.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
 
-/** A request that is performed once, however often it is sent. */
+/** A request that is performed once, even if it is retried. */
 export interface OnceOnlyRequest {
   readonly requests: IdempotentRequests;
   readonly principal: Principal;
-  /** Of its `Idempotency-Key`. */
+  /** The value of its `Idempotency-Key`. */
   readonly key: string;
-  /** Rejects with an error of the catalogue. `operationId` is the same for all sendings of the request. */
+  /** Rejects with an error of the catalogue. `operationId` is the same for all retries of the request. */
   readonly perform: (operationId: string) => Promise<KeptResponse>;
 }
 
-/** Rejections that say nothing of the request itself, or that end with other headers or when it is sent later. */
+/** Failures with these statuses are not kept: a retry may succeed later, or with other headers. */
 const NOT_KEPT: ReadonlySet<number> = new Set([401, 403, 408, 412, 429]);
 
-/** The value of `Idempotency-Key`; undefined for a request without. Throws `bad_request` for one that breaks the rule. */
+/** The value of `Idempotency-Key`; undefined if it is missing. Throws `bad_request` if it breaks the rule. */
 export function readIdempotencyKey(req: Request): string | undefined {
   const key = req.get('Idempotency-Key');
   if (key === undefined || /^[\x21-\x7e]{1,255}$/.test(key)) return key;
@@ -27,7 +27,7 @@ export function readIdempotencyKey(req: Request): string | undefined {
   );
 }
 
-/** Performs the request and responds to it, or repeats the response of the first time. */
+/** Performs the request and responds to it, or repeats the response to its first attempt. */
 export async function respondOnce(
   req: Request,
   res: Response,
@@ -37,19 +37,19 @@ export async function respondOnce(
   const content = JSON.stringify([req.method, req.originalUrl, req.body ?? null]);
   const { response, isReplayed } = await requests.perform({ credential, key, content }, perform, keptFailure);
   if (isReplayed) res.set('Idempotency-Replayed', 'true');
-  // Kept failures are what `keptFailure` has made.
+  // `keptFailure` has made the kept failures.
   if (response.status >= 400) throw new RepeatedFailure(response.body as FailedRequest['fields']);
   res.status(response.status).set(response.headers).json(response.body);
 }
 
-/** The response to a failure that is the same whenever the request is sent. Throws the failure otherwise. */
+/** The response to a failure that every retry would get. Rethrows other failures. */
 function keptFailure(error: unknown): KeptResponse {
   const { status, fields } = failureOf(error);
   if (status < 400 || status >= 500 || NOT_KEPT.has(status)) throw error;
   return { status, headers: {}, body: fields };
 }
 
-/** A failure of the first time, in the format that this sending of the request asks for. */
+/** The failure of the first attempt, in the format that this retry requests. */
 class RepeatedFailure extends TollgateError {
   override readonly details: Readonly<Record<string, unknown>>;
 

@@ -24,20 +24,20 @@ import { principalOf } from './principal-of.ts';
 import { type ChangeContextReader, readChangeContext } from './read-change-context.ts';
 import { setSecurityHeaders } from './security-headers.ts';
 
-/** What the management interface works with, and the tokens that open it. */
+/** The services and credentials of the management interface. */
 export interface ManagementOptions extends ManagementServices {
   readonly credentials: Credentials;
-  /** Proxies whose word on a client's address counts. */
+  /** Proxies that are trusted to report the client's address. */
   readonly trustedProxies: BlockList;
-  /** Of requests with an `Idempotency-Key`. */
+  /** Stores the responses to requests with an `Idempotency-Key`. */
   readonly idempotency: IdempotentRequests;
   /** The directory that the console was built into; undefined = there is no console. */
   readonly consoleDirectory?: string | undefined;
 }
 
 /**
- * The management interface as an Express app. It responds to every request itself, in JSON unless CSV was asked for: an unknown path (404) or method (405) first,
- * then wrong credentials, then a wrong body, and only then the endpoint.
+ * The management interface as an Express app. It responds to every request itself. It rejects an unknown path (404) or method (405) first,
+ * then wrong credentials, then a wrong query or body; only then the endpoint's handler runs.
  */
 export function createManagementApp({
   credentials,
@@ -55,18 +55,18 @@ export function createManagementApp({
   });
 }
 
-/** What an app of endpoints works with. */
+/** The parts of an app of endpoints. */
 export interface EndpointAppOptions extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency'> {
-  /** Finds out who makes the request, and notes it with `notePrincipal`. */
+  /** Authenticates the request, and calls `notePrincipal`. */
   readonly authenticated: RequestHandler;
   /** Limits how often a client may guess secrets; undefined = no limit. */
   readonly failedCredentials?: FailedCredentials;
   readonly services: ManagementServices;
-  /** Serves what is at and below `CONSOLE_PATH`; undefined = nothing is there. */
+  /** Serves `CONSOLE_PATH` and the paths below it; undefined = there is no console. */
   readonly consoleFiles?: RequestHandler;
 }
 
-/** An Express app of these endpoints, and nothing else but the console where there is one. */
+/** An Express app of these endpoints and, if there is one, the console. */
 export function createEndpointApp(
   all: readonly Endpoint[],
   {
@@ -82,7 +82,7 @@ export function createEndpointApp(
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', 'simple');
-  // Another spelling of a path is another path, here as in the proxy.
+  // As in the proxy, paths that differ in case or by a slash at the end are different paths.
   app.enable('case sensitive routing');
   app.enable('strict routing');
 
@@ -132,7 +132,7 @@ function rejectOtherMethods(endpoints: readonly Endpoint[], all: readonly Endpoi
   };
 }
 
-/** Why none of the endpoints of a path responds to a method; undefined when one does. */
+/** The error for a method that no endpoint of a path has; undefined if one has it. */
 export function methodFault(endpoints: readonly Endpoint[], method: string): MethodNotAllowed | undefined {
   const methods = endpoints.map((endpoint) => endpoint.method.toUpperCase());
   const allowed = methods.includes('GET') ? ['HEAD', ...methods] : methods;
@@ -192,13 +192,13 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
   };
 }
 
-/** What a handler of JSON gives, as a whole. */
+/** The complete response for the result of a handler that is not streamed. */
 function completed({ status }: Endpoint, result: object): KeptResponse {
   if (!(result instanceof Reply)) return { status, headers: {}, body: result };
   return { status: result.isCreated ? 201 : status, headers: result.headers, body: result.body };
 }
 
-/** The simple query parser gives texts, and lists of them for what is repeated. */
+/** The simple query parser gives a text for each parameter, and a list for a repeated one. */
 function queryOf(req: Request): ParsedUrlQuery {
   return req.query as ParsedUrlQuery;
 }
@@ -208,12 +208,12 @@ async function stream({ contentType, chunks, headers }: StreamedText, res: Respo
   try {
     await pipeline(Readable.from(chunks), res);
   } catch (error) {
-    // A client that left is no failure of ours.
+    // If the client has disconnected, the failure is not ours.
     if (!res.destroyed) throw error;
   }
 }
 
-/** Throws `invalid_parameter` for a query parameter that the endpoint does not know, with the nearest known name where one is near. */
+/** Throws `invalid_parameter` for a query parameter that the endpoint does not have. The message suggests the nearest known name. */
 function rejectUnknownParameters(query: ParsedUrlQuery, known: readonly string[]): void {
   const unknown = Object.keys(query).find((name) => !known.includes(name));
   if (unknown === undefined) return;

@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { InvalidCursor } from '../errors.ts';
 
 /**
- * Names a place in a list, opaque to callers. `query` is all that the pages have in common: another query can't be read on with
- * this cursor. Both are what JSON can hold.
+ * Encodes a position in a list, opaque to clients. `query` is what all pages of the list have in common: the cursor is not valid for
+ * another query. Both must be JSON values.
  */
 export function writeCursor(place: readonly unknown[], query: unknown): string {
   return Buffer.from(JSON.stringify([digestOf(query), ...place])).toString('base64url');
 }
 
-/** The place of a cursor. Throws `InvalidCursor` for one that was not made for this query; what it holds must be checked all the same. */
+/** The position in a cursor. Throws `InvalidCursor` if it is for another query. A client can forge one: check the values. */
 export function readCursor(cursor: string, query: unknown): readonly unknown[] {
   const [digest, ...place] = parsed(cursor);
   if (digest !== digestOf(query)) throw new InvalidCursor();
@@ -32,7 +32,7 @@ function parsed(cursor: string): readonly unknown[] {
     const content: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
     if (Array.isArray(content)) return content;
   } catch {
-    // Then it is none of ours.
+    // Not JSON: not one of our cursors.
   }
   throw new InvalidCursor();
 }

@@ -4,7 +4,7 @@ import { queryParameters } from './query-parameters.ts';
 
 const LONGEST_PAGE = 1000;
 
-/** The query parameters of a list that comes in pages; others are ignored. */
+/** The query parameters of a paginated list. */
 export const PAGE_QUERY = {
   limit: {
     description: 'must be an integer from 1 to 1000',
@@ -16,7 +16,7 @@ export const PAGE_QUERY = {
   cursor: { description: 'must be the nextCursor of an earlier response', type: 'string' },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-/** The query parameters of a list that can say how long it is. */
+/** The query parameters of a paginated list that can show its total. */
 export const COUNTED_PAGE_QUERY = {
   count: {
     description: 'must be true or false: whether the response has the total of all pages',
@@ -32,19 +32,19 @@ const { invalid, readWord } = queryParameters(COUNTED_PAGE_QUERY);
 /** The requested part of a list. */
 export interface Page {
   readonly limit: number;
-  /** Missing: from the start. */
+  /** Missing for the first page. */
   readonly cursor?: string;
 }
 
 /**
- * Reads the parameters of `PAGE_QUERY`. Throws `invalid_parameter` for a bad or repeated one; whether the cursor is one of ours is for
- * the list to say.
+ * Reads the parameters of `PAGE_QUERY`. Throws `invalid_parameter` for a bad or repeated one. Whether the cursor is valid, the list
+ * itself checks.
  */
 export function readPage({ limit, cursor }: ParsedUrlQuery): Page {
   return { limit: readLimit(limit), ...readCursor(cursor) };
 }
 
-/** Whether the total is asked for. Throws `invalid_parameter`. */
+/** Whether the total is requested. Throws `invalid_parameter`. */
 export function isCounted(query: ParsedUrlQuery): boolean {
   return readWord(query, 'count', COUNTED_PAGE_QUERY.count.enum) === 'true';
 }

@@ -2,7 +2,7 @@ import type { Response } from 'express';
 import type { Principal } from '../admins/principal.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 
-/** What is known of a request after its authentication, beside the notes for the log. */
+/** The notes for the log, and the principal once the request is authenticated. */
 interface AuthenticatedLocals extends RequestNotes {
   principal?: Principal;
 }
@@ -13,7 +13,7 @@ export function notePrincipal(res: Response, principal: Principal): void {
   locals.actor = principal.id ?? principal.name;
 }
 
-/** Throws for a request that passed no authentication: a fault of ours must not open an endpoint. */
+/** Throws if the request was not authenticated: a mistake in the wiring must not open an endpoint. */
 export function principalOf(res: Response): Principal {
   const { principal } = res.locals as AuthenticatedLocals;
   if (principal === undefined) throw new Error('The request was not authenticated.');

@@ -2,17 +2,17 @@ import type { ParsedUrlQuery } from 'node:querystring';
 import { TollgateError } from '../errors.ts';
 import type { FieldSchema } from '../http/body-schema.ts';
 
-/** Reads the parameters of a query. All but `invalid` throw `invalid_parameter`, with the rule that is the parameter's description. */
+/** Reads query parameters. All methods but `invalid` throw `invalid_parameter`, with the parameter's description as the rule. */
 export interface QueryParameters<Name extends string> {
-  /** Undefined when the parameter is missing. Given twice, it breaks its rule. */
+  /** Undefined if the parameter is missing. A repeated parameter breaks the rule. */
   readText(query: ParsedUrlQuery, name: Name): string | undefined;
-  /** One of the words; undefined when the parameter is missing. */
+  /** One of `words`; undefined if the parameter is missing. */
   readWord<const Word extends string>(
     query: ParsedUrlQuery,
     name: Name,
     words: readonly Word[],
   ): Word | undefined;
-  /** The error for a parameter that breaks its rule, or the rule that is given. */
+  /** The error for a parameter that breaks its rule, or the given rule. */
   invalid(name: Name, rule?: string): TollgateError;
 }
 

@@ -18,7 +18,7 @@ interface ChangeOptions {
   readonly trustedProxies: BlockList;
 }
 
-/** The context of a change: who makes the request, and why. Throws `bad_request` for a reason that is too long. */
+/** The context of a change: who makes the request and why. Throws `bad_request` for a reason that is too long. */
 export function readChangeContext(
   req: Request,
   res: Response,
@@ -38,7 +38,7 @@ export function readChangeContext(
 
 function readReason(header: string | undefined): string | null {
   if (header === undefined || header === '') return null;
-  // Node gives each byte of a header as one character; clients send UTF-8.
+  // Node decodes each byte of a header as one character, but clients send UTF-8.
   const bytes = Buffer.from(header, 'latin1');
   const reason = isUtf8(bytes) ? bytes.toString() : header;
   if ([...reason].length <= LONGEST_REASON) return reason;

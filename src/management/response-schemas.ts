@@ -28,7 +28,7 @@ export function orNull(schema: ResponseSchema): ResponseSchema {
   return { anyOf: [schema, { type: 'null' }] };
 }
 
-/** A schema with a name in the OpenAPI document, and so in the code that is made from it. */
+/** A schema with a name in the OpenAPI document, and therefore in code generated from it. */
 export function named(title: string, schema: ResponseSchema): ResponseSchema {
   return { title, ...schema };
 }

@@ -1,12 +1,15 @@
 import type { RequestHandler } from 'express';
 
-/** For all responses: they hold secrets and counts of the moment, and are never to be taken for anything but their type. */
+/** For all responses: they hold secrets and current counts, and browsers must not guess another content type. */
 export const setSecurityHeaders: RequestHandler = (_req, res, next) => {
   res.set({ 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' });
   next();
 };
 
-/** For the console besides: scripts, styles and requests only from here, nothing inline, no frames; a link tells no other site where it was. */
+/**
+ * Further headers for the console: scripts, styles and requests only from its own origin, nothing inline, no frames, and no `Referer` to
+ * other sites.
+ */
 export const setPageSecurityHeaders: RequestHandler = (_req, res, next) => {
   res.set({
     'Content-Security-Policy':

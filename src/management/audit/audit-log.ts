@@ -86,7 +86,7 @@ export const listAuditLog = endpoint({
   },
 });
 
-/** Shows whether the log is as it was written. */
+/** Shows whether an entry of the log was changed, added or removed later. */
 export const verifyAuditLog = endpoint({
   method: 'get',
   path: '/tollgate/audit-log/verify',
@@ -119,7 +119,7 @@ export const verifyAuditLog = endpoint({
   },
 });
 
-/** Rows of a file that are read together. */
+/** Rows of a CSV file that are read with one query. */
 const ROWS_AT_ONCE = 1000;
 const COLUMNS = [
   'auditId',
@@ -192,12 +192,12 @@ function adminTokenIdOf({ actor }: AuditEntry): string | null {
   return actor.type === 'token' ? actor.id : null;
 }
 
-/** Sorts as text in the order of the log. */
+/** The id of an entry. Ids sort as text in the order of the log. */
 function auditIdOf(sequence: number): string {
   return `aud_${String(sequence).padStart(16, '0')}`;
 }
 
-/** A part of a file would pass for the whole. */
+/** Throws for the parameters of a page: a file with one page would be taken for the whole log. */
 function rejectPages({ limit, cursor, count }: ParsedUrlQuery): void {
   if (limit === undefined && cursor === undefined && count === undefined) return;
   throw new TollgateError(

@@ -8,7 +8,7 @@ import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
 
-/** What ids may consist of, those of plans and operations included. */
+/** The form of ids, including those of plans and operations. */
 const ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** The query parameters of the audit log. */
@@ -44,18 +44,18 @@ export const AUDIT_QUERY = {
 
 const { readText, readWord, invalid } = queryParameters(AUDIT_QUERY);
 
-/** A part of the log as its query asks for it. */
+/** The part of the log that a query requests. */
 export interface AuditQuery {
   readonly filter: AuditFilter;
   readonly page: AuditPage;
-  /** Undefined: the Accept header decides. */
+  /** Undefined if the Accept header decides. */
   readonly format: 'json' | 'csv' | undefined;
   readonly isCounted: boolean;
-  /** The cursor of the page after an entry. */
+  /** The cursor of the page that follows an entry. */
   cursorAfter(sequence: number): string;
 }
 
-/** Throws `invalid_parameter` for a bad or repeated parameter, `InvalidCursor` for a cursor of another query. */
+/** Throws `invalid_parameter` for a bad or repeated parameter, and `InvalidCursor` for a cursor of another query. */
 export function readAuditQuery(query: ParsedUrlQuery): AuditQuery {
   const { limit, cursor } = readPage(query);
   const action = readWord(query, 'action', AUDIT_ACTIONS);

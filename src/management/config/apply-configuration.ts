@@ -48,7 +48,7 @@ const DIFFERENCE: Readonly<Record<string, ResponseSchema>> = {
   digest: { ...TEXT, description: 'Of the changes, for expectDigest.' },
 };
 
-/** Shows what applying a configuration would do, and does nothing. */
+/** Shows what applying a configuration would change, without changing anything. */
 export const diffConfiguration = endpoint<DiffBody>({
   method: 'post',
   path: '/tollgate/config/diff',
@@ -66,7 +66,7 @@ export const diffConfiguration = endpoint<DiffBody>({
   },
 });
 
-/** Applies a configuration, all of it or nothing. */
+/** Applies a configuration, all or nothing. */
 export const applyConfiguration = endpoint<ApplyBody>({
   method: 'post',
   path: '/tollgate/config/apply',
@@ -89,7 +89,7 @@ export const applyConfiguration = endpoint<ApplyBody>({
   errors: ['managed_elsewhere', 'digest_mismatch', 'secret_taken', 'plan_in_use', 'plan_is_default'],
   async handle({ body, change, principal }, { configurations, log }) {
     const { force = false, expectDigest } = body;
-    // Who may only apply configurations changes nothing that others have made.
+    // `force` takes records over from others, which the scope config:write alone does not allow.
     const missing = force ? missingScope(principal, ['keys:write', 'keys:delete', 'plans:write']) : undefined;
     if (missing !== undefined) throw new MissingScope(missing);
     const { desired, terms } = readBody(body);
@@ -114,7 +114,7 @@ function readBody({ config, owner, prune = false }: DiffBody) {
   }
 }
 
-/** Faults of the configuration by their paths in the body. */
+/** Puts the paths of faults under `config`, as in the body. */
 async function inConfig<Result>(work: Promise<Result>): Promise<Result> {
   return work.catch((error: unknown) => {
     throw error instanceof InvalidBody ? error.under('config') : error;

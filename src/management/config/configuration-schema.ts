@@ -4,7 +4,7 @@ import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
 import { CREATE_PLAN_BODY, type CreatePlanBody } from '../plans/plan-schema.ts';
 
-/** A configuration, as a file or a body has it. */
+/** A configuration as a file or a body contains it. */
 export interface WrittenConfiguration {
   readonly plans?: readonly WrittenPlan[];
   readonly keys?: readonly WrittenKey[];
@@ -55,7 +55,7 @@ const KEY: FieldSchema = {
   },
 };
 
-/** A configuration: all that is said of a plan or a key, so that what is missing is as in a new one. */
+/** The schema of a configuration. It describes plans and keys in full: a missing field has the value that it has in a new one. */
 export const CONFIGURATION = {
   title: 'Configuration',
   description: 'must be an object with "plans" and "keys"',
@@ -82,7 +82,7 @@ export const CONFIGURATION = {
 /** Longest body with a configuration, in bytes. */
 export const CONFIGURATION_LIMIT_BYTES = 8 * 1024 * 1024;
 
-/** The rule of an owner. */
+/** The rule for an owner's name. */
 export const OWNER_RULE =
   'must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is';
 

@@ -42,7 +42,7 @@ const EXPORTED_KEY = named('ExportedKey', {
   },
 });
 
-/** Shows what a configuration would have to say for everything to be as it is. */
+/** Exports the configuration that would change nothing if it were applied. */
 export const exportConfiguration = endpoint({
   method: 'get',
   path: '/tollgate/config',
@@ -73,7 +73,7 @@ export const exportConfiguration = endpoint({
   },
 });
 
-/** Keys that are written together: the text of more takes the time of many requests. */
+/** Keys that are serialized at once: with more, other requests would wait too long. */
 const WRITTEN_AT_ONCE = 100;
 
 async function* keysOf(
@@ -110,7 +110,7 @@ async function* yamlChunks(
   let hasKeys = false;
   for await (const some of keys) {
     const text = yamlOf({ keys: some });
-    // One list, of which each part is written like a list of its own.
+    // Each part is serialized as a list with its own first line, `keys:`, which only the first part keeps.
     yield hasKeys ? text.slice(text.indexOf('\n') + 1) : text;
     hasKeys = true;
   }

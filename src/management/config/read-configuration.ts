@@ -16,17 +16,17 @@ import {
   type WrittenPlan,
 } from './configuration-schema.ts';
 
-/** A reader of what a file says, of any type. It throws `InvalidBody` with the faults of the schema, or else with those below. */
+/** Returns a reader of parsed files. It throws `InvalidBody` with the faults of the schema, or else with those of `readConfiguration`. */
 export function configurationReader(): (value: unknown) => DesiredState {
   const check = createBodyCompiler(BODY_FORMATS, BODY_FORMAT_FAULTS)(CONFIGURATION);
   return (value) => {
     check(value);
-    // What has passed the schema beside it.
+    // The schema has checked the type.
     return readConfiguration(value as WrittenConfiguration);
   };
 }
 
-/** Reads what a schema can't check by itself. Throws `InvalidBody` with all faults, up to a bound, by their paths. */
+/** Checks what a schema can't. Throws `InvalidBody` with all faults, up to a bound, by their paths. */
 export function readConfiguration({ plans = [], keys = [] }: WrittenConfiguration): DesiredState {
   const faults: FieldFault[] = [];
   const desired = {
@@ -70,7 +70,7 @@ function readKey(key: WrittenKey): DesiredKey {
   };
 }
 
-/** What was read, in a list; none, and more faults, for what can't be. */
+/** A list with the read value. If it can't be read, the list is empty, and `faults` gets the reasons. */
 function withFaults<Value>(read: () => Value, path: string, faults: FieldFault[]): readonly Value[] {
   try {
     return [read()];
@@ -83,7 +83,7 @@ function withFaults<Value>(read: () => Value, path: string, faults: FieldFault[]
   }
 }
 
-/** One fault for each value that an earlier one of the list has. */
+/** A fault for each value that occurs earlier in the list. */
 function repeated(
   values: readonly (string | undefined)[],
   list: 'plans' | 'keys',

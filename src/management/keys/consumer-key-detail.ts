@@ -16,7 +16,7 @@ import { presentKeyFields, SHOWN_KEY_FIELDS } from './shown-key-fields.ts';
 
 const COUNTS = { requests: COUNT, successful: COUNT, failed: COUNT };
 
-/** What a key was used for in all. */
+/** The totals of a key's usage. */
 export const SHOWN_TOTALS = { totalRequests: COUNT, successfulRequests: COUNT, failedRequests: COUNT };
 
 const USAGE = named(
@@ -53,7 +53,7 @@ const DETAIL_QUERY = {
 
 const { readWord } = queryParameters(DETAIL_QUERY);
 
-/** Shows a key with its secret, its use and the state of its window. */
+/** Shows a key with its secret, its usage and the state of its window. */
 export const showConsumerKey = endpoint({
   method: 'get',
   path: '/consumer-api-key/{consumerApiKeyId}',
@@ -103,7 +103,7 @@ export const showConsumerKey = endpoint({
   },
 });
 
-/** Resolves with whether the audit log has it: a secret is not shown while Postgres only reads, but the rest of the key is. */
+/** Resolves with whether the audit log was written. If it can't be, the secret is masked, but the rest of the key is shown. */
 async function recordShowing(
   key: ConsumerKey,
   change: ChangeContext,
@@ -119,7 +119,7 @@ async function recordShowing(
   }
 }
 
-/** Of the windows of the key; those of its customers are shown with its live counters. */
+/** The tightest window of the key itself. The windows of its customers are shown with its live counters. */
 async function readRateLimits(
   { keyId, plan }: KeySnapshot,
   { counters }: ManagementServices,
@@ -131,7 +131,7 @@ async function readRateLimits(
   return tightest === undefined ? null : presentWindow(tightest);
 }
 
-/** A key at rest has its whole limit, and a window that would open now. */
+/** A key without an open window has its whole limit, and a window that would open now. */
 function windowOf({ limit, used, granted, resetAtMs }: WindowCounter, nowMs: number): DecidedWindow {
   return {
     limit,

@@ -65,7 +65,7 @@ const UPDATE_KEY_BODY: BodySchema = {
   properties: { ...KEY_FIELDS, ...TAG_EDITS },
 };
 
-/** Changes the fields of a key that the body names; null removes. */
+/** Changes the fields of a key that the body names; null clears a field. */
 export const updateConsumerKey = endpoint<UpdateKeyBody>({
   method: 'patch',
   path: '/consumer-api-key/{consumerApiKeyId}',

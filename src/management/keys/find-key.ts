@@ -23,7 +23,7 @@ const FIND_KEY_BODY: BodySchema = {
 
 const OPERATION = 'findConsumerKey';
 
-/** Says whose a secret is. In the body, because a path or a query would be written into logs on its way. */
+/** Finds the key of a secret. The secret is in the body, because logs on the way would contain a path or a query. */
 export const findConsumerKey = endpoint<{ readonly secret: string }>({
   method: 'post',
   path: '/api-keys/find',

@@ -47,7 +47,7 @@ const IMPORT_KEYS_BODY: BodySchema = {
   },
 };
 
-/** Makes keys with the secrets that their owners have already. */
+/** Creates keys with secrets that exist already. */
 export const importConsumerKeys = endpoint<ImportKeysBody>({
   method: 'post',
   path: '/api-keys/import',
@@ -82,7 +82,7 @@ export const importConsumerKeys = endpoint<ImportKeysBody>({
   },
 });
 
-/** Throws `InvalidBody` with the faults of all keys, or `ImportRejected` for ids that no plan can have. */
+/** Throws `InvalidBody` with the faults of all keys, or `ImportRejected` for plan ids that no plan can have. */
 function readKeys(keys: readonly WrittenKey[], clock: Clock): readonly KeyToImport[] {
   const faults: FieldFault[] = [];
   const withoutPlan: number[] = [];

@@ -19,7 +19,7 @@ function tags(description: string): FieldSchema {
   return { description, type: 'array', maxItems: MAX_TAGS, items };
 }
 
-/** The fields that a key may be made with, and that an edit may change. */
+/** The fields that a new key may have and that an edit may change. */
 export const KEY_FIELDS = {
   name: {
     description: `must be a string of 1 to ${MAX_KEY_NAME} characters without control characters, not counting blanks around it`,
@@ -89,13 +89,13 @@ export const KEY_FIELDS = {
   },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-/** What an edit of tags may say besides. */
+/** Further fields of an edit, for its tags. */
 export const TAG_EDITS = {
   addTags: tags(`must be a list of at most ${MAX_TAGS} tags to add`),
   removeTags: tags(`must be a list of at most ${MAX_TAGS} tags to remove`),
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-/** `KEY_FIELDS` as a body has them. */
+/** `KEY_FIELDS` as they are in a body. */
 export interface WrittenKeyFields {
   readonly enabled?: boolean;
   readonly expiresAt?: string | null;
@@ -109,7 +109,7 @@ export interface WrittenKeyFields {
   readonly selfService?: readonly SelfServiceAction[] | null;
 }
 
-/** Reads what the schema can't check by itself. Throws `InvalidBody`. */
+/** Checks what the schema can't: the expiry must be in the future. Throws `InvalidBody`. */
 export function readExpiry(text: string | null | undefined, clock: Clock): number | null | undefined {
   if (text === null || text === undefined) return text;
   const expiresAtMs = parseIsoUtc(text);
@@ -119,23 +119,23 @@ export function readExpiry(text: string | null | undefined, clock: Clock): numbe
   ]);
 }
 
-/** The same for metadata: its size, and what Postgres can't store. */
+/** Checks what the schema can't: the size of metadata, and characters that Postgres can't store. */
 function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields['metadata'] {
   if (metadata === null || metadata === undefined) return metadata;
   const text = JSON.stringify(metadata);
-  // Postgres stores neither NUL nor half a surrogate pair, which JSON writes as escapes.
+  // Postgres stores neither NUL nor unpaired surrogates; JSON.stringify escapes both.
   const isStored = !/\\u(?:0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/i.test(text);
   if (Buffer.byteLength(text) <= MAX_METADATA_BYTES && isStored) return metadata;
   throw new InvalidBody([{ field: 'metadata', message: KEY_FIELDS.metadata.description }]);
 }
 
-/** The fields that the body has, besides the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
+/** The fields in the body, without the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
 export function readFields(body: WrittenKeyFields, clock: Clock): Omit<KeyChanges, 'name'> {
   const expiresAtMs = readExpiry(body.expiresAt, clock);
   return { ...readTimelessFields(body), ...(expiresAtMs !== undefined && { expiresAtMs }) };
 }
 
-/** The same without the expiry, which must be in the future. */
+/** The fields of `readFields` without the expiry, which would have to be in the future. */
 export function readTimelessFields(body: WrittenKeyFields): Omit<KeyChanges, 'name' | 'expiresAtMs'> {
   const {
     enabled,
@@ -148,7 +148,7 @@ export function readTimelessFields(body: WrittenKeyFields): Omit<KeyChanges, 'na
     selfService,
   } = body;
   const metadata = readMetadata(body.metadata);
-  // What has another form is the id of nothing, and may hold what a database rejects.
+  // No plan has an id of another form, and Postgres might reject its characters.
   if (typeof planId === 'string' && !isPlanId(planId)) throw new PlanNotFound();
   return {
     ...(enabled !== undefined && { enabled }),

@@ -41,7 +41,7 @@ const KEY_LIMITS = named(
   }),
 );
 
-/** Whose windows are shown. */
+/** Chooses the customer whose windows are shown. */
 export const CUSTOMER_QUERY = {
   customerId: {
     ...CUSTOMER,
@@ -49,7 +49,7 @@ export const CUSTOMER_QUERY = {
   },
 };
 
-/** Shows what is left of each limit of a key. */
+/** Shows the live counters of a key. */
 export const showKeyLimits = endpoint({
   method: 'get',
   path: '/consumer-api-key/{consumerApiKeyId}/limits',
@@ -116,7 +116,7 @@ const GRANT_BODY: BodySchema = {
   properties: { requests: UNITS, ...RESET_BODY.properties },
 };
 
-/** Gives more room in the present windows of a key: in all of them, in that of one limit, or in those of one customer. */
+/** Raises the remaining quota of a key's present windows: of all, of those of one limit, or of those of one customer. */
 export const grantKeyLimits = endpoint<GrantBody>({
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/limits/grant',
@@ -144,12 +144,12 @@ export const grantKeyLimits = endpoint<GrantBody>({
   },
 });
 
-/** What was requested, besides the reason, which has its own place. */
+/** The requested change without the reason, which the audit log keeps separately. */
 function auditedBody({ reason: _, ...requested }: ResetBody): FieldChanges {
   return changedFields(null, { ...requested });
 }
 
-/** Those that the body means: the one that it names, else all; with a customer only limits for each customer. */
+/** The limit that the body names, or else all; with a customer, only limits for each customer. */
 function chosenLimits(
   { plan }: KeySnapshot,
   { limitId, customerId }: Readonly<Record<'limitId' | 'customerId', string | undefined>>,
@@ -177,7 +177,7 @@ async function showAfter(
   return presentLimits(snapshot, counts, services);
 }
 
-/** Undefined while the store of the counts is unavailable. */
+/** Undefined if Redis is unavailable. */
 export async function readCounts(
   { keyId, plan }: KeySnapshot,
   customerId: string,

@@ -24,13 +24,13 @@ import { queryParameters } from '../query-parameters.ts';
 
 const INCLUDES = ['usage', 'limits'] as const;
 
-/** What an item of the list may have besides the key. */
+/** Further fields that an item of the list may have. */
 type KeyInclude = (typeof INCLUDES)[number];
 
-/** With `include`, which costs more for each key. */
+/** The longest page with `include`, which costs more for each key. */
 const LONGEST_PAGE_WITH_MORE = 200;
 
-/** The query parameters that choose keys by what they are and whose. */
+/** The query parameters that filter keys by their plan, tags and owner. */
 export const KEY_FILTER_QUERY = {
   rateLimitId: {
     description: 'must be the id of a rate limit plan: only keys that are bound to it',
@@ -109,12 +109,12 @@ export const KEY_LIST_QUERY = {
 type ParameterName = keyof typeof KEY_LIST_QUERY;
 const { readText, readWord, invalid } = queryParameters(KEY_LIST_QUERY);
 
-/** The list as its query asks for it. */
+/** The part of the list that a query requests. */
 export interface KeyListQuery {
   readonly selection: KeySelection;
   readonly includes: ReadonlySet<KeyInclude>;
   readonly isCounted: boolean;
-  /** The cursor of the page after a position. */
+  /** The cursor of the page that follows a position. */
   cursorAfter(position: KeyPosition): string;
 }
 
@@ -195,7 +195,7 @@ function readInstant(query: ParsedUrlQuery, name: ParameterName): number | undef
   return ms;
 }
 
-/** Each once, in the order of the words; empty when the parameter is missing. */
+/** Each word once, in the order of `words`; empty if the parameter is missing. */
 function readWords<const Word extends string>(
   query: ParsedUrlQuery,
   name: ParameterName,

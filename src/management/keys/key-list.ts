@@ -10,7 +10,7 @@ import { KEY_LIST_QUERY, readKeyListQuery } from './key-list-query.ts';
 import { presentCounters, SHOWN_COUNTERS } from './limit-counters.ts';
 import { KEY_ITEM_FIELDS, presentKeyItem } from './shown-key-fields.ts';
 
-/** With what was asked for by `include`. */
+/** A key, with the fields that `include` requests. */
 const LISTED_KEY = named('ListedConsumerKey', {
   type: 'object',
   required: Object.keys(KEY_ITEM_FIELDS),
@@ -21,7 +21,7 @@ const LISTED_KEY = named('ListedConsumerKey', {
   },
 });
 
-/** Lists keys without their secrets, in a number of store calls that does not grow with the page. */
+/** Lists keys without their secrets. The number of store calls does not grow with the page. */
 export const listConsumerKeys = endpoint({
   method: 'get',
   path: '/consumer-api-key',
@@ -65,7 +65,7 @@ export const listConsumerKeys = endpoint({
   },
 });
 
-/** The last use is known to the second where the usage was asked for. */
+/** Takes the last use from the usage if it was requested: there it is exact, while the key's own lags behind. */
 function withLastUse(key: ConsumerKey, usage: KeyTotals | undefined): ConsumerKey {
   return usage === undefined ? key : { ...key, lastUsedAtMs: usage.lastUsedAtMs };
 }
@@ -76,7 +76,7 @@ function usageOf(keyId: string, usage: ReadonlyMap<string, KeyTotals>): object {
   return presentTotals(usage.get(keyId) ?? NEVER_USED);
 }
 
-/** A key that was deleted meanwhile is not among them. */
+/** The counters by key id, without keys that were deleted in the meantime. */
 async function readLimits(
   keyIds: readonly string[],
   services: ManagementServices,
@@ -91,7 +91,7 @@ async function readLimits(
   );
 }
 
-/** Undefined while the store of the counts is unavailable. */
+/** Undefined if Redis is unavailable. */
 async function readCounts(
   snapshots: readonly KeySnapshot[],
   { counters }: ManagementServices,

@@ -8,7 +8,7 @@ import { KEY_FIELDS, readExpiry } from './key-fields.ts';
 import { SECRET } from './secret-fields.ts';
 import { KEY_ITEM, presentKeyItem } from './shown-key-fields.ts';
 
-/** For how long a key, or an admin token, has two secrets. */
+/** How long both secrets of a key or an admin token are valid. */
 export const GRACE_SECONDS: FieldSchema = {
   description: `must be an integer from 0 to ${MAX_GRACE_SECONDS}: for how long the previous secret stays valid`,
   type: 'integer',
@@ -28,7 +28,7 @@ const ROTATE_KEY_BODY: BodySchema = {
   properties: { graceSeconds: GRACE_SECONDS, secret: SECRET, expiresAt: KEY_FIELDS.expiresAt },
 };
 
-/** Gives a key a new secret, beside which the one before stays valid for a time. */
+/** Gives a key a new secret. The previous one stays valid for a grace period. */
 export const rotateConsumerKey = endpoint<RotateKeyBody>({
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/rotate',
@@ -79,7 +79,7 @@ const END_ROTATION_BODY: BodySchema = {
   },
 };
 
-/** Ends a rotation before its time: the secret that is not kept is rejected from now on. */
+/** Ends a rotation early: the secret that is not kept is rejected from now on. */
 export const endConsumerKeyRotation = endpoint<{ readonly keep: KeptSecret }>({
   method: 'post',
   path: '/consumer-api-key/{consumerApiKeyId}/end-rotation',

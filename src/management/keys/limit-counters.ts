@@ -5,7 +5,7 @@ import { windowEndMs } from '../../limiter/period.ts';
 import type { WindowCounter, WindowCounts } from '../../limiter/window-counters.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
-/** What is left of each limit of a key. */
+/** The live counters of a key's limits. */
 export const SHOWN_COUNTERS = listOf(
   named(
     'LimitCounter',
@@ -25,7 +25,7 @@ export const SHOWN_COUNTERS = listOf(
   ),
 );
 
-/** `counts` undefined: their store is unavailable, and they are null. */
+/** If `counts` is undefined, because Redis is unavailable, the counters are null. */
 export function presentCounters(
   plan: KeySnapshot['plan'],
   counts: WindowCounts | undefined,

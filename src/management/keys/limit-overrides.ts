@@ -5,12 +5,12 @@ import type { ResponseSchema } from '../endpoint.ts';
 import { LIMIT } from '../plans/plan-schema.ts';
 import { INSTANT } from '../response-schemas.ts';
 
-/** Other limits than the plan's, as they are written. */
+/** Limits of a key that replace the plan's, as they are in a body. */
 export type WrittenOverrides = Readonly<
   Record<string, { readonly limit: number; readonly until?: string | null }>
 >;
 
-/** The field of a key's body. */
+/** The field of a key in a body. */
 export const OVERRIDES: FieldSchema = {
   description:
     'must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none',
@@ -34,7 +34,7 @@ export const OVERRIDES: FieldSchema = {
   },
 };
 
-/** The field of a response. */
+/** The field of a key in a response. */
 export const SHOWN_OVERRIDES: ResponseSchema = {
   type: 'object',
   description: 'Limits of this key that differ from those of its plan, by limitId.',

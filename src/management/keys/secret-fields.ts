@@ -3,17 +3,17 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import { SECRET_DIGEST } from '../../keys/secrets/secret-digest.ts';
 import { GIVEN_SECRET, MAX_SECRET_LENGTH, MIN_SECRET_LENGTH } from '../../keys/secrets/secret-format.ts';
 
-/** A secret that a client of the interface brings along. */
+/** A secret that the client chooses. */
 export const SECRET = {
   description: `must be a secret of ${MIN_SECRET_LENGTH} to ${MAX_SECRET_LENGTH} letters, digits and - . _ ~ + /, with = at its end only, that does not begin with ${ADMIN_TOKEN_PREFIX}_`,
   type: 'string',
   minLength: MIN_SECRET_LENGTH,
   maxLength: MAX_SECRET_LENGTH,
-  // What begins like an admin token must not be taken for a key.
+  // A secret with the prefix of admin tokens would be taken for one.
   pattern: `^(?!${ADMIN_TOKEN_PREFIX}_)${GIVEN_SECRET.source.slice(1)}`,
 } as const satisfies FieldSchema;
 
-/** The digest of a secret, as other systems keep it. */
+/** The digest of a secret, as other systems store it. */
 export const SECRET_HASH = {
   description: 'must be an object with the algorithm "sha256" and the value, the digest of the secret',
   type: 'object',

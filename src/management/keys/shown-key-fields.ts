@@ -3,7 +3,7 @@ import { type ConsumerKey, type KeyRotation, SELF_SERVICE_ACTIONS } from '../../
 import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { presentOverrides, SHOWN_OVERRIDES } from './limit-overrides.ts';
 
-/** The fields that list and detail show besides the spec's. */
+/** The fields that the list and the detail show in addition to those of the spec. */
 export const SHOWN_KEY_FIELDS = {
   enabled: { type: 'boolean' },
   expiresAt: orNull(INSTANT),
@@ -57,7 +57,7 @@ export function presentKeyFields(key: ConsumerKey): object {
   };
 }
 
-/** As `SHOWN_KEY_FIELDS.rotation`. */
+/** The value of `SHOWN_KEY_FIELDS.rotation`. */
 export function presentRotation({
   startedAtMs,
   previousValidUntilMs,
@@ -70,7 +70,7 @@ export function presentRotation({
   };
 }
 
-/** What a list item and the response to an edit have. */
+/** The fields of a list item and of the response to an edit. */
 export const KEY_ITEM_FIELDS = {
   consumerApiKeyId: TEXT,
   name: TEXT,

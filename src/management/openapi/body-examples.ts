@@ -5,7 +5,7 @@ const CONFIGURATION = {
   keys: [{ externalId: 'customer-42', name: 'Mobile app', rateLimitId: 'silver', tags: ['eu'] }],
 };
 
-/** A body for each operation that takes one, by the operation's id. */
+/** An example for each request body, by operation id. */
 export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   createConsumerKey: {
     name: 'Mobile app',

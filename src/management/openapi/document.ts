@@ -62,7 +62,7 @@ const TAGS = [
   { name: 'administration', description: 'Admin tokens, the audit log, and the gateway itself.' },
 ];
 
-/** The tag of an operation, by where its path leads. */
+/** The tag of an operation, derived from its path. */
 function tagOf({ path, forConsumers }: Endpoint): string {
   if (forConsumers) return 'self-service';
   if (path.endsWith('/usage')) return 'usage';
@@ -120,7 +120,7 @@ function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
   return mayCreate ? { 200: done, 201: made } : { 200: done };
 }
 
-/** Its columns are the fields of a row. */
+/** The columns of the CSV are the fields of a row. */
 const CSV = { 'text/csv': { schema: { type: 'string' } } };
-/** The same as the JSON. */
+/** The YAML has the same content as the JSON. */
 const YAML = { 'application/yaml': { schema: { type: 'string' } } };

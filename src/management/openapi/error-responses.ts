@@ -22,7 +22,7 @@ const GENERAL_ERRORS: readonly ErrorCode[] = [
   'http_version_not_supported',
 ];
 
-/** Codes that any endpoint for administrators may respond. */
+/** Codes that any endpoint for administrators may respond with. */
 const COMMON_ERRORS: readonly ErrorCode[] = [
   ...GENERAL_ERRORS,
   'missing_root_token',
@@ -30,7 +30,7 @@ const COMMON_ERRORS: readonly ErrorCode[] = [
   'missing_scope',
 ];
 
-/** Codes that any endpoint for consumers may respond. */
+/** Codes that any endpoint for consumers may respond with. */
 const CONSUMER_ERRORS: readonly ErrorCode[] = [
   ...GENERAL_ERRORS,
   'missing_api_key',
@@ -41,7 +41,7 @@ const CONSUMER_ERRORS: readonly ErrorCode[] = [
   'overloaded',
 ];
 
-/** Codes that an endpoint with a body may respond. */
+/** Codes that any endpoint with a body may respond with. */
 const BODY_ERRORS: readonly ErrorCode[] = [
   'malformed_json',
   'invalid_body',
@@ -54,7 +54,7 @@ const CONFLICTS = {
   description: 'What keeps a configuration from being applied; at most 50.',
 };
 
-/** What an error says besides its sentence and its code. */
+/** Further fields of an error, besides its sentence and its code. */
 const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object>>>>> = {
   invalid_body: {
     errors: {
@@ -78,7 +78,7 @@ const DETAILS: Readonly<Partial<Record<ErrorCode, Readonly<Record<string, object
   },
 };
 
-/** The document's error responses, by name; most are the same for many operations. */
+/** The error responses of the document, by name. Most are shared by many operations. */
 export class ErrorResponses {
   readonly #schemas: SchemaComponents;
   readonly #responses = new Map<string, object>();
@@ -92,7 +92,7 @@ export class ErrorResponses {
     return Object.fromEntries([...this.#responses].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** One response for each status, with the codes that share it. */
+  /** One response for each status, with all codes of that status. */
   of(endpoint: Endpoint): Readonly<Record<string, object>> {
     const byStatus = Map.groupBy(new Set(codesOf(endpoint)), statusOf);
     return Object.fromEntries(
@@ -105,7 +105,7 @@ export class ErrorResponses {
     );
   }
 
-  /** Named by its status, and by the codes that not every operation with this status has. */
+  /** Adds a response, named by its status and by its codes that not every operation with this status has. */
   #add(status: number, codes: readonly ErrorCode[], endpoint: Endpoint): string {
     const common = commonErrorsOf(endpoint);
     const own = codes.filter((code) => !common.includes(code) && !BODY_ERRORS.includes(code));
@@ -143,7 +143,7 @@ export class ErrorResponses {
   }
 }
 
-/** With `Accept: application/problem+json`. */
+/** The body of an error with `Accept: application/problem+json`. */
 const PROBLEM = {
   title: 'Problem',
   type: 'object',
@@ -158,7 +158,7 @@ const PROBLEM = {
   },
 };
 
-/** Every code that an operation may respond. */
+/** Every code that an operation may respond with. */
 function codesOf(endpoint: Endpoint): readonly ErrorCode[] {
   const { method, path, body, conditional, errors } = endpoint;
   return [
@@ -187,7 +187,7 @@ function hasRetryAfter(code: ErrorCode): boolean {
   return 'Retry-After' in failureOf(new TollgateError(code, '')).headers;
 }
 
-/** `plan_in_use` and `Not Found` as `PlanInUse` and `NotFound`. */
+/** Turns `plan_in_use` and `Not Found` into `PlanInUse` and `NotFound`. */
 function nameOf(words: string): string {
   return words
     .split(/[^A-Za-z]+/)

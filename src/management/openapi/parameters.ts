@@ -87,7 +87,7 @@ function queryParameter(
   return { name, in: 'query', description, schema: schemas.place(schema, name) };
 }
 
-/** Throws for a parameter that the document does not know. */
+/** Throws if the document has no such parameter. */
 function referenceTo(name: string): object {
   if (!(name in PARAMETERS))
     throw new Error(`The parameter ${name} has no description for the OpenAPI document.`);

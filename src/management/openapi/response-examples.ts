@@ -96,7 +96,7 @@ const CONFIGURATION_CHANGES = {
 
 const REACHABLE = { reachable: true, latencyMs: 0.4, fault: null };
 
-/** A response of each operation, by its id. */
+/** An example response for each operation, by operation id. */
 export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   createConsumerKey: { id: KEY_ID, name: 'Mobile app', secret: 'tg_…', createdAt: '2026-02-03 04:05:06' },
   listConsumerKeys: { apiKeys: [{ ...KEY, usage: TOTALS, limits: [COUNTER] }], nextCursor: 'WyJ…', total: 2 },

@@ -1,25 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { TEXT_RULES } from './text-rules.ts';
 
-/** A JSON schema, or a keyword's value that holds some. */
+/** A JSON schema, or a keyword's value that contains schemas. */
 type Schema = Readonly<Record<string, unknown>>;
 
-/** Formats that JSON Schema itself knows. */
+/** Formats that JSON Schema defines. */
 const STANDARD_FORMATS: ReadonlySet<unknown> = new Set(['date-time']);
 
 /**
- * The named schemas of the document. Every object with fields is one, so that generated code has names that a person would choose: its own
- * `title`, else one made of where it stands. Formats that only our own checks know become the keywords that say the same.
+ * The named schemas of the document. Every object with fields has a name, so that generated code has readable type names: its `title`, or
+ * else a name made from its position. Formats that only our own checks know are replaced by equivalent keywords.
  */
 export class SchemaComponents {
   readonly #schemas = new Map<string, Schema>();
 
-  /** All that were named so far, by name. */
+  /** All named schemas so far, by name. */
   all(): Readonly<Record<string, Schema>> {
     return Object.fromEntries([...this.#schemas].toSorted(([a], [b]) => (a < b ? -1 : 1)));
   }
 
-  /** The schema as it stands in the document: a reference where it has fields. Throws when another schema has its name. */
+  /** The schema as the document uses it: a reference if it has fields. Throws if another schema has its name. */
   place(schema: Schema, fallbackName: string): Schema {
     const { title, ...untitled } = schema;
     const name = typeof title === 'string' ? title : fallbackName;
@@ -68,7 +68,7 @@ export class SchemaComponents {
   }
 }
 
-/** With a first letter in upper case. */
+/** The text with its first letter in upper case. */
 export function capitalized(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -81,7 +81,7 @@ function isSchema(value: unknown): value is Schema {
   return typeof value === 'object' && value !== null;
 }
 
-/** The schema with keywords in place of a format of ours; `null` passes them, as they look at texts only. */
+/** Replaces a format of ours by keywords. They apply only to strings, so that `null` still passes. */
 function standardSchema(schema: Schema): Schema {
   const { format, ...others } = schema;
   if (format === undefined || STANDARD_FORMATS.has(format)) return schema;

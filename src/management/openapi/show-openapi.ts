@@ -1,7 +1,7 @@
 import { type Endpoint, endpoint } from '../endpoint.ts';
 import { openApiDocument } from './document.ts';
 
-/** Shows the OpenAPI document of this very gateway. `endpoints` gives those that are served, this one among them. */
+/** Shows the OpenAPI document of this gateway. `endpoints` returns all its endpoints, including this one. */
 export function openApiEndpoint(endpoints: () => readonly Endpoint[]): Endpoint {
   return endpoint({
     method: 'get',

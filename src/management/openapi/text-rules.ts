@@ -4,7 +4,7 @@ import { MAX_KEY_NAME } from '../../keys/key-name.ts';
 import { PERIOD_PATTERN } from '../../limiter/period.ts';
 import { MAX_PATTERN_LENGTH } from '../../paths/path-pattern.ts';
 
-/** Keywords of JSON Schema that say of a text what a format of ours checks, as far as they can. */
+/** JSON Schema keywords that express one of our formats as far as possible. */
 interface TextRules {
   readonly pattern: string;
   readonly minLength?: number;
@@ -20,8 +20,8 @@ const PARAMETER = String.raw`\{(?:[!"$&'()*+,\-.0-9:;<=>@A-Z\[\\\]^_\x60a-z|~]|%
 const SEGMENT = String.raw`\*|${PARAMETER}|(?!\.{1,2}(?:/|$))${LITERAL}`;
 
 /**
- * By the name of the format. None rejects a text that the format accepts; what a pattern can't say, such as the days of a month, is in the
- * description of the field.
+ * By the name of the format. No rule rejects a text that the format accepts. What a pattern can't express, such as the days of a month, is
+ * in the description of the field.
  */
 export const TEXT_RULES: Readonly<Record<string, TextRules>> = {
   'key-name': {

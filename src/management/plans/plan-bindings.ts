@@ -8,7 +8,7 @@ interface BindPlanBody {
   readonly consumerApiKeyId: string;
   readonly rateLimitId: string;
 }
-/** Any text is allowed: an id that has the wrong form is the id of nothing, and gets 404. */
+/** Any text is allowed: no record has an id of another form, so that such an id gets 404. */
 const BIND_PLAN_BODY: BodySchema = {
   type: 'object',
   additionalProperties: false,
@@ -38,10 +38,10 @@ export const applyRateLimit = endpoint<BindPlanBody>({
   errors: ['key_not_found', 'plan_not_found'],
   async handle({ body, change }, { keys, log }) {
     const { consumerApiKeyId: keyId, rateLimitId } = body;
-    // What has another form is the id of nothing, and may hold what a database rejects.
+    // No plan has an id of another form, and Postgres might reject its characters.
     if (!isPlanId(rateLimitId)) throw new PlanNotFound();
     const { plan } = await keys.bind(keyId, rateLimitId, change);
-    // A snapshot without a plan would mean that the plan is gone again.
+    // The plan was deleted in the meantime.
     if (plan === null) throw new PlanNotFound();
     log.info({ event: 'plan_applied', keyId, planId: plan.id }, 'a rate limit plan was applied to a key');
     return {

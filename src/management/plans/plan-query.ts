@@ -39,15 +39,15 @@ export const PLAN_DELETION_QUERY = {
 
 const { readText, readWord, invalid } = queryParameters({ ...PLAN_LIST_QUERY, ...PLAN_DELETION_QUERY });
 
-/** The list as its query asks for it. */
+/** The part of the list that a query requests. */
 export interface PlanListQuery {
   readonly filter: PlanFilter;
-  /** Undefined: all. */
+  /** Undefined for all plans. */
   readonly limit: number | undefined;
   readonly afterId: string | undefined;
   readonly isCounted: boolean;
   readonly hasKeys: boolean;
-  /** The cursor of the page after a plan. */
+  /** The cursor of the page that follows a plan. */
   cursorAfter(planId: string): string;
 }
 
@@ -67,7 +67,7 @@ export function readPlanListQuery(query: ParsedUrlQuery): PlanListQuery {
   };
 }
 
-/** Throws `invalid_parameter` for what can't be another plan. */
+/** Throws `invalid_parameter` for a text that can't be the id of another plan. */
 export function readRebindTo(query: ParsedUrlQuery, planId: string): string | undefined {
   const rebindTo = readText(query, 'rebindTo');
   if (rebindTo === undefined || (isPlanId(rebindTo) && rebindTo !== planId)) return rebindTo;

@@ -7,7 +7,7 @@ const RATE_LIMIT_ID: FieldSchema = {
   description:
     'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create"',
   type: 'string',
-  // `isPlanId`, less `create`: `/rate-limit/create` is another endpoint's path, so a plan of that name could not be shown or deleted.
+  // Like `isPlanId`, without `create`: `/rate-limit/create` is another endpoint, so a plan with that id could not be shown or deleted.
   pattern: '^(?!create$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
 };
 const DESCRIPTION: FieldSchema = {
@@ -16,7 +16,7 @@ const DESCRIPTION: FieldSchema = {
   maxLength: 1024,
   format: 'stored-text',
 };
-/** How much one window takes. */
+/** The limit of a window, in units. */
 export const LIMIT: FieldSchema = {
   description: 'must be an integer from 1 to 999999999999999',
   type: 'integer',
@@ -94,7 +94,7 @@ const COSTS: FieldSchema = {
     type: 'object',
     required: ['path', 'cost'],
     additionalProperties: false,
-    // What the backend reports is reserved before; any other cost is known.
+    // Only a cost that the backend reports has a reserve; other costs are known before the request is sent.
     dependentSchemas: { reserve: { properties: { cost: { const: 'response' } } } },
     properties: {
       methods: METHODS,
@@ -117,7 +117,7 @@ const COSTS: FieldSchema = {
   },
 };
 
-/** What is written of a plan, and what is missing when it need not be. */
+/** The terms of a plan in a body; the lists may be missing. */
 type WrittenTerms = Omit<PlanTerms, 'additionalLimits' | 'costs'> &
   Partial<Pick<PlanTerms, 'additionalLimits' | 'costs'>>;
 
@@ -157,7 +157,7 @@ export const UPDATE_PLAN_BODY: BodySchema = {
   properties: CHANGEABLE,
 };
 
-/** Whether a text can be the id of a plan that this interface makes. */
+/** Whether a text can be the id of a new plan. */
 export function isWritablePlanId(text: string): boolean {
   return new RegExp(String(RATE_LIMIT_ID.pattern)).test(text);
 }

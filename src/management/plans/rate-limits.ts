@@ -16,7 +16,7 @@ import {
 } from './plan-schema.ts';
 import { CREATED_PLAN, LISTED_PLAN, PLAN, presentCreated, presentPlan } from './shown-plan.ts';
 
-/** Makes a plan; the response echoes its fields exactly as they were sent. */
+/** Creates a plan. The response has its fields exactly as they were sent. */
 export const createRateLimit = endpoint<CreatePlanBody>({
   method: 'post',
   path: '/rate-limit/create',
@@ -97,7 +97,7 @@ export const showRateLimit = endpoint({
   },
 });
 
-/** Makes a plan, or replaces all of one that exists: what is missing in the body is as in a new plan. */
+/** Creates a plan or replaces an existing one: a missing field has the value that it has in a new plan. */
 export const putRateLimit = endpoint<PutPlanBody>({
   method: 'put',
   path: '/rate-limit/{rateLimitId}',
@@ -124,7 +124,7 @@ export const putRateLimit = endpoint<PutPlanBody>({
   },
 });
 
-/** Changes a plan for all keys under it, with their next request. A list replaces the one that the plan has. */
+/** Changes a plan for all its keys, from their next request on. A list replaces the whole list of the plan. */
 export const updateRateLimit = endpoint<UpdatePlanBody>({
   method: 'patch',
   path: '/rate-limit/{rateLimitId}',
@@ -176,7 +176,7 @@ export const deleteRateLimit = endpoint({
   },
 });
 
-/** Where a plan is shown. Its id needs no escaping. */
+/** The path of a plan. Its id needs no escaping. */
 function locationOf({ id }: Plan): string {
   return `/rate-limit/${id}`;
 }

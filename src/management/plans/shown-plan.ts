@@ -39,7 +39,7 @@ const COSTS = {
   ),
   description: 'Present only where some requests of the plan do not cost 1.',
 };
-/** What every plan shows. */
+/** The fields of every plan. */
 export const TERMS = {
   rateLimitId: TEXT,
   description: TEXT,
@@ -47,7 +47,7 @@ export const TERMS = {
   period: TEXT,
   createdAt: INSTANT,
 };
-/** What a plan shows only where it has it. */
+/** The fields of plans that have such a list. */
 export const OPTIONAL_TERMS = { additionalLimits: LIMITS, costs: COSTS };
 const MANAGED_BY = {
   managedBy: {
@@ -68,7 +68,7 @@ export const PLAN = named('RateLimit', {
   properties: { ...PLAN_FIELDS, ...OPTIONAL_TERMS, ...MANAGED_BY },
 });
 
-/** With what was asked for by `include`. */
+/** A plan, with the fields that `include` requests. */
 export const LISTED_PLAN = named('ListedRateLimit', {
   type: 'object',
   required: Object.keys(PLAN_FIELDS),
@@ -93,7 +93,7 @@ export function presentPlan(plan: Plan): object {
   return managedBy === null ? terms : { ...terms, managedBy };
 }
 
-/** A plan of the spec's four fields has no others. */
+/** Leaves out empty lists: a plan with only the spec's four fields shows no others. */
 function presentLists({ additionalLimits, costs }: Plan): object {
   return {
     ...(additionalLimits.length === 0 ? {} : { additionalLimits: additionalLimits.map(inOrder) }),
@@ -101,7 +101,7 @@ function presentLists({ additionalLimits, costs }: Plan): object {
   };
 }
 
-/** Postgres keeps what is in a field, not the order of the fields. */
+/** Sets the order of the fields, which Postgres does not keep. */
 function inOrder({ limitId, limit, period, per, mode, match }: AdditionalLimit): object {
   return { limitId, limit, period, per, mode, match };
 }

@@ -10,10 +10,10 @@ import { createEndpointApp, type EndpointAppOptions, methodFault } from '../mana
 import { notePrincipal } from '../principal-of.ts';
 import { SELF_SERVICE_ENDPOINTS } from './self-service-endpoints.ts';
 
-/** Self-service at a path of the public port. Whose key it is, and that it is valid, is found out before. */
+/** Self-service at a path of the public port. The proxied side has authenticated the key before. */
 export interface SelfServiceApp {
   readonly path: string;
-  /** `not_found` or `method_not_allowed` for a request that no endpoint responds to, whatever its key. */
+  /** `not_found` or `method_not_allowed` for a request that no endpoint responds to, with any key; else undefined. */
   faultOf(method: string, path: string): TollgateError | undefined;
   /** The `operationId` of the endpoint that responds. */
   operationOf(method: string, path: string): string | undefined;
@@ -24,7 +24,7 @@ export interface SelfServiceApp {
 interface OwnKey {
   readonly keyId: string;
   readonly head: ParsedRequest;
-  /** Completed while the request is served. */
+  /** Filled in while the request is served. */
   readonly notes: RequestNotes;
 }
 
@@ -53,7 +53,7 @@ export function createSelfServiceApp(
     serve(req, res, { keyId, head, notes }) {
       const locals: OwnKeyLocals = Object.assign(notes, { keyId });
       Reflect.set(res, 'locals', locals);
-      // The endpoints have the usual path.
+      // The endpoints are routed at the default path.
       req.url = usualPath(head.target);
       app(req, res);
     },

@@ -11,7 +11,7 @@ import { presentRotation, SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { showKeyUsage } from '../usage/usage.ts';
 
-/** Shows a consumer what it may know of its own key. */
+/** Shows a consumer its own key. */
 const showOwnKey = endpoint({
   method: 'get',
   path: SELF_SERVICE_PATH,
@@ -54,7 +54,7 @@ const showOwnKey = endpoint({
   },
 });
 
-/** Shows a consumer the requests of its own key over time. */
+/** Shows a consumer the usage of its own key over time. */
 const showOwnUsage: Endpoint = {
   ...showKeyUsage,
   path: `${SELF_SERVICE_PATH}/usage`,
@@ -65,7 +65,7 @@ const showOwnUsage: Endpoint = {
   handle: (call, services) => showKeyUsage.handle({ ...call, id: ownKeyId(call.principal) }, services),
 };
 
-/** Gives a consumer a new secret for its own key, where an administrator allows that. Its expiry is not the consumer's to change. */
+/** Gives a consumer a new secret for its own key, if an administrator allows that. The consumer can't change the expiry. */
 const rotateOwnKey: Endpoint = {
   ...rotateConsumerKey,
   path: `${SELF_SERVICE_PATH}/rotate`,

@@ -92,13 +92,13 @@ const USAGE = named(
   }),
 );
 
-/** Shows which replicas live and whether what they need responds: for the console, and for `tollgate doctor`. */
+/** Shows which replicas are live and whether their stores and the backend respond: for the console, and for `tollgate doctor`. */
 export const showSystem = endpoint({
   method: 'get',
   path: '/tollgate/system',
   operationId: 'showSystem',
   summary: 'Show the replicas, and how the stores and the backend are',
-  // How the gateway is set up, of which the plans are a part.
+  // The report shows how the gateway is set up, like the plans.
   scope: 'plans:read',
   status: 200,
   response: named(

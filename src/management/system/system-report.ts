@@ -3,24 +3,24 @@ export const DEGRADABLE = ['postgres', 'redis', 'limiter', 'usage', 'backend'] a
 
 export type Degradable = (typeof DEGRADABLE)[number];
 
-/** What an operator asks first: which replicas live, and whether what they need responds. Holds no credential. */
+/** For operators: which replicas are live, and whether the stores and the backend respond. Holds no credential. */
 export interface SystemReport {
   readonly atMs: number;
   readonly version: string;
-  /** Empty while all is well. */
+  /** Empty if nothing is degraded. */
   readonly degraded: readonly Degradable[];
-  /** This one first, then those that were seen last. While Redis is unavailable only this one. */
+  /** This replica first, then the others by their last heartbeat, newest first. Only this one while Redis is unavailable. */
   readonly replicas: readonly ReplicaStatus[];
-  /** All live replicas, listed or not; undefined while that can't be known. */
+  /** The number of all live replicas, listed or not; undefined if it is unknown. */
   readonly liveReplicas: number | undefined;
   readonly postgres: PostgresStatus;
-  /** Undefined: the process counts by itself. */
+  /** Undefined if the process counts by itself, without Redis. */
   readonly redis: RedisStatus | undefined;
   readonly usage: UsageStatus;
   readonly backend: Reachability & { readonly address: string };
 }
 
-/** A process that serves requests. What a replica of the version before does not say is undefined. */
+/** A process that serves requests. Fields that a replica of an older version does not send are undefined. */
 export interface ReplicaStatus {
   readonly replicaId: string;
   /** The replica that made this report. */
@@ -30,7 +30,7 @@ export interface ReplicaStatus {
   readonly version: string | undefined;
   readonly host: string | undefined;
   readonly pid: number | undefined;
-  /** `WORKERS`: the number of replicas that share its ports. */
+  /** `WORKERS`: the number of replicas on its machine that share its ports. */
   readonly workers: number | undefined;
   readonly degraded: readonly Degradable[] | undefined;
 }
@@ -47,7 +47,7 @@ export interface Reachability {
 export interface PostgresStatus extends Reachability {
   readonly isEmbedded: boolean;
   readonly version: string | undefined;
-  /** By name; undefined when it did not respond. */
+  /** The names of migrations; undefined if Postgres did not respond. */
   readonly migrations:
     | { readonly applied: readonly string[]; readonly pending: readonly string[] }
     | undefined;
@@ -55,7 +55,7 @@ export interface PostgresStatus extends Reachability {
 
 export interface RedisStatus extends Reachability {
   readonly mode: 'single' | 'sentinel' | 'cluster';
-  /** Of a cluster its masters; empty when they did not respond. */
+  /** With a cluster, its masters; empty if they did not respond. */
   readonly servers: readonly RedisServerStatus[];
 }
 
@@ -64,22 +64,22 @@ interface RedisServerStatus {
   readonly address: string;
   readonly version: string;
   readonly role: string;
-  /** Empty where the server does not say. */
+  /** Empty if the server does not report it. */
   readonly evictionPolicy: string;
   readonly isAppendOnly: boolean;
 }
 
-/** How usage gets from the live counts to the history. */
+/** The transfer of usage from the live counts to the history. */
 export interface UsageStatus {
   readonly flushIntervalMs: number;
-  /** Of the oldest counts that wait; null when none wait, undefined when that can't be known. */
+  /** The time of the oldest counts not yet moved; null if there are none, undefined if it is unknown. */
   readonly oldestPendingAtMs: number | null | undefined;
-  /** When this replica last moved all that was due; undefined before the first time. */
+  /** When this replica last moved all counts that were due; undefined before the first time. */
   readonly lastFlushAtMs: number | undefined;
 }
 
-/** Where the report comes from. */
+/** The source of the report. */
 export interface SystemStatus {
-  /** Asks the stores now. Calls that come while one runs share it. Never rejects because something does not respond. */
+  /** Queries the stores now. Concurrent calls share the result. Does not reject if a store does not respond. */
   read(): Promise<SystemReport>;
 }

@@ -9,7 +9,7 @@ import { INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-sche
 
 const GRANTABLE = [...SCOPES, ...Object.keys(PRESETS)];
 
-/** The fields that a token may be made with, and that an edit may change. */
+/** The fields that a new token may have and that an edit may change. */
 export const TOKEN_FIELDS = {
   name: KEY_FIELDS.name,
   scopes: {
@@ -30,7 +30,7 @@ export const TOKEN_FIELDS = {
   },
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-/** `TOKEN_FIELDS` as a body has them. */
+/** `TOKEN_FIELDS` as they are in a body. */
 export interface WrittenTokenFields {
   readonly name?: string;
   readonly scopes?: readonly (Scope | Preset)[];
@@ -39,7 +39,7 @@ export interface WrittenTokenFields {
   readonly expiresAt?: string | null;
 }
 
-/** The fields that the body has. Throws `InvalidBody`. */
+/** The fields in the body. Throws `InvalidBody`. */
 export function readTokenFields(body: WrittenTokenFields, clock: Clock): Partial<AdminTokenFields> {
   const { name, scopes, onlyTags, allowedIps } = body;
   const expiresAtMs = readExpiry(body.expiresAt, clock);
@@ -52,7 +52,7 @@ export function readTokenFields(body: WrittenTokenFields, clock: Clock): Partial
   };
 }
 
-/** A token in a list and by itself. */
+/** A token as the list and the detail show it. */
 export const TOKEN_ITEM = named(
   'AdminToken',
   objectOf({

@@ -29,7 +29,7 @@ const CREATE_TOKEN_BODY: BodySchema = {
   properties: TOKEN_FIELDS,
 };
 
-/** Makes an admin token. Its secret is in the response, and nowhere else. */
+/** Creates an admin token. Only this response shows its secret. */
 export const createAdminToken = endpoint<CreateTokenBody>({
   method: 'post',
   path: '/tollgate/admin-token/create',
@@ -90,7 +90,7 @@ export const listAdminTokens = endpoint({
   },
 });
 
-/** All pages of the list have the same query: it takes no filter. */
+/** The query of every page's cursor: the list has no filter. */
 const NO_FILTER = {};
 
 function tokenIdOf(cursor: string): string {
@@ -124,7 +124,7 @@ const UPDATE_TOKEN_BODY: BodySchema = {
   properties: TOKEN_FIELDS,
 };
 
-/** Changes the fields of an admin token that the body names; null removes. */
+/** Changes the fields of an admin token that the body names; null clears a field. */
 export const updateAdminToken = endpoint<WrittenTokenFields>({
   method: 'patch',
   path: '/tollgate/admin-token/{adminTokenId}',
@@ -173,7 +173,7 @@ const ROTATE_TOKEN_BODY: BodySchema = {
   properties: { graceSeconds: GRACE_SECONDS },
 };
 
-/** Gives an admin token another secret, beside the present one for a while. */
+/** Gives an admin token a new secret. The previous one stays valid for a grace period. */
 export const rotateAdminToken = endpoint<RotateTokenBody>({
   method: 'post',
   path: '/tollgate/admin-token/{adminTokenId}/rotate',

@@ -3,7 +3,7 @@ import { isoSeconds } from '../../http/timestamps.ts';
 import { endpoint } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 
-/** Shows who the credential belongs to and what it may do, and what a console needs to know of the gateway. */
+/** Shows the principal of the credential and its scopes, and facts about the gateway for the console. */
 export const showWhoami = endpoint({
   method: 'get',
   path: '/tollgate/whoami',

@@ -4,7 +4,7 @@ import type { SeriesPosition } from '../../usage/series/series-store.ts';
 import type { TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 
-/** Where a page of a series begins. The span is part of it, because the default one moves on between two pages. */
+/** The position where a page of a series begins, with its span: the default span moves on between two pages. */
 export interface UsageCursor {
   readonly span: TimeSpan;
   readonly after: SeriesPosition;
@@ -14,7 +14,7 @@ export function writeUsageCursor({ span, after }: UsageCursor, query: unknown): 
   return writeCursor([span.fromMs, span.toMs, after.startMs, ...after.group], query);
 }
 
-/** Throws `InvalidCursor` for a cursor that `writeUsageCursor` did not make for this query with this number of groups. */
+/** Throws `InvalidCursor` unless `writeUsageCursor` made the cursor for this query with this number of groups. */
 export function readUsageCursor(cursor: string, query: unknown, groups: number): UsageCursor {
   const [fromMs, toMs, startMs, ...group] = readCursor(cursor, query);
   const isOurs = isInstant(fromMs) && isInstant(toMs) && isInstant(startMs);

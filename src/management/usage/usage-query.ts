@@ -66,7 +66,7 @@ export const KEY_USAGE_QUERY = {
   ...PAGE_QUERY,
 } as const satisfies Readonly<Record<string, FieldSchema>>;
 
-/** Keys that a series of all keys may be narrowed to: as many as a page of a list shows. */
+/** The most keys that a series of all keys may be filtered by: a page of the list of keys with `include`. */
 const MAX_KEYS = 200;
 
 /** The query parameters of the series of all keys. */
@@ -82,13 +82,13 @@ export const ALL_USAGE_QUERY = {
 
 const { readText, readWord, invalid } = queryParameters(ALL_USAGE_QUERY);
 
-/** A series as its query asks for it. */
+/** The series that a query requests. */
 export interface UsageQuery extends SeriesRequest {
   readonly limit: number;
   readonly after: UsageCursor['after'] | undefined;
-  /** Undefined: the Accept header decides. */
+  /** Undefined if the Accept header decides. */
   readonly format: 'json' | 'csv' | undefined;
-  /** The cursor of the page after a position. */
+  /** The cursor of the page that follows a position. */
   cursorAfter(after: UsageCursor['after']): string;
 }
 
@@ -96,8 +96,8 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
 /**
- * Reads the parameters of a series, those of `KEY_USAGE_QUERY` alone where the key is given. Throws `invalid_parameter` for a bad or repeated
- * one, `InvalidCursor` for a cursor of another query.
+ * Reads the parameters of a series; with a key, only those of `KEY_USAGE_QUERY`. Throws `invalid_parameter` for a bad or repeated one, and
+ * `InvalidCursor` for a cursor of another query.
  */
 export function readUsageQuery(query: ParsedUrlQuery, keyId: string | undefined, nowMs: number): UsageQuery {
   const { limit, cursor } = readPage(query);
@@ -170,7 +170,7 @@ function readFilter(query: ParsedUrlQuery, keyId: string | undefined): SeriesFil
   };
 }
 
-/** Each once, in order: the same keys are the same query. */
+/** The ids without duplicates, sorted: the same keys in another order are the same query. */
 function readKeyIds(query: ParsedUrlQuery): readonly string[] | undefined {
   const text = readText(query, 'consumerApiKeyId');
   if (text === undefined) return undefined;

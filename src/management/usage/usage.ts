@@ -17,7 +17,7 @@ const GROUP_FIELDS: Readonly<Record<Grouping, string>> = {
   customer: 'customerId',
 };
 
-/** The field beside the key's id. */
+/** The field with the key's name, beside the key's id. */
 const KEY_NAME = 'consumerApiKeyName';
 
 const COUNT_FIELDS = {
@@ -148,7 +148,7 @@ async function respondWithSeries(query: UsageQuery, series: SeriesCall): Promise
   };
 }
 
-/** The names of the rows' keys, by id; undefined where rows are not of keys, or may not be shown with their names. */
+/** The names of the keys, by id; undefined if rows are not grouped by key, or the principal may not read names. */
 async function readNames(
   { groupBy }: UsageQuery,
   rows: readonly SeriesRow[],
@@ -161,7 +161,7 @@ async function readNames(
 
 type KeyNames = ReadonlyMap<string, string>;
 
-/** A part of a file would pass for the whole. */
+/** Throws for the parameters of a page: a file with one page would be taken for the whole series. */
 function rejectPages({ limit, cursor }: ParsedUrlQuery): void {
   if (limit === undefined && cursor === undefined) return;
   throw new TollgateError('invalid_parameter', 'A CSV file has all rows: leave "limit" and "cursor" out.');
