@@ -25,12 +25,12 @@ export interface ResponseHandler {
   onHead(head: ResponseHead): void;
   /**
    * A chunk of a `buffer` is overwritten after the next call of `onReadEnd`, `onComplete` or `onError`, unless the buffer is retained.
-   * What is before the first chunk of a body in its buffer is needed no more.
+   * The handler may overwrite the bytes before the first chunk of a body in its buffer.
    */
   onBody(chunk: Buffer, buffer: ReadBuffer | undefined): void;
   /** A trailer, as a line without its end. */
   onTrailer?(line: string): void;
-  /** All bytes that arrived were passed on, and more will follow. */
+  /** All bytes of a read were passed on, and the response is not complete. */
   onReadEnd(): void;
   onComplete(): void;
   /** The backend has switched protocols, as the request asked: the handler owns the socket from here on. */
@@ -39,13 +39,16 @@ export interface ResponseHandler {
   onError(error: unknown): void;
 }
 
-/** The owner of a connection. Each method is called once, before the handler is. Must not throw. */
+/**
+ * The owner of a connection. Its methods are called before those of the handler and must not throw. `onIdle` may be called after each
+ * response; `onClosed` or `onSwitched` is called once.
+ */
 export interface ConnectionOwner {
   /** The connection may carry another request. */
   onIdle(): void;
-  /** It never will, and its socket is closed. */
+  /** The connection carries no further request, and its socket is closed. */
   onClosed(): void;
-  /** It never will, and its socket lives on. */
+  /** The connection carries no further request, but its socket stays open. */
   onSwitched(socket: Socket): void;
 }
 
@@ -62,7 +65,7 @@ export class BackendConnection implements ResponseParts {
   #socket: Socket | undefined = undefined;
   /** The socket while it is being connected. */
   #connecting: Socket | undefined = undefined;
-  /** What the socket reads into; undefined where it emits `data`. */
+  /** The buffer that the socket reads into; undefined for a socket that emits `data`. */
   #readBuffer: ReadBuffer | undefined = undefined;
   #request: OutgoingRequest | undefined = undefined;
   #handler: ResponseHandler | undefined = undefined;
@@ -210,7 +213,7 @@ export class BackendConnection implements ResponseParts {
   }
 
   #open(): void {
-    // The socket of an upgrade is handed on, to be read as any other.
+    // The socket of an upgrade is handed over to be piped, so it must emit `data`.
     const onread =
       this.#connector.takesReadBuffer && this.#request?.isUpgrade === false
         ? this.#readIntoBuffers()
@@ -235,11 +238,11 @@ export class BackendConnection implements ResponseParts {
     }, onread);
   }
 
-  /** Reads into one buffer again and again, and into another one where what is in it is retained. */
+  /** Reads into the same buffer each time, or into a new one while other code retains the buffer. */
   #readIntoBuffers(): OnReadOpts {
     const { readBuffers } = this.#connector;
     return {
-      // The socket takes the buffer of the next read from here.
+      // Called to get the buffer of the next read.
       buffer: () => {
         if (this.#readBuffer?.isShared === true) {
           this.#readBuffer.release();
@@ -292,7 +295,7 @@ export class BackendConnection implements ResponseParts {
     }
   }
 
-  /** Starts the idle timeout of the body. Not a timer per chunk: the socket's own timer restarts with each. */
+  /** Starts the idle timeout of the body. Not a timer per chunk: the socket's own timer restarts with each chunk. */
   #awaitMore(): void {
     const socket = this.#socket;
     const { bodyIdleMs } = this.#options;
@@ -338,7 +341,7 @@ export class BackendConnection implements ResponseParts {
     }
   }
 
-  /** Detaches a socket that no longer carries HTTP. The bytes after the head are read first. */
+  /** Detaches a socket that no longer carries HTTP. The bytes after the head are put back, to be read first. */
   #switch(
     handler: ResponseHandler,
     head: ResponseHead,

@@ -1,5 +1,5 @@
 import { type OnReadOpts, Socket } from 'node:net';
-// Not `undici` itself: loading the rest of it, which nothing here uses, is a tenth of the CPU of a start.
+// Not `undici` itself: loading its unused rest would take a tenth of the CPU time of a start.
 import buildConnector from 'undici/lib/core/connect.js';
 import { BackendError } from './backend-error.ts';
 import { ReadBuffers } from './read-buffers.ts';
@@ -10,24 +10,24 @@ export interface BackendOptions {
   readonly url: URL;
   /** How long making a connection may take, TLS included. Milliseconds. */
   readonly connectTimeoutMs: number;
-  /** How long the backend may send nothing within a body. Milliseconds. */
+  /** Idle timeout within a response body. Milliseconds. */
   readonly bodyIdleMs: number;
-  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
+  /** CA certificates for the backend's certificate, in place of those that Node trusts. PEM. */
   readonly ca?: string;
   /** Called with what a request's error callback threw. Must not throw. */
   readonly onFault?: (error: unknown) => void;
 }
 
-/** Longest that making a connection may take, where a request may take longer. Milliseconds. */
+/** Connect timeout, unless the timeout of a request is shorter. Milliseconds. */
 export const CONNECT_TIMEOUT_MS = 10_000;
-/** Longest that the backend may send nothing within a body. Milliseconds. */
+/** Default idle timeout within a response body. Milliseconds. */
 export const BODY_IDLE_MS = 30_000;
 
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /** Opens sockets to one backend; they share the TLS sessions. */
 export class BackendConnector {
-  /** For connections whose sockets take such buffers. */
+  /** For sockets that can read into them. */
   readonly readBuffers = new ReadBuffers();
   readonly #options: buildConnector.BuildOptions;
   readonly #connect: buildConnector.connector;
@@ -41,19 +41,19 @@ export class BackendConnector {
     this.#target = {
       protocol: url.protocol,
       host: url.host,
-      // Of an IPv6 address without the brackets.
+      // An IPv6 address without its brackets.
       hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
       port: url.port,
     };
   }
 
-  /** Whether a socket can read into a buffer of its owner; one of TLS can't. */
+  /** Whether sockets can read into a given buffer; TLS sockets can't. */
   get takesReadBuffer(): boolean {
     return this.#target.protocol === 'http:';
   }
 
   /**
-   * Calls back with an open socket or with what went wrong. Returns the socket while it is being connected, to give it up. With
+   * Calls back with an open socket or an error. Returns the socket that is being connected, so that the caller can destroy it. With
    * `onread` the socket emits no `data`.
    */
   connect(

@@ -1,4 +1,4 @@
-/** The names that say how a response is read. */
+/** The headers that decide how a response is read. */
 export type FramingName = 'content-length' | 'transfer-encoding' | 'connection' | 'keep-alive';
 
 /** The name of a header. There is one object for each spelling, as long as it is memoized. */
@@ -13,14 +13,14 @@ export interface HeaderName {
 const MOST_NAMES = 1000;
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
-/** Null for what is no name. */
+/** Null for text that is not a header name. */
 export const headerName = memoizeByName((text): HeaderName | null => {
   if (!isToken(text)) return null;
   const lowerCase = text.toLowerCase();
   return { text, lowerCase, framing: framingName(lowerCase) };
 });
 
-/** Whether it may be the name of a header (RFC 9110 section 5.6.2). */
+/** Whether a text may be the name of a header (RFC 9110 section 5.6.2). */
 export function isToken(text: string): boolean {
   return TOKEN.test(text);
 }

@@ -8,30 +8,30 @@ export interface FinishedExchange {
   /** All of the request was written, its body included. */
   readonly isRequestSent: boolean;
   readonly head: ResponseHead;
-  /** More arrived than the response. */
+  /** Bytes arrived after the end of the response. */
   readonly hasSurplus: boolean;
 }
 
-/** An unused connection is closed after this time unless the backend's `Keep-Alive` says how long it keeps it: Node's servers keep 5 s. */
+/** Idle timeout for a backend without `Keep-Alive` timeout: Node's servers close idle connections after 5 s. */
 const IDLE_MS = 4000;
-/** How much earlier than the backend announces an unused connection is closed. */
+/** How much earlier than the timeout in `Keep-Alive` an idle connection is closed. */
 const MARGIN_MS = 1000;
 const LONGEST_IDLE_MS = 600_000;
 
-/** Methods that have a body as a rule: what any server reads. */
+/** Methods that usually have a body, so that every server reads it. */
 const WITH_BODY: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH', 'QUERY', 'PROPFIND', 'PROPPATCH']);
 
 /**
- * Whether a connection may carry another request after one of this kind. A server that does not read the body of a GET takes it for
- * the next request; and some send the body of a response to HEAD all the same, later than its head.
+ * Whether a connection may carry another request after one of this kind. Some servers do not read the body of a GET and take it for
+ * the next request; others send a body after the head of a response to HEAD.
  */
 export function mayKeepAfter(method: string, hadBody: boolean): boolean {
   return method !== 'HEAD' && (!hadBody || WITH_BODY.has(method));
 }
 
 /**
- * How long a connection may stay idle before its next request, in milliseconds; 0 = it must be closed. It is used again only where it
- * is certain that the next byte on it belongs to the next response (RFC 9112 sections 6.3 and 9.3):
+ * How long a connection may stay idle before its next request, in milliseconds; 0 = it must be closed. It is reused only if the next
+ * byte on it certainly belongs to the next response (RFC 9112 sections 6.3 and 9.3).
  */
 export function reusableForMs(exchange: FinishedExchange): number {
   const { method, hadBody, isRequestSent, head, hasSurplus } = exchange;

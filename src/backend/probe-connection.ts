@@ -2,8 +2,8 @@ import { isIP, connect as openSocket } from 'node:net';
 import { connect as openTls } from 'node:tls';
 
 /**
- * Opens a connection to the backend and closes it, without a request. Resolves when it is open, which with `https` means that the certificate is trusted;
- * rejects with the system's error or that of TLS, or with one that says that it timed out.
+ * Opens a connection to the backend and closes it, without a request. Resolves when it is open: with `https` that means that the
+ * certificate is trusted. Rejects with the error of the system or of TLS, or with an error after the timeout.
  */
 export function probeConnection(url: URL, timeoutMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();

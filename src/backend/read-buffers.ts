@@ -1,13 +1,13 @@
-/** Most that one read takes: a head, and as much of a body as comes with it. */
+/** Most bytes of one read: a head, and the part of a body that arrives with it. */
 const READ_BYTES = 68 * 1024;
-/** In front of what is read: room for the head of the response that is sent on, so that it can be written together with the body. */
+/** Room in front of the read bytes for the head that is sent to the client, so that head and body are one write. */
 const ROOM_BYTES = 2 * 1024;
 /** Unused buffers that are kept: what a few responses at once need. */
 const MOST_UNUSED = 64;
 
 /**
- * What a connection reads into. It is read into again once what is in it is needed no more: code that keeps a part of it beyond the
- * call in which it gets that must `retain` it, and call `release` once for each time.
+ * A buffer that a connection reads into, again and again. Code that keeps a part of it beyond the call that passes the part on must
+ * `retain` the buffer, and call `release` once for each `retain`.
  */
 export class ReadBuffer {
   readonly bytes: Buffer = Buffer.allocUnsafeSlow(ROOM_BYTES + READ_BYTES);
@@ -30,8 +30,8 @@ export class ReadBuffer {
   }
 
   /**
-   * May be given as the callback of a write. After a write that failed the buffer is left to the garbage collection, because the system
-   * may not be done with it.
+   * May be used as the callback of a write. After a failed write the buffer is left to the garbage collection, because the system may
+   * still read it.
    */
   readonly release = (error?: Error | null): void => {
     if (error) this.#isLost = true;
@@ -41,8 +41,8 @@ export class ReadBuffer {
 }
 
 /**
- * The buffers of all connections to a backend. Without them Node makes one of 64 KiB for each read, and collecting those is what large
- * bodies cost most.
+ * The buffers of all connections to a backend. Without them Node allocates 64 KiB for each read, and collecting that garbage is the
+ * largest cost of large bodies.
  */
 export class ReadBuffers {
   readonly #unused: ReadBuffer[] = [];

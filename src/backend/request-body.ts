@@ -5,13 +5,13 @@ import { BackendError } from './backend-error.ts';
 
 /** Where the body of a request comes from. */
 export interface BodySource extends Readable {
-  /** The body arrived whole, not only until its sender left. */
+  /** The whole body has arrived; false after a sender that left before its end. */
   readonly complete: boolean;
 }
 
 const LAST_CHUNK = '0\r\n\r\n';
 
-/** A body on its way to the backend, chunk by chunk as it comes: the backend's pace is the sender's. */
+/** Sends a body to the backend chunk by chunk as it arrives, with backpressure: a slow backend slows the client down. */
 export class RequestBody {
   readonly #source: BodySource;
   readonly #clock: Clock;
@@ -50,7 +50,7 @@ export class RequestBody {
     this.#source.on('data', this.#onData);
     this.#source.on('end', this.#onEnd);
     socket.on('drain', this.#onDrain);
-    // What has arrived already comes at the end of the turn, before the socket is uncorked: so the head goes with it.
+    // Chunks that have arrived already are emitted in the next tick, before the socket is uncorked: head and chunks are one write.
     this.#source.resume();
     this.#cork(socket);
     socket.write(head, 'latin1');
@@ -74,7 +74,7 @@ export class RequestBody {
 
   readonly #onEnd = (): void => {
     const socket = this.#socket;
-    // A sender that left in the middle of its body has sent no end.
+    // The body of a client that left too early is not complete, so it must not be ended.
     if (socket === undefined || !this.#source.complete) return;
     if (typeof this.#framing === 'number' && this.bytes !== this.#framing) {
       this.#mismatch(socket);
@@ -98,7 +98,7 @@ export class RequestBody {
     );
   }
 
-  /** Whether the socket takes more. */
+  /** Returns whether the socket takes more. */
   #write(socket: Socket, chunk: Buffer): boolean {
     this.#cork(socket);
     if (this.#framing !== 'chunked') return socket.write(chunk);
@@ -107,7 +107,7 @@ export class RequestBody {
     return socket.write('\r\n', 'latin1');
   }
 
-  /** What is written from here to the end of the turn goes out in one system call. */
+  /** Collects what is written before the next tick into one system call. */
   #cork(socket: Socket): void {
     if (this.#isCorked) return;
     this.#isCorked = true;

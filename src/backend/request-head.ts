@@ -8,9 +8,9 @@ export interface RequestHeadParts {
   readonly method: string;
   /** With the path of the backend's URL in front. */
   readonly target: string;
-  /** Of the backend. */
+  /** Host of the backend. */
   readonly host: string;
-  /** Each with its line end; none that belongs to this hop, and none of the framing. */
+  /** Each with its CRLF, without hop-by-hop and framing headers. */
   readonly headerLines: string;
   readonly body: BodyFraming;
   readonly isUpgrade: boolean;
@@ -19,7 +19,7 @@ export interface RequestHeadParts {
 /** Methods that need `Content-Length: 0` when there is no body (RFC 9110 section 8.6). */
 const WITH_LENGTH: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH']);
 
-/** The head as it goes over the wire, in latin1: the same bytes as the client's where they are the client's. */
+/** The head as it is sent, in latin1. What comes from the client keeps its bytes. */
 export function requestHead({
   method,
   target,
@@ -34,7 +34,7 @@ export function requestHead({
   return WITH_LENGTH.has(method) ? `${head}content-length: 0\r\n\r\n` : `${head}\r\n`;
 }
 
-/** With the end of the line before it. */
+/** The connection headers, beginning with the CRLF of the line before them. */
 function connectionLine(method: string, hasBody: boolean, isUpgrade: boolean): string {
   if (isUpgrade) return '\r\nconnection: upgrade\r\nupgrade: websocket\r\n';
   return mayKeepAfter(method, hasBody) ? '\r\nconnection: keep-alive\r\n' : '\r\nconnection: close\r\n';

@@ -1,9 +1,9 @@
 import { type FramingName, type HeaderName, headerName, isToken } from './header-names.ts';
 
-/** The fields of a head: order and repetition as sent. */
+/** The headers of a head, in the order in which they were sent, with repetitions. */
 interface HeadFields {
   readonly names: readonly HeaderName[];
-  /** Of each name the whole line, with one blank before the value and none after it. */
+  /** The whole line of each header, with one space before the value and none after it. */
   readonly lines: readonly string[];
 }
 
@@ -13,7 +13,7 @@ interface Framing {
   readonly length: number | undefined;
   /** The body comes in chunks. */
   readonly isChunked: boolean;
-  /** Undefined when there is none; several of them are joined with commas. */
+  /** Value of `Connection`: several are joined with commas. Undefined when there is none. */
   readonly connection: string | undefined;
   /** Whether the backend means to keep the connection after this response. */
   readonly keepsAlive: boolean;
@@ -21,7 +21,7 @@ interface Framing {
   readonly keepAliveMs: number | undefined;
 }
 
-/** The head of a response, read in the only way in which it can be read. */
+/** The head of a response that can be read in one way only. */
 export interface ResponseHead extends HeadFields, Framing {
   /** As sent, with its line end. */
   readonly statusLine: string;
@@ -31,7 +31,7 @@ export interface ResponseHead extends HeadFields, Framing {
 }
 
 const STATUS_LINE = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: ([\t\x20-\x7e\x80-\xff]*))?\r\n/;
-/** A line without what no head may contain (RFC 9112 section 5.2): control characters, a CR or an LF alone. */
+/** A line without the characters that no head may contain (RFC 9112 section 5.2): control characters, lone CR or LF. */
 const LINE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const CLOSE = /(?:^|,)[ \t]*close[ \t]*(?:,|$)/i;
 const KEEP_ALIVE = /(?:^|,)[ \t]*keep-alive[ \t]*(?:,|$)/i;
@@ -44,8 +44,8 @@ const DIGITS = /^\d{1,15}$/;
  * leaves the end of the body ambiguous: `Content-Length` twice, malformed or beside `Transfer-Encoding`, a transfer coding that is
  * not exactly one `chunked`, or any in HTTP/1.0.
  *
- * `before` is any other head, best the one before on the same connection: most lines of a backend's heads are the same, and what is the
- * same byte for byte is not read again, but shared with it. It does not change what is read.
+ * `before` may be any other head, ideally the previous one of the connection: most lines of a backend's heads repeat, and lines that
+ * are the same byte for byte are shared with it instead of parsed again. It never changes the result.
  */
 export function readResponseHead(text: string, before?: ResponseHead): ResponseHead | undefined {
   const line = before !== undefined && isAt(before.statusLine, text, 0) ? before : readStatusLine(text);
@@ -74,7 +74,7 @@ export function readResponseHead(text: string, before?: ResponseHead): ResponseH
   };
 }
 
-/** Not `startsWith`, which takes four times as long where it is compiled for speed. */
+/** Not `startsWith`, which takes four times as long in optimized code. */
 function isAt(line: string, text: string, at: number): boolean {
   return text.slice(at, at + line.length) === line;
 }
@@ -88,11 +88,11 @@ function readStatusLine(text: string): Pick<ResponseHead, 'statusLine' | 'status
 
 /** Fields that were read. */
 interface ReadFields extends HeadFields {
-  /** The lines that say how the response is read are the same as in the head before. */
+  /** The headers that decide how the response is read are the same as in the previous head. */
   readonly isFramedAsBefore?: boolean;
 }
 
-/** Undefined when a field is malformed. What is as in `before` is shared with it: all of it when each line is the same. */
+/** Shares with `before` the lines that are the same, and returns `before` itself when all are. Undefined when a header is malformed. */
 function readFieldsLike(before: ResponseHead, text: string, start: number): ReadFields | undefined {
   let lines: string[] | undefined;
   let isFramedAsBefore = true;
@@ -106,7 +106,7 @@ function readFieldsLike(before: ResponseHead, text: string, start: number): Read
     }
     const field = readField(text, at);
     if (field === undefined || field.name !== name) {
-      // Also where there is no field any more.
+      // Also reached when this head has fewer headers than `before`.
       return readFields(text, at, fieldsUpTo(i, before.names, lines ?? before.lines));
     }
     lines ??= before.lines.slice();
@@ -156,10 +156,10 @@ function readField(text: string, at: number): Field | undefined {
   const colon = text.indexOf(':', at);
   const end = text.indexOf('\r\n', at);
   if (colon === -1 || colon > end || !LINE.test(text.slice(at, end))) return undefined;
-  // No name begins with a blank, as a folded line does.
+  // A folded line begins with whitespace, which no name does.
   const name = headerName(text.slice(at, colon));
   if (name === null) return undefined;
-  // Some programs do not take a tab for a blank, and would not know such a length or coding.
+  // Some programs do not treat a tab as whitespace, and would not recognise such a length or coding.
   if (name.framing !== undefined && hasTab(text, colon + 1, end)) return undefined;
   let first = colon + 1;
   let last = end;
@@ -170,7 +170,7 @@ function readField(text: string, at: number): Field | undefined {
   return { name, line, end: end + 2 };
 }
 
-/** The fields that say how a response is read, and how often each was there. */
+/** The headers that decide how a response is read, and how often each was sent. */
 interface HopFields {
   lengths: number;
   length: string;
@@ -239,12 +239,12 @@ function isFramingClear({ lengths, length, codings, coding }: HopFields, isOld: 
   return codings === 0 || (codings === 1 && !isOld && coding.toLowerCase() === 'chunked');
 }
 
-/** The value of a field, from its whole line. */
+/** The value of a header, from its whole line. */
 export function headerValue(name: HeaderName, line: string): string {
   return line.slice(name.text.length + 2, -2);
 }
 
-/** Whether a line, without its end, is a field that may stand in a head. */
+/** Whether a line, without its CRLF, is a valid header. */
 export function isHeaderLine(line: string): boolean {
   const colon = line.indexOf(':');
   return colon > 0 && isToken(line.slice(0, colon)) && LINE.test(line);

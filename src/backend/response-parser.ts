@@ -17,18 +17,18 @@ export interface ResponseParts {
 /** Where the parser is. */
 type State = 'head' | 'fixed' | 'open' | 'size' | 'chunk' | 'chunk-end' | 'trailers' | 'done';
 
-/** As bytes: a text would be converted for each search. */
+/** A buffer, because a string would be converted for each search. */
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
 /** Longest head, chunk size line with its extensions, and trailer section. Bytes. */
 const LIMIT_BYTES = 16 * 1024;
-/** Size and extensions (RFC 9112 section 7.1), without the blanks that senders must not make. */
+/** Size and extensions (RFC 9112 section 7.1), without the whitespace that senders must not generate. */
 const SIZE_LINE =
   /^([0-9A-Fa-f]{1,13})(?:;[!#$%&'*+.^_`|~\w-]+(?:=(?:[!#$%&'*+.^_`|~\w-]+|"(?:[\t\x20!\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
 
 /**
- * Takes responses of HTTP/1.x apart as they arrive, strictly by RFC 9112: what could be read in two ways, or is longer than 16 KiB where
- * it has to be kept, is a fault. Bodies are passed on in the buffers in which they arrived, and nothing else refers to those afterwards.
+ * Parses HTTP/1.x responses as they arrive, strictly by RFC 9112. Ambiguous input is a fault, and so is a head, line or trailer section
+ * over 16 KiB. Bodies are passed on in the buffers in which they arrived; the parser keeps no reference to them.
  */
 export class ResponseParser {
   readonly #parts: ResponseParts;
@@ -71,14 +71,14 @@ export class ResponseParser {
     return undefined;
   }
 
-  /** The connection has ended in order. Whether the response is complete by that: its body was one that ends with the connection. */
+  /** To be called when the connection has ended in order. Returns whether that completes the response: its body may end with it. */
   end(): boolean {
     if (this.#state !== 'open') return false;
     this.#finish(NOTHING);
     return true;
   }
 
-  /** Takes what belongs to the state; returns where the rest begins. */
+  /** Consumes the input that belongs to the current state; returns where the rest begins. */
   #take(input: Buffer, at: number): number | BackendError {
     switch (this.#state) {
       case 'head':
@@ -104,7 +104,7 @@ export class ResponseParser {
     const kept = this.#kept.length;
     const bytes = kept === 0 ? input : Buffer.concat([this.#kept, at === 0 ? input : input.subarray(at)]);
     const start = kept === 0 ? at : 0;
-    // The end may lie across the two.
+    // The end of the head may span both buffers.
     const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
     if ((end === -1 ? bytes.length : end) - start > LIMIT_BYTES) return fault('a head over 16 KiB');
     if (end === -1) {
@@ -206,7 +206,7 @@ const LF = 0x0a;
 const VERSION = 'HTTP/1.';
 const LONE_LF = /(?<!\r)\n/;
 
-/** So that what will never be a head is not waited for. */
+/** Whether more bytes can complete the head. Input that will never be a head is not waited for. */
 function mayBecomeHead(bytes: Buffer, start: number): boolean {
   const text = bytes.toString('latin1', start);
   return VERSION.startsWith(text.slice(0, VERSION.length)) && !LONE_LF.test(text);

@@ -1,13 +1,13 @@
 /**
- * Passes on each item after the event loop has polled all sockets once, from beginning to end, since the item came: what lay in a
- * socket at that time has been read by then. Takes two immediates, because one that is set while the loop polls runs before it polls
- * again, and both are referenced, because the loop would sleep before an unreferenced one. Items that come together share them.
+ * Passes on each item after one complete poll of all sockets by the event loop: bytes that were in a socket when the item was added
+ * have been read by then. This takes two immediates, because one that is set during a poll runs before the next poll. Both are referenced,
+ * because the loop would sleep before an unreferenced one. Items that are added together share them.
  */
 export class AfterPollQueue<Item> {
   readonly #onPolled: (item: Item) => void;
-  /** Items that came since the last poll began. */
+  /** Items that were added since the last poll began. */
   #arriving: Item[] = [];
-  /** Items that came before it. */
+  /** Items that were added before the last poll began. */
   #polling: Item[] = [];
   #isScheduled = false;
 

@@ -3,7 +3,7 @@ import { BackendConnection, type ConnectionOwner } from '../connection.ts';
 import { BackendConnector, type BackendOptions } from '../connector.ts';
 import type { BackendConnections, BackendJob, BackendPlace, NoPlace, Ticket } from './places.ts';
 
-/** How many there may be. */
+/** Most connections, in all and for one fairness key. */
 export interface DedicatedConnectionsOptions extends BackendOptions {
   readonly connections: number;
   readonly connectionsPerKey: number;
@@ -11,7 +11,7 @@ export interface DedicatedConnectionsOptions extends BackendOptions {
 
 /**
  * Connections for upgrades: each upgrade opens one, which is never reused, even when the backend declines. A place is taken
- * until the socket closes, also after the connection was switched. Nothing waits here.
+ * until the socket closes, also after the connection was switched. There is no queue.
  */
 export class DedicatedConnections implements BackendConnections {
   readonly #options: DedicatedConnectionsOptions;
@@ -86,5 +86,5 @@ export class DedicatedConnections implements BackendConnections {
   }
 }
 
-/** Of a job that has begun at once, and is never tried again. */
+/** The ticket of a job that has begun already and is never retried. */
 const NO_TICKET: Ticket = Object.freeze({ withdraw() {}, retry() {} });

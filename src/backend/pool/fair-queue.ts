@@ -37,8 +37,8 @@ export class FairLine<Item> {
 }
 
 /**
- * The lines of those keys that have something waiting and may have one more connection, served in turn: each key gets one
- * connection before any gets its next.
+ * The lines that have a waiting item and may have one more connection. They are served in turn: each key gets one connection before
+ * any key gets its next.
  */
 export class FairQueue<Item, Line extends FairLine<Item>> {
   readonly #busyPerKey: number;
@@ -48,12 +48,12 @@ export class FairQueue<Item, Line extends FairLine<Item>> {
     this.#busyPerKey = busyPerKey;
   }
 
-  /** Whether something waits that may be served. */
+  /** Whether a waiting item may be served. */
   get hasNext(): boolean {
     return this.#ready.size > 0;
   }
 
-  /** Whether a request of this line may have a connection now, before all that wait. */
+  /** Whether a new request of this line may have a connection without waiting. */
   mayPass(line: Line): boolean {
     return this.#ready.size === 0 && line.waiting === 0 && line.busy < this.#busyPerKey;
   }

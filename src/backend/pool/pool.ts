@@ -15,10 +15,10 @@ import {
 export interface BackendPoolOptions extends BackendOptions {
   readonly clock: Clock;
   readonly connections: number;
-  /** Most connections that requests of one fairness key have; more than `connections` mean as many. */
+  /** Most connections for one fairness key. Values above `connections` have no effect. */
   readonly connectionsPerKey: number;
   /**
-   * Most requests that wait; four for each connection, but at least 64, by default: what waits is served soon. One fairness key has the
+   * Most waiting requests. The default is four for each connection and at least 64: so few are served soon. One fairness key has the
    * same share of them as of the connections.
    */
   readonly waiting?: number | undefined;
@@ -33,8 +33,8 @@ const IDLE_CHECK_MS = 500;
 /**
  * At most `connections` requests are with the backend, each on a separate connection, and at most `waiting` wait for one; the
  * fairness keys that wait are served in turn. The connection used last is used first, so that the others may close when fewer are
- * needed. An idle connection is written to only after the event loop has read what lies in its socket. A place is given back by what
- * happens to the connection, never by the request's own code.
+ * needed. An idle connection is written to only after the event loop has read its socket. Once a request has a connection, events of the
+ * connection give the place back, never the request's own code.
  */
 export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #options: BackendPoolOptions;
@@ -42,12 +42,12 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #placesPerKey: number;
   readonly #queue: FairQueue<PooledTicket, PooledLine>;
   /**
-   * The lines of the keys that have a place, and of those that had one a moment ago. A line that came and went with each request would make
-   * the map rehash again and again: its old tables refer to the next ones, so that all of them and all lines outlive the young generation.
+   * The lines of the keys that have a place, or had one a moment ago. Adding and deleting a line with each request would rehash the map
+   * again and again: each old table refers to its successor, so that all tables and lines would outlive the young generation.
    */
   readonly #lines = new Map<string, PooledLine>();
   readonly #all = new Set<PooledConnection>();
-  /** The one that was used last is the last. */
+  /** In the order of their last use, the latest at the end. */
   readonly #idle: PooledConnection[] = [];
   readonly #afterPoll = new AfterPollQueue<Reservation>((reservation) => this.#settle(reservation));
   #taken = 0;
@@ -194,7 +194,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     this.giveBack(line);
   }
 
-  /** Gives connections to those that wait, as long as there are both. */
+  /** Assigns connections to waiting requests as long as there are both. */
   #serve(nowMs: number): void {
     while (this.#queue.hasNext && !this.#isDestroyed) {
       const pooled = this.#findConnection(nowMs);
@@ -206,7 +206,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     }
   }
 
-  /** An idle connection, or a new one while there may be more. It is in no list of idle ones any more. */
+  /** Takes an idle connection out of `#idle`, or makes a new one if the limit allows it; else undefined. */
   #findConnection(nowMs: number): PooledConnection | undefined {
     // The process may have been paused: the backend may have closed the connection meanwhile.
     for (let last = this.#idle.at(-1); last !== undefined; last = this.#idle.at(-1)) {
@@ -231,7 +231,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     this.#afterPoll.add(ticket.reservation);
   }
 
-  /** The event loop has read what lay in the socket of the connection. */
+  /** The event loop has read the socket of the reserved connection: the job begins if the connection is still usable. */
   #settle(reservation: Reservation): void {
     const { ticket, pooled } = reservation;
     // Withdrawn, or it has got another connection because this one closed.
@@ -251,7 +251,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
       connection.destroy();
       this.#report(job, error);
     }
-    // A job that did not send anything does not need it.
+    // The job has sent nothing on it.
     if (connection.state === 'new' || connection.state === 'reserved') connection.destroy();
   }
 

@@ -8,11 +8,11 @@ export interface PlaceKeeper {
   /** Counts one more place of the line as taken. */
   take(line: PooledLine): void;
   giveBack(line: PooledLine): void;
-  /** Brings a ticket on its way: to a connection now, or into its line. */
+  /** Assigns a connection to a ticket, or appends the ticket to its line. */
   enter(ticket: PooledTicket, nowMs: number): void;
-  /** Brings a ticket that has waited already to the head of its line. */
+  /** Puts a ticket that has already waited at the head of its line. */
   enterFirst(ticket: PooledTicket): void;
-  /** Takes out a ticket that has not begun. */
+  /** Removes a ticket whose job has not begun. */
   leave(ticket: PooledTicket): void;
   onIdle(pooled: PooledConnection): void;
   onGone(pooled: PooledConnection): void;
@@ -38,7 +38,7 @@ export class PooledLine extends FairLine<PooledTicket> implements BackendPlace {
   }
 }
 
-/** An idle connection is reserved for a job. */
+/** An idle connection that is reserved for a job. */
 export interface Reservation {
   readonly ticket: PooledTicket;
   readonly pooled: PooledConnection;
@@ -48,7 +48,7 @@ export interface Reservation {
 export class PooledTicket implements Ticket {
   readonly job: BackendJob;
   readonly line: PooledLine;
-  /** Of the idle connection that it will get unless that closes first. */
+  /** The idle connection that the job will get, unless that connection closes first. */
   reservation: Reservation | undefined = undefined;
   readonly #pool: PlaceKeeper;
 
@@ -71,7 +71,7 @@ export class PooledTicket implements Ticket {
 /** A connection of the pool, and what it is used for. */
 export class PooledConnection implements ConnectionOwner {
   readonly connection: BackendConnection;
-  /** Of the request that has it; undefined while it is idle. */
+  /** The line of the request that has the connection; undefined while it is idle. */
   line: PooledLine | undefined = undefined;
   ticket: PooledTicket | undefined = undefined;
   /** By the monotonic clock. Milliseconds. */
