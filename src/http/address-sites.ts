@@ -1,6 +1,6 @@
 import { isIPv6 } from 'node:net';
 
-/** Who has an address, as far as it says. */
+/** What an address says about its user. */
 export interface AddressSites {
   /** What a single user commonly has: the IPv4 address, or the IPv6 network of 64 bits. */
   readonly site: string;

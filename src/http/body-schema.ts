@@ -4,8 +4,8 @@ import { nameHint, shownName } from '../platform/text/nearest-name.ts';
 import { oversizedFields } from './oversized-fields.ts';
 
 /**
- * A field of a body: a JSON schema whose `description` is the rule as a sentence, "must be …". A field may hold objects and lists of them;
- * then every field in it has a rule as well, and a fault names the path to it: `additionalLimits[1].period`.
+ * A field of a body: a JSON schema whose `description` is the rule as a sentence, "must be …". If it holds objects or lists of objects,
+ * each nested field has a rule too, and a fault names the path to the field: `additionalLimits[1].period`.
  */
 export interface FieldSchema {
   readonly description: string;
@@ -25,7 +25,7 @@ export interface BodySchema {
 /** Formats that schemas may name besides JSON Schema's keywords. */
 export type Formats = Readonly<Record<string, (text: string) => boolean>>;
 
-/** Of formats whose rule is long: which part of it a text breaks, to follow the rule. Undefined for a text that has the format. */
+/** For formats with a long rule: the part that a text breaks, to be appended to the rule. Undefined for a text that has the format. */
 export type FormatFaults = Readonly<Record<string, (text: string) => string | undefined>>;
 
 /** Checks a body. Throws `InvalidBody` with one fault for each field that breaks its rule. */
@@ -33,8 +33,8 @@ export type CheckBody = (body: unknown) => void;
 
 /**
  * A compiler of body schemas. Each is compiled once, for its first body: compiling all of them would take a fifth of the gateway's start.
- * Nothing is coerced and no default is filled in. All faults of a body are listed, up to a bound. A schema is not held against JSON Schema's
- * own one, whose compilation takes longer than that of all of ours: a test does that for those that we have.
+ * Nothing is coerced and no default is filled in. All faults of a body are listed, up to a bound. Schemas are not checked against the
+ * meta-schema of JSON Schema, which takes longer to compile than all of ours: a test does that.
  */
 export function createBodyCompiler(
   formats: Formats,
@@ -82,7 +82,7 @@ function faultsOf(
     const broken =
       error.keyword === 'format' ? formatFaults[error.params.format]?.(String(error.data)) : undefined;
     messages.set(field, broken === undefined ? message : `${message}; ${broken}`);
-    // A body of lists could have thousands.
+    // A body with lists could have thousands of faults.
     if (messages.size === MAX_FAULTS) break;
   }
   return [...messages].map(([field, message]) => ({ field, message }));
@@ -125,7 +125,7 @@ function nodeAt(steps: readonly string[], schema: BodySchema): SchemaNode | unde
   return at;
 }
 
-/** What the walk along a path looks at. */
+/** The parts of a schema that `nodeAt` reads. */
 interface SchemaNode {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, SchemaNode>>;

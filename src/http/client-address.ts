@@ -3,8 +3,8 @@ import { type BlockList, isIP, type Socket } from 'node:net';
 
 /**
  * The address that a request came from, as far as it can be trusted: the peer's, or, when the peer is a trusted proxy, the right-most
- * entry of `X-Forwarded-For` that is none. What stands left of that entry is the client's own claim. An entry that is no address ends
- * the search at the proxy that wrote it down.
+ * entry of `X-Forwarded-For` that is not a trusted proxy. Entries to its left are only claims of the client. If an entry is not an
+ * address, the result is the proxy that added it.
  */
 export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): string {
   const peer = plainAddress(req.socket.remoteAddress ?? '');
@@ -21,25 +21,25 @@ export function clientAddress(req: IncomingMessage, trustedProxies: BlockList): 
   return address;
 }
 
-/** Whether an address is that of a proxy whose word counts. */
+/** Whether an address is that of a trusted proxy. */
 function isTrusted(address: string, trustedProxies: BlockList): boolean {
   const plain = plainAddress(address);
   const family = isIP(plain);
   return family !== 0 && trustedProxies.check(plain, family === 6 ? 'ipv6' : 'ipv4');
 }
 
-/** The other end of a connection. */
+/** The remote end of a connection. */
 export interface Peer {
   /** Empty when the connection is gone already. */
   readonly address: string;
-  /** Whether it is a proxy whose word counts. */
+  /** Whether it is a trusted proxy. */
   readonly isTrusted: boolean;
 }
 
-/** A connection's peer stays what it is: this only saves looking at it again for every request. */
+/** The peer of a connection never changes, so it is determined once, not for every request. */
 const peers = new WeakMap<Socket, Peer>();
 
-/** The peer of a connection of a server whose trusted proxies are always the same. */
+/** The peer of a connection. Every call for a connection must have the same `trustedProxies`. */
 export function peerOf(socket: Socket, trustedProxies: BlockList): Peer {
   const known = peers.get(socket);
   if (known !== undefined) return known;

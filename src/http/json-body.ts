@@ -7,9 +7,9 @@ import { TollgateError } from '../errors.ts';
 const BODY_LIMIT_BYTES = 64 * 1024;
 
 /**
- * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most 64 KiB or as many bytes as given. The value may be
- * of any JSON type; what it must look like is the schema's concern.
- * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`, which an empty body is too, with a sentence that says so.
+ * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `limitBytes` (64 KiB by default). The
+ * value may have any JSON type; a schema checks it later.
+ * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`. An empty body is `malformed_json`, with another message.
  */
 export function jsonBody(limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler[] {
   const read = express.raw({ type: () => true, limit: limitBytes, inflate: false });
@@ -33,7 +33,7 @@ const requireJson: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** express.raw would reject it as well, but only after having read it all. */
+/** express.raw would reject the body as well, but only after it has read all of it. */
 function rejectLarge(limitBytes: number): RequestHandler {
   return (req, _res, next) => {
     if (Number(req.headers['content-length']) > limitBytes) throw bodyTooLarge(limitBytes);
@@ -48,7 +48,7 @@ const inviteBody: RequestHandler = (req, res, next) => {
 };
 
 const parseJson: RequestHandler = (req: Request<object, unknown, unknown>, res, next) => {
-  // The body was too slow, and its end arrived after the rejection: nothing may be performed any more.
+  // The body was too slow, and the request was rejected before the end arrived: it must not be performed any more.
   if (res.headersSent) return;
   // Without Content-Length and Transfer-Encoding there is no body, and express.raw leaves nothing here.
   req.body = parse(Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0));

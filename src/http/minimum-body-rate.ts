@@ -5,8 +5,8 @@ export interface MinimumRate {
   readonly windowMs: number;
 }
 
-/** Of a request's body, where no setting says otherwise. */
+/** Default minimum rate of a request's body. */
 export const UPLOAD_RATE: MinimumRate = Object.freeze({ bytesPerSecond: 256, windowMs: 10_000 });
 
-/** At which a client takes a response. A longer window: what was taken is seen only in steps of what the system keeps for a connection. */
+/** Default minimum rate at which a client takes a response. The window is longer: progress shows only in steps of the send buffer. */
 export const DOWNLOAD_RATE: MinimumRate = Object.freeze({ bytesPerSecond: 256, windowMs: 30_000 });

@@ -3,20 +3,20 @@ import { Socket } from 'node:net';
 import { Duplex } from 'node:stream';
 
 /*
- * The parts of Node that its documentation does not name and that the gateway relies on. `checkNodeInternals` tries each of them at the
- * start. Checked on Node 24.21 and 26.10.
+ * The undocumented parts of Node that the gateway relies on. `checkNodeInternals` tries each of them at the start. Checked on Node 24.21
+ * and 26.10.
  *
  * | part | why |
  * |---|---|
- * | `ServerResponse._storeHeader` | puts lines that are known to be sound into a head; `setHeader` would check and join each again |
+ * | `ServerResponse._storeHeader` | puts lines that are known to be valid into a head; `setHeader` would check and join each again |
  * | `ServerResponse._header`, `_headerSent`, `_hasBody` | put a stored head into the buffer of its body, so that both are one plain write |
  * | `ServerResponse._keepAliveTimeout` | what `Keep-Alive` says, while the server's own timer, set twice for each request, stays off |
- * | `Socket._httpMessage` | the response whose turn it is on a connection |
+ * | `Socket._httpMessage` | the response that a connection is sending, or sends next |
  * | `Socket.parser.incoming` | the request whose head was parsed last: its body may still be on its way when its response is over |
- * | `Server[http.server.connections].idle` | the connections on which no request has begun, whose parser alone knows that |
+ * | `Server[http.server.connections].idle` | the connections on which no request has begun: only the parser knows that |
  * | `Socket.parser.getCurrentBuffer` | the bytes being parsed: to recognise other protocols, and bytes lost after a declined upgrade |
- * | `Socket._handle.bytesWritten`, `.writeQueueSize` | how much of a large write the system has taken: `writableLength` falls only once it is whole |
- * | `Socket._handle.getpeername` | fails once a connection was reset, also while nothing is read from it |
+ * | `Socket._handle.bytesWritten`, `.writeQueueSize` | bytes of a write that the system has taken: `writableLength` falls only at its end |
+ * | `Socket._handle.getpeername` | fails once a connection was reset, even while nothing is read from it |
  */
 
 const storeHeader: unknown = Reflect.get(ServerResponse.prototype, '_storeHeader');
@@ -29,17 +29,17 @@ export class HeadLinesResponse extends ServerResponse {
   declare protected _header: string | null;
   declare protected _headerSent: boolean;
   declare protected _hasBody: boolean;
-  /** Sound header lines, each with its CRLF. They follow the status line. */
+  /** Valid header lines, each with its CRLF. They follow the status line. */
   protected headLines = '';
 
-  /** What `Keep-Alive` says. Milliseconds. */
+  /** Sets the timeout that `Keep-Alive` announces. Milliseconds. */
   announceKeepAlive(ms: number): void {
     this._keepAliveTimeout = ms;
   }
 
   /**
-   * Ends a response whose head is stored and not sent, with a body that is part of `bytes`: the head is written right before it, over
-   * what is there. Does nothing and returns false where the head does not fit there, or the body does not go out as it is.
+   * Ends a response whose head is stored but not sent, with a body that is part of `bytes`: the head overwrites the bytes right before
+   * the body. Does nothing and returns false if the head does not fit there, or if the body is chunked or must not be sent.
    */
   endBehindHead(bytes: Buffer, body: Buffer): boolean {
     const head = this._header;
@@ -58,7 +58,7 @@ export class HeadLinesResponse extends ServerResponse {
   }
 }
 
-/** The response whose turn it is on a connection of a server; undefined when none is due. */
+/** The response that a connection of a server is sending, or sends next; undefined when none is due. */
 export function responseDue(socket: Socket): ServerResponse | undefined {
   const due: unknown = Reflect.get(socket, '_httpMessage');
   return due instanceof ServerResponse ? due : undefined;
@@ -71,7 +71,7 @@ export function lastRequest(socket: Socket): IncomingMessage | undefined {
   return parser.incoming instanceof IncomingMessage ? parser.incoming : undefined;
 }
 
-/** Connections of a server on which one request has been read whole and the next one has not begun. Those that never had one may be among them. */
+/** Connections of a server that have read their last request completely and begun no other. Some may never have had a request. */
 export function socketsBetweenRequests(server: Server): readonly Socket[] {
   return (idleParsers(server) ?? []).flatMap(({ socket }) => (socket instanceof Socket ? [socket] : []));
 }
@@ -96,7 +96,7 @@ function hasIdle(connections: unknown): connections is { idle(): readonly IdlePa
   );
 }
 
-/** A copy of the bytes that Node's parser is at while it calls back. Undefined outside of that, and for a socket without a parser. */
+/** A copy of the chunk that Node's parser is parsing, in one of its callbacks. Otherwise, and for a socket without parser, undefined. */
 export function bytesBeingParsed(socket: Socket): Buffer | undefined {
   const parser: unknown = Reflect.get(socket, 'parser');
   if (!hasBuffer(parser)) return undefined;
@@ -128,7 +128,7 @@ function takenByHandle(socket: Socket): number | undefined {
   return bytesWritten - writeQueueSize;
 }
 
-/** Whether a connection of a server was reset, also where nothing is read from it. False where that can't be known. */
+/** Whether a connection of a server was reset, even while nothing is read from it. False where that can't be known. */
 export function isDisconnected(socket: Socket): boolean {
   const handle: unknown = Reflect.get(socket, '_handle');
   if (!hasPeerName(handle)) return false;
@@ -149,7 +149,7 @@ const PROBE = 'GET /probe HTTP/1.1\r\nHost: probe\r\nConnection: Upgrade\r\nUpgr
 const PROBED_RESPONSE =
   'HTTP/1.1 200 OK\r\nX-Probe: 1\r\nContent-Length: 5\r\nConnection: keep-alive\r\nKeep-Alive: timeout=7\r\n\r\nprobe';
 
-/** Sends a request through a server that listens nowhere. Rejects when this version of Node does one of the above in another way. */
+/** Sends a request through a server that listens nowhere. Rejects when one of the parts above differs in this version of Node. */
 export async function checkNodeInternals(): Promise<void> {
   const server = createServer({ ServerResponse: ProbeResponse, shouldUpgradeCallback: keepBytes });
   let parsed: Buffer | undefined;
@@ -157,7 +157,7 @@ export async function checkNodeInternals(): Promise<void> {
     parsed = bytesBeingParsed(req.socket);
     return false;
   }
-  // Only then a server keeps a list of its connections.
+  // A server keeps a list of its connections only after this event.
   server.emit('listening');
   const response = await new Promise<string>((resolve) => {
     const socket = new Duplex({

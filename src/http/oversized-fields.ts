@@ -9,8 +9,8 @@ interface SizedSchema {
 }
 
 /**
- * The paths of lists and objects that hold more than their schema allows, up to as many as asked for; an object without unknown fields holds
- * those that its schema has. What they hold is not looked at: a validator would find a fault in each of millions, and take seconds.
+ * The paths of lists and objects with more elements than their schema allows, at most `most` paths. The elements of such a value are not
+ * looked at: a validator would find a fault in each of millions, and take seconds.
  */
 export function oversizedFields(
   value: unknown,
@@ -30,7 +30,7 @@ export function oversizedFields(
   return found;
 }
 
-/** Up to this many unknown fields are left to the validator, which names them: they may be misspelt. */
+/** An object with up to this many unknown fields is left to the validator, which names them: they may be misspelt. */
 const UNKNOWN_FIELDS = 50;
 
 function sizeOf(part: object): number {
@@ -48,7 +48,7 @@ function mostIn(
     : Number.POSITIVE_INFINITY;
 }
 
-/** Whether the schema describes what a value holds. A list in the place of a text is rejected by the validator, whatever its size. */
+/** Whether the schema describes the elements of a value. The validator rejects a list in the place of a string, whatever its size. */
 function describesParts({ items, properties, additionalProperties }: SizedSchema, part: object): boolean {
   if (Array.isArray(part)) return items !== undefined;
   return properties !== undefined || (additionalProperties !== undefined && additionalProperties !== false);

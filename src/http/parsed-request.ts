@@ -4,7 +4,7 @@ export interface RequestTarget {
   readonly target: string;
   /** The target without its query. */
   readonly path: string;
-  /** The path percent-decoded once, byte for byte, where that could make it another path; undefined where there is nothing to decode. */
+  /** The path percent-decoded once, byte for byte; undefined for a path without `%`, `\`, `//` and `/.`, which has one reading only. */
   readonly decodedPath: string | undefined;
   /** The authority of an absolute-form target, which replaces the Host header (RFC 9112 section 3.2.2). */
   readonly authority: string | undefined;

@@ -6,7 +6,7 @@ export type TagCondition = (etag: string | undefined) => boolean;
 
 /**
  * What `If-Match` and `If-None-Match` demand (RFC 9110 section 13.1), undefined for a request without either. Throws `bad_request` for a
- * header that is neither `*` nor a list of entity tags: a condition that can't be read must not be passed over.
+ * header that is neither `*` nor a list of entity tags: a condition that can't be read must not be ignored.
  */
 export function readPreconditions({ headers }: IncomingMessage): TagCondition | undefined {
   const wanted = readTags('If-Match', headers['if-match']);
@@ -20,7 +20,7 @@ export function readPreconditions({ headers }: IncomingMessage): TagCondition | 
 type Tags = '*' | readonly string[];
 
 const TAG = /(?:W\/)?"[\x21\x23-\x7e\x80-\xff]*"/;
-/** Empty elements are allowed in a list (RFC 9110 section 5.6.1.2). One pass: no two of its parts match the same text. */
+/** Empty elements are allowed in a list (RFC 9110 section 5.6.1.2). Takes linear time: no two parts match the same text. */
 const LIST = new RegExp(`^[ \\t,]*${TAG.source}(?:[ \\t]*,[ \\t,]*${TAG.source})*[ \\t,]*$`);
 
 function readTags(name: string, value: string | undefined): Tags | undefined {

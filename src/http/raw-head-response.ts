@@ -1,12 +1,12 @@
 import type { TollgateError } from '../errors.ts';
 import { HeadLinesResponse } from './node-internals.ts';
 
-/** A header as a head has it. */
+/** One line of a head, with its CRLF. */
 export function headerLine(name: string, value: string): string {
   return `${name}: ${value}\r\n`;
 }
 
-/** Names by which Node decides how a response is framed: such a header has to be given to Node by name. */
+/** Whether Node decides by this header how a response is framed. Such a header must be given to Node by name. */
 export function decidesHead(lowerCaseName: string): boolean {
   return DECISIVE.has(lowerCaseName);
 }
@@ -20,16 +20,16 @@ const DECISIVE: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * A response whose head may be given as lines, which Node would take apart, check and put together again. They go out as they are, right
- * after the status line, so they must be known to be sound.
+ * A response whose headers may be given as lines, so that Node does not check and join each of them. The lines are sent as they are, right
+ * after the status line, so they must be valid.
  */
 export class RawHeadResponse extends HeadLinesResponse {
-  /** What responds to the request: it words its rejection. */
+  /** The exchange, which rejects its request when the connection stalls or becomes unreadable. Undefined for other requests. */
   owner: { reject(error: TollgateError): void } | undefined = undefined;
 
   /**
-   * Writes the head. `lines` are made of `headerLine`s, none with a decisive name; `decisive` is a flat list of names and values. An
-   * undefined reason is the usual one of the status. Where `lines` has a `Date`, `sendDate` must be false.
+   * Writes the head. `lines` are made of `headerLine`s, none with a decisive name; `decisive` is a flat list of names and values. `reason`
+   * undefined means the usual one of the status. Where `lines` has a `Date`, `sendDate` must be false.
    */
   writeLines(status: number, reason: string | undefined, lines: string, decisive: string[]): void {
     this.headLines = lines;
@@ -37,7 +37,7 @@ export class RawHeadResponse extends HeadLinesResponse {
     else this.writeHead(status, reason, decisive);
   }
 
-  /** Sends the head before there is a body: byte for byte, where Node's own method takes it for UTF-8. */
+  /** Sends the head before there is a body. As latin1 it keeps its bytes: Node's own method would encode it as UTF-8. */
   override flushHeaders(): void {
     this.write('', 'latin1');
   }

@@ -3,11 +3,11 @@ import type { Random } from '../platform/random.ts';
 
 /** What may be in a client's `X-Request-Id`: it is repeated in a response, to the backend and in the log. */
 const ACCEPTED = /^[A-Za-z0-9._~+/=-]{1,128}$/;
-/** 96 bits: a multiple of three bytes, so that ids that are encoded together are as they would be alone. */
+/** 96 bits: a multiple of three bytes, so that ids that are encoded together can be cut apart. */
 const ID_BYTES = 12;
 /** In base64url. */
 const ID_LENGTH = 16;
-/** Ids that are drawn and encoded at once: a system call for each would cost more than the rest of this. */
+/** Ids that are drawn and encoded at once: a system call for each id would cost more than everything else here. */
 const IDS_PER_DRAW = 256;
 
 /** Gives each request an id, by which its response, the backend's log and the gateway's can be matched. */
@@ -33,7 +33,7 @@ export class RequestIds {
     return isFit ? given : this.make();
   }
 
-  /** A new id, for what could not be read as a request. */
+  /** A new random id, also for input that could not be parsed as a request. */
   make(): string {
     if (this.#used === this.#drawn.length) {
       this.#drawn = this.#random.bytes(IDS_PER_DRAW * ID_BYTES).toString('base64url');

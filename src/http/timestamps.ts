@@ -18,12 +18,12 @@ export function sqlSeconds(ms: number): string {
   return isoSeconds(ms).slice(0, -1).replace('T', ' ');
 }
 
-/** Whole or cut seconds of UTC, as `parseIsoUtc` reads them, if there is such a day and time. */
+/** The form that `parseIsoUtc` accepts, if the day and time exist: an instant of UTC, with or without a fraction. */
 export const ISO_UTC = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:Z|\+00:00)$/;
 
 /**
- * Reads `YYYY-MM-DDThh:mm:ss[.fraction]Z` as milliseconds since 1970, cut to the whole second so that it is what `isoSeconds`
- * shows. `+00:00`, which many libraries write, stands for `Z`. Undefined for anything else, also for a day that the calendar doesn't have.
+ * Reads `YYYY-MM-DDThh:mm:ss[.fraction]Z` as milliseconds since 1970, truncated to the whole second, as `isoSeconds` shows
+ * it. `+00:00`, which many libraries write, stands for `Z`. Undefined for anything else, also for a day that the calendar doesn't have.
  */
 export function parseIsoUtc(text: string): number | undefined {
   if (!ISO_UTC.test(text)) return undefined;
@@ -33,7 +33,7 @@ export function parseIsoUtc(text: string): number | undefined {
   return Number.isNaN(ms) || isoSeconds(ms) !== wholeSeconds ? undefined : ms;
 }
 
-/** Which rule a text breaks that is no instant of UTC, as the end of a sentence about it; undefined for one that is. */
+/** Why a text is not an instant of UTC, as the end of a sentence about it; undefined if it is one. */
 export function isoUtcFault(text: string): string | undefined {
   if (parseIsoUtc(text) !== undefined) return undefined;
   if (ISO_UTC.test(text)) return 'there is no such day or time';

@@ -3,18 +3,18 @@ import type { ErrorCode } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { RequestIds } from './request-id.ts';
 
-/** What an app notes of a request while it serves it. Express keeps it on the response, as `locals`. */
+/** What an app records about a request while it serves it. Express keeps it on the response, as `locals`. */
 export interface RequestNotes {
   readonly requestId: string;
   /** The endpoint, by its name in OpenAPI. */
   operation?: string;
-  /** Of the error that was sent. */
+  /** Code of the error that was sent. */
   errorCode?: ErrorCode;
   /** Who made the request, once that is known. */
   actor?: string;
 }
 
-/** Notes the error of a response that is not the app's own. Does nothing where no app has begun to serve the request. */
+/** Records the error of a response that the app did not send itself. Does nothing if no app has begun to serve the request. */
 export function noteError(res: ServerResponse, code: ErrorCode): void {
   if ('locals' in res) (res.locals as RequestNotes).errorCode = code;
 }
@@ -33,7 +33,7 @@ export interface ServedRequest {
 
 type App = (req: IncomingMessage, res: ServerResponse) => void;
 
-/** Names every request to an app in its response, and calls `onServed`, which must not throw, once the response is over. */
+/** Sends an `X-Request-Id` with every response of an app, and calls `onServed`, which must not throw, once the response is over. */
 export function withRequestId(
   app: App,
   {

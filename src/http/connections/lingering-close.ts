@@ -4,9 +4,9 @@ import type { Socket } from 'node:net';
 const LINGER_MS = 2000;
 
 /**
- * Sends what is written and a FIN, and goes on reading (and discarding) what the client sends until it closes too, for two seconds
- * at most. Closing at once while the client still sends makes the kernel respond with a reset, and a reset takes our response, which the
- * client may not have read yet, with it (RFC 9112 section 9.6).
+ * Sends what is written and a FIN, then reads and discards what the client sends until it closes too, for two seconds at most. Closing
+ * at once while the client still sends makes the kernel respond with a reset, which can destroy a response that the client has not read yet
+ * (RFC 9112 section 9.6).
  */
 export function lingeringClose(socket: Socket): void {
   if (socket.destroyed) return;
@@ -16,7 +16,7 @@ export function lingeringClose(socket: Socket): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Makes Node close this connection in the way above once the response in progress, which must be its last, has been written. */
+/** Makes Node close the connection by `lingeringClose` after the response in progress, which must be its last. */
 export function lingerAfterResponse(socket: Socket): void {
   socket.destroySoon = () => lingeringClose(socket);
 }

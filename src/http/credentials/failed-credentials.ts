@@ -43,7 +43,7 @@ export class FailedCredentials {
     this.#trustedProxies = trustedProxies;
   }
 
-  /** The error for a request whose credentials failed with `failure`: that, or `too_many_requests`. Counts the failure. */
+  /** Counts a failure. Returns the error for the response: `failure`, or `too_many_requests` beyond the budget. */
   errorFor(req: IncomingMessage, failure: TollgateError): TollgateError {
     const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
     const isWithin = this.#take(site, 1) && (network === undefined || this.#take(network, NETWORK_FACTOR));
@@ -54,7 +54,7 @@ export class FailedCredentials {
     );
   }
 
-  /** Names the client for fair queues: its address or network, the larger network once that has used up its budget. */
+  /** Identifies the client for fair queues: IPv4 address or /64 network, or the /48 network once that has used up its budget. */
   clientOf(req: IncomingMessage): string {
     const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
     if (network === undefined || !this.#buckets.has(network)) return site;

@@ -9,8 +9,8 @@ import { negotiatedError } from './problem-details.ts';
 import { sendError } from './send-error.ts';
 
 /**
- * Responds to every failed request of an Express app, as the last of its middlewares. Only failures that are ours are logged, with the
- * error and nothing of the request; those for a store that is unavailable once a minute.
+ * The last middleware of an Express app: responds to every failed request. Only failures of the gateway are logged, with the error and
+ * the request's id; an unavailable store is logged once a minute.
  */
 export function errorHandler(log: Logger, clock: Clock): ErrorRequestHandler {
   const throttles = { postgres: new LogThrottle(clock), redis: new LogThrottle(clock) };
@@ -28,7 +28,7 @@ export function errorHandler(log: Logger, clock: Clock): ErrorRequestHandler {
   };
 }
 
-/** One short line, and every request with its stack at level debug. */
+/** One short, throttled line; at level debug each request with its stack. */
 function reportStore(error: StoreUnavailable, log: Logger, throttle: LogThrottle): void {
   const { store, reason } = error;
   const event = 'store_unavailable';
@@ -57,7 +57,7 @@ function translated(error: unknown): unknown {
   }
 }
 
-/** What the package http-errors makes, and the router for a path that is not percent-encoded properly. */
+/** An error of the package http-errors, or of the router for a path with invalid percent-encoding. */
 interface ClientError extends Error {
   readonly status: number;
   readonly type?: unknown;

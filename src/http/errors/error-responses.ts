@@ -9,7 +9,7 @@ export interface ErrorResponse {
   readonly body: string;
 }
 
-/** What is to be said of an error, whatever the format. */
+/** The content of an error response, independent of its format. */
 export interface FailedRequest {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -82,7 +82,7 @@ const RESPONSES: Readonly<Record<ErrorCode, Mapping>> = {
   internal_error: { status: 500 },
 };
 
-/** The response to an error, as JSON with `error`, `code` and what else `failureOf` says. */
+/** The response to an error, as JSON with the fields of `failureOf`. */
 export function errorResponse(error: unknown): ErrorResponse {
   return jsonResponse(failureOf(error));
 }
@@ -91,7 +91,7 @@ export function jsonResponse({ status, headers, fields }: FailedRequest): ErrorR
   return { status, headers, body: JSON.stringify(fields) };
 }
 
-/** What to say of an error. Anything that is no `TollgateError` is an `internal_error` whose detail stays in the log. */
+/** The content of the response to an error. Anything but a `TollgateError` is an `internal_error`, whose detail stays in the log. */
 export function failureOf(error: unknown): FailedRequest {
   const known =
     error instanceof TollgateError

@@ -1,6 +1,6 @@
 import { TollgateError } from '../../errors.ts';
 
-/** The path does not support the method, or no path does; `allowed` lists the methods that it supports (RFC 9110 section 15.5.6). */
+/** The path, or the whole gateway, does not support the method; `allowed` lists the supported ones (RFC 9110 section 15.5.6). */
 export class MethodNotAllowed extends TollgateError {
   readonly allowed: readonly string[];
 
@@ -10,7 +10,7 @@ export class MethodNotAllowed extends TollgateError {
   }
 }
 
-/** The methods of RFC 9110 and 5789 that are forwarded: what the backend makes of them is not known here. */
+/** The methods of RFC 9110 and 5789 that are forwarded. The gateway does not know which of them the backend supports. */
 const FORWARDED = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const;
 
 /** The response to TRACE and CONNECT. */

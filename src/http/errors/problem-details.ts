@@ -4,7 +4,7 @@ import { type ErrorResponse, type FailedRequest, failureOf, jsonResponse } from 
 const PROBLEM = 'application/problem+json';
 const JSON_TYPE = 'application/json';
 
-/** The response to an error in the format that the request's `Accept` prefers: problem details (RFC 9457) where it names them, else our own. */
+/** The response to an error in the format that the request's `Accept` prefers: problem details (RFC 9457) or our own JSON. */
 export function negotiatedError(error: unknown, req: IncomingMessage): ErrorResponse {
   const failure = failureOf(error);
   const { status, headers, body } = prefersProblem(req.headers.accept)
@@ -13,7 +13,7 @@ export function negotiatedError(error: unknown, req: IncomingMessage): ErrorResp
   return { status, headers: { ...headers, Vary: 'Accept' }, body };
 }
 
-/** Every code is a separate problem type; its URN names it and leads nowhere. */
+/** Every code is a separate problem type; its URN is only a name. */
 function problemResponse({ status, headers, fields }: FailedRequest): ErrorResponse {
   const { error, code, ...others } = fields;
   const words = code.replaceAll('_', ' ');
@@ -29,8 +29,8 @@ function problemResponse({ status, headers, fields }: FailedRequest): ErrorRespo
 }
 
 /**
- * Whether an `Accept` value asks for problem details: it names their type, and JSON with no higher quality. A wildcard does not ask for
- * them, since a client that sends one may not know the format.
+ * Whether an `Accept` value asks for problem details: it names their media type, and gives JSON no higher quality. A wildcard does not
+ * ask for them, since a client that sends one may not know the format.
  */
 export function prefersProblem(accept: string | undefined): boolean {
   if (accept === undefined || !accept.toLowerCase().includes(PROBLEM)) return false;
@@ -40,11 +40,11 @@ export function prefersProblem(accept: string | undefined): boolean {
   return quality > 0 && quality >= ofJson;
 }
 
-/** Elements of a list and parameters of an element, also where quoted texts hold the separators. */
+/** The elements of a list. A comma in a quoted string does not end an element. */
 const ELEMENTS = /(?:"(?:[^"\\]|\\.)*"|[^",])+/g;
 const QUALITY = /^q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** The quality of each media range (RFC 9110 section 12.5.1), of one that is named more than once the highest. */
+/** The quality of each media range (RFC 9110 section 12.5.1): the highest one if a range is repeated. */
 function rangesOf(accept: string): ReadonlyMap<string, number> {
   const ranges = new Map<string, number>();
   for (const element of accept.match(ELEMENTS) ?? []) {
@@ -53,7 +53,7 @@ function rangesOf(accept: string): ReadonlyMap<string, number> {
       .split(';')
       .map((part) => part.trim());
     const written = parameters.find((parameter) => parameter.startsWith('q='));
-    // A quality that can't be read says nothing.
+    // A malformed quality is ignored: the default, 1, applies.
     const quality = Number(QUALITY.exec(written ?? '')?.[1] ?? 1);
     ranges.set(range, Math.max(ranges.get(range) ?? 0, quality));
   }

@@ -8,8 +8,8 @@ const JSON_TYPE = 'application/json; charset=utf-8';
 const JSON_TYPE_LINE = headerLine('Content-Type', JSON_TYPE);
 
 /**
- * Responds with a complete error, head and body in one write. When much of the request's body is still to come the connection is closed
- * politely afterwards. Does nothing when a response has begun.
+ * Responds with a complete error, head and body in one write. If much of the request's body is still to come, the connection is closed
+ * afterwards, by `lingeringClose`. Does nothing when a response has begun.
  */
 export function sendError(res: ServerResponse, { status, headers, body }: ErrorResponse): void {
   if (!maySend(res)) return;
@@ -18,7 +18,7 @@ export function sendError(res: ServerResponse, { status, headers, body }: ErrorR
   endWith(res, body, length);
 }
 
-/** The same, with lines of further headers in its head. */
+/** Like `sendError`, with further header lines. */
 export function sendErrorWithLines(
   res: RawHeadResponse,
   { status, headers, body }: ErrorResponse,
@@ -38,18 +38,18 @@ function maySend(res: ServerResponse): boolean {
   return true;
 }
 
-/** Of ASCII the bytes are the same in both, and those of latin1 are written faster. */
+/** ASCII has the same bytes in latin1 and UTF-8, and Node writes latin1 faster. */
 function endWith(res: ServerResponse, body: string, length: number): void {
   res.end(body, length === body.length ? 'latin1' : 'utf8');
 }
 
-/** Sends an error and closes the connection after it: for heads that leave in doubt where the next request begins. */
+/** Sends an error and closes the connection after it: for requests after which the start of the next one is uncertain. */
 export function rejectAndClose(res: ServerResponse, response: ErrorResponse): void {
   closeAfterResponse(res);
   sendError(res, response);
 }
 
-/** Sends an error where there is no response object, only the socket: nothing else is ever read from it. */
+/** Sends an error on a socket that has no response object, and closes it. Later requests on it are not served. */
 export function rejectOnSocket(socket: Socket, error: unknown, requestId: string): void {
   const { status, headers, body } = errorResponse(error);
   let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${JSON_TYPE_LINE}`;
@@ -63,7 +63,7 @@ export function rejectOnSocket(socket: Socket, error: unknown, requestId: string
 /** A body up to this size that is still on its way is read and discarded, to keep the connection. Bytes. */
 const WORTH_READING_BYTES = 64 * 1024;
 
-/** Whether the client may still be sending more than is worth reading for nothing. */
+/** Whether the client may still send more than is worth reading and discarding. */
 export function hasMuchToSend(req: IncomingMessage): boolean {
   return !req.complete && announcesMuch(req.rawHeaders);
 }
@@ -79,7 +79,7 @@ function announcesMuch(rawHeaders: readonly string[]): boolean {
   return false;
 }
 
-/** The response about to be written says `Connection: close`, and what remains of the request is read and discarded. */
+/** Adds `Connection: close` to the response that is about to be written, and discards the rest of the request. */
 export function closeAfterResponse(res: ServerResponse): void {
   res.shouldKeepAlive = false;
   if (res.socket !== null) lingerAfterResponse(res.socket);
