@@ -6,7 +6,7 @@ import type { ListeningSockets } from './listening-sockets.ts';
 
 /** How often connections that have become idle are looked for. Milliseconds. */
 const IDLE_LOOK_MS = 50;
-/** How long a connection may take to bring its first byte once the server closes. Milliseconds. */
+/** How long a connection may take to send its first byte once the server closes. Milliseconds. */
 const FIRST_BYTE_MS = 1000;
 
 /** How a port is closed. */
@@ -26,7 +26,7 @@ export function drain(
   { drainMs, connections: sockets, closeUpgrades }: DrainOptions,
 ): Promise<void> {
   return new Promise((resolve) => {
-    // A response whose head was written before the close promises keep-alive: without this its connection would stay open until that timeout.
+    // A response whose head was sent before the close announced keep-alive: its connection would stay open until that timeout.
     const idle = setInterval(() => server.closeIdleConnections(), IDLE_LOOK_MS);
     // Node counts a connection that never sent a request as busy.
     const unused = setTimeout(() => {
@@ -47,7 +47,7 @@ export function drain(
   });
 }
 
-/** For a server's method of this name, which `close` calls as well: Node's own also cuts responses that have ended and are still being taken. */
+/** Replaces the server's method, which `close` calls as well: Node's own also cuts responses that have ended but are not fully sent. */
 export function closeIdleConnections(this: Server): void {
   for (const socket of socketsBetweenRequests(this)) {
     if (responseDue(socket) === undefined && socket.writableLength === 0) socket.destroy();

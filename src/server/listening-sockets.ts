@@ -22,7 +22,7 @@ export interface ListenPlace {
  * that the socket's queue overflows, and a client waits for seconds until its system sends the SYN again.
  */
 const SOCKETS = 64;
-/** Connections that wait for each socket. Few, because the last of them waits for as many turns; together more than the usual 4096 of a port. */
+/** Backlog of each socket. Short, because its last connection waits for as many turns; in all more than the usual 4096 of a port. */
 const BACKLOG = 128;
 
 /** Listening sockets of each port. */
@@ -44,7 +44,7 @@ export class ListeningSockets {
     );
   }
 
-  /** Resolves with the address of the port. Rejects when the port can't be had; then nothing listens. */
+  /** Resolves with the address of the port. Rejects when the port is not available; then nothing listens. */
   async listen({ port, host, sharesPort }: ListenPlace): Promise<AddressInfo> {
     if (HAS_REUSE_PORT && !sharesPort) this.#release = await claimPort(port, host);
     try {

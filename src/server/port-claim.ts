@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 
 /**
- * Whether several sockets may listen on one port, which the system spreads connections over. Elsewhere there is a single one, which Node's
- * cluster module shares.
+ * Whether several sockets may listen on one port, with the system spreading connections over them. On other platforms there is a single
+ * socket, which Node's cluster module shares.
  */
 export const HAS_REUSE_PORT = process.platform === 'linux';
 
@@ -11,12 +11,11 @@ export const HAS_REUSE_PORT = process.platform === 'linux';
 export type Release = () => Promise<void>;
 
 /**
- * Claims a port for this gateway, until it is given back or the process ends. Rejects with `EADDRINUSE` when another gateway has claimed it,
- * or when anything listens on it. Port 0 is never taken.
+ * Claims a port for this gateway, until it is given back or the process ends. Rejects with `EADDRINUSE` when another gateway has claimed
+ * the port, or when anything listens on it. Port 0 is never taken.
  *
- * Sockets that share ports would bind beside those of another gateway of the same user. To look whether the port is free does not keep
- * out one that looks at the same instant: the claim is the name of an abstract Unix socket, which only one process of the
- * machine, or container, can have.
+ * With `reusePort`, two gateways of one user could listen on the same port. Checking first whether the port is free is a race between
+ * them, so the claim is an abstract Unix socket, whose name only one process of the machine or container can have.
  */
 export async function claimPort(port: number, host: string): Promise<Release> {
   if (port === 0) return async () => {};
@@ -34,7 +33,7 @@ async function claimName(name: string): Promise<Release> {
   try {
     return await bind({ path: `\0${name}` });
   } catch (error) {
-    // Where a sandbox forbids Unix sockets, the look at the port has to do.
+    // If a sandbox forbids Unix sockets, the check of the port must suffice.
     if (error instanceof Error && 'code' in error && error.code !== 'EADDRINUSE') return async () => {};
     throw error;
   }

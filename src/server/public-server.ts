@@ -32,32 +32,32 @@ import { WaitingRequests } from './waiting-requests.ts';
 export interface PublicServerOptions
   extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds'> {
   readonly timeouts?: ClientTimeouts | undefined;
-  /** Of bodies that the gateway itself reads: those that are not proxied, and what is left of one after its response. */
+  /** Minimum rate of bodies that the gateway itself reads: those that are not proxied, and the rest of a body after its response. */
   readonly uploadRate?: MinimumRate;
-  /** Of responses that the gateway itself makes, and of what is left of one when the backend is through with it. */
+  /** Minimum rate of the gateway's own responses, and of the rest of a proxied one after the backend has finished. */
   readonly downloadRate?: MinimumRate;
   /** Called for each connection that was below one of these rates. */
   readonly onTooSlow?: (direction: 'upload' | 'download') => void;
-  /** Of open connections: those beyond it are closed at once. */
+  /** Limit of open connections: those beyond it are closed at once. */
   readonly connectionLimit?: ConnectionLimit | undefined;
-  /** Of idle times at that limit; the system's by default. */
+  /** Measures idle times for `connectionLimit`; the system's clock by default. */
   readonly clock?: Clock;
   /** Other processes listen on the same port: the system spreads the connections over them. */
   readonly sharesPort?: boolean;
-  /** Called for each request that is rejected for its head, before anything else looks at it. */
+  /** Called for each request that is rejected because of its head, before any handler gets it. */
   readonly onRejected?: Routes['onRejected'];
 }
 
 /** The port for clients, none of which is trusted. */
 export interface PublicServer {
-  /** Resolves with the address of the port. Rejects when the port can't be had. */
+  /** Resolves with the address of the port. Rejects when the port is not available. */
   listen(port: number, host: string): Promise<AddressInfo>;
-  /** From now on every response says `Connection: close`; connections and requests are taken as before. */
+  /** From now on every response says `Connection: close`; connections and requests are accepted as before. */
   announceClose(): void;
   /**
-   * Accepts no more connections; requests in progress get responses with `Connection: close`, and what is not done after `drainMs` is
-   * cut, upgraded connections included. A connection that carries no request is closed at once, or, if it has not had its first one yet, a
-   * second later: it may be under way. Resolves when no connection is left and every response has closed.
+   * Accepts no more connections. Requests in progress get responses with `Connection: close`; all connections left after `drainMs` are
+   * cut, upgraded ones included. An idle connection is closed at once, or after a second if it has had no request yet: its first one may
+   * be under way. Resolves when no connection is left and every response has closed.
    */
   close(drainMs: number): Promise<void>;
 }
@@ -157,7 +157,7 @@ function createHttpServer(handlers: EventHandlers): Server {
   const server = createServer(serverOptions(timeouts, connections), serve);
   server.closeIdleConnections = closeIdleConnections;
   server.timeout = stalled.firstTimeoutMs;
-  // Node silently drops what is beyond this count, and parseRequest rejects a request that reaches it.
+  // Node silently drops headers beyond this count, and parseRequest rejects a request that reaches it.
   server.maxHeadersCount = MAX_HEADERS + 1;
   server.on('checkContinue', serve);
   server.on('checkExpectation', serve);
@@ -175,10 +175,10 @@ function serverOptions(
   return {
     ServerResponse: responseClass(connections),
     maxHeaderSize: HEAD_LIMIT_BYTES,
-    requireHostHeader: false, // parseRequest does, with a JSON response
+    requireHostHeader: false, // parseRequest checks it, with a JSON response
     headersTimeout: timeouts.headMs,
     requestTimeout: 0, // an upload may take as long as it makes progress
-    keepAliveTimeout: 0, // StalledClients keeps the times of a connection
+    keepAliveTimeout: 0, // StalledClients has the idle timeouts
     connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
     shouldUpgradeCallback: (req) => {
       const isUpgrade = isWebSocketUpgrade(req);
@@ -192,7 +192,7 @@ function serverOptions(
 
 type HeadFields = OutgoingHttpHeaders | OutgoingHttpHeader[];
 
-/** Responses that say `Connection: close` once the port is closing, also when that began after the request. */
+/** Responses that say `Connection: close` once the port is closing, also to requests that came before. */
 function responseClass(connections: ClientConnections): typeof RawHeadResponse {
   return class extends RawHeadResponse {
     override writeHead(status: number, reason?: string | HeadFields, fields?: HeadFields): this {

@@ -17,7 +17,7 @@ import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
 import { isReservedInDisguise } from './parsing/request-target.ts';
 
-/** What handles the requests that are not for the management interface. It owns the response, and never throws. */
+/** Handles the requests that are not for the management interface. Owns the response; never throws. */
 interface ProxiedTraffic {
   handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
   /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. */
@@ -26,7 +26,7 @@ interface ProxiedTraffic {
   closeUpgrades(): void;
 }
 
-/** What handles requests of consumers about their own keys. As above. */
+/** Handles requests of consumers about their own keys. Owns the response; never throws. */
 interface SelfService {
   readonly path: string;
   serve(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
@@ -40,11 +40,11 @@ export interface Routes {
   readonly management?: (req: IncomingMessage, res: ServerResponse) => void;
   /** Responds to consumers about their own keys, at a path and below it. Undefined: that path is like any other. */
   readonly selfService?: SelfService | undefined;
-  /** Called for each request that is rejected for its head, before anything else looks at it. */
+  /** Called for each request that is rejected because of its head, before any handler gets it. */
   readonly onRejected: (error: TollgateError, requestId: string) => void;
-  /** Names what is rejected here; what serves a request names it itself. */
+  /** Ids for the requests that are rejected here; a handler assigns the ids of its requests itself. */
   readonly requestIds: Pick<RequestIds, 'idOf' | 'make'>;
-  /** What `Keep-Alive` says. Milliseconds. */
+  /** The timeout that `Keep-Alive` announces. Milliseconds. */
   readonly keepAliveMs: number;
 }
 
@@ -52,7 +52,7 @@ export interface Routes {
 export class RequestRouter {
   readonly #routes: Routes;
   readonly #connections: ClientConnections;
-  /** For management or for self-service, on this port. */
+  /** Whether a path is for management or for self-service on this port. */
   readonly #isReserved: (path: string) => boolean;
 
   constructor(routes: Routes, connections: ClientConnections) {
@@ -88,9 +88,9 @@ export class RequestRouter {
   }
 
   upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer): void {
-    // Node has taken its own listener away: a client that resets the connection would end the process.
+    // Node has removed its `error` listener: without one, a client that resets the connection would end the process.
     socket.on('error', () => socket.destroy());
-    // Node has let go of the connection already: the responses before could not be sent in order, nor the rest be read after them.
+    // Responses to earlier requests are due, but Node has detached the socket: they could not be sent in order any more.
     if (responseDue(socket) !== undefined) {
       cutConnection(socket);
       return;
@@ -126,7 +126,7 @@ export class RequestRouter {
     return this.#routes.management !== undefined && isReserved(path);
   }
 
-  /** Of a request whose head is rejected: its target is all that says so. Consumers get their errors in one format only. */
+  /** Whether a request whose head is rejected was for management, going by its target alone. Errors of the proxy have one format only. */
   #meansManagement({ url = '' }: IncomingMessage): boolean {
     const { proxied, management } = this.#routes;
     return management !== undefined && (proxied === undefined || isReserved(url.split('?', 1)[0] ?? ''));

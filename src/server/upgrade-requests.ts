@@ -2,12 +2,12 @@ import type { IncomingMessage } from 'node:http';
 import { bytesBeingParsed } from '../http/node-internals.ts';
 import { hasOption } from './parsing/connection-header.ts';
 
-/** Only WebSocket is upgraded; another `Upgrade` field is as if it were not there (RFC 9110 section 7.8). */
+/** Only WebSocket is upgraded; any other `Upgrade` header is ignored (RFC 9110 section 7.8). */
 export function isWebSocketUpgrade(req: IncomingMessage): boolean {
   return (
     req.httpVersionMinor === 1 &&
     req.headers.upgrade?.toLowerCase() === 'websocket' &&
-    // Node's parser takes `Proxy-Connection`, which is no field of HTTP, for the same.
+    // Checked here, because Node's parser treats `Proxy-Connection`, which is not standard, like `Connection`.
     hasOption(req.headers.connection, 'upgrade')
   );
 }

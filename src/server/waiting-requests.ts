@@ -3,21 +3,21 @@ import type { Socket } from 'node:net';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 
-/** A connection with this many pipelined requests waiting is paused. Bytes that were read already are still parsed: a thousand requests and more. */
+/** A connection with this many waiting pipelined requests is paused. Bytes already read are still parsed: a thousand requests and more. */
 const MOST_WAITING = 16;
-/** Requests that wait on all connections of a port: 2 to 4 kB each. A connection with more than its own share is closed when there are more. */
+/** Most requests that wait on a port, 2 to 4 kB each. When it is reached, a connection that exceeds `MOST_WAITING` is closed. */
 const MOST_WAITING_OF_ALL = 50_000;
 /** A request whose head has more characters counts as several. */
 const HEAD_OF_ONE = 2048;
-/** How much more is read of a connection while it is paused, only to notice that its client leaves. Bytes, and a chunk of 64 KiB at most. */
+/** How much of a paused connection is read, only to notice that its client has left. Bytes; the last chunk may exceed it by 64 KiB. */
 const PROBED_BYTES = 192 * 1024;
-/** The same of all paused connections of a port together. */
+/** The same for all paused connections of a port together. */
 const PROBED_BYTES_OF_ALL = 16 * 1024 * 1024;
 
 /** What waits on a connection. */
 interface Waiting {
   count: number;
-  /** What had been read when its first request began to wait, or as many as pause it. Bytes. */
+  /** Bytes that had been read when its first request began to wait; updated when the connection is paused. */
   bytesBefore: number;
   /** One more chunk is read although the connection is paused. */
   isProbed: boolean;
@@ -38,7 +38,7 @@ export class WaitingRequests {
   /** False where the connection is closed, or is closed now because too many wait. */
   add(req: IncomingMessage): boolean {
     const { socket } = req;
-    // What is left of a chunk is parsed although its connection was closed.
+    // The rest of a chunk is parsed even after its connection was closed.
     if (socket.destroyed) return false;
     const waiting = this.#waiting.get(socket) ?? this.#start(socket);
     const before = waiting.count;
@@ -51,7 +51,7 @@ export class WaitingRequests {
     waiting.count += weight;
     this.#all += weight;
     const isNowFull = before < MOST_WAITING && waiting.count >= MOST_WAITING;
-    // Some may always wait: what was read before is no part of what is read while it is paused.
+    // Requests may wait without a pause: bytes read before the pause do not count as read during it.
     if (isNowFull) waiting.bytesBefore = socket.bytesRead;
     if (isNowFull || (waiting.isProbed && waiting.count >= MOST_WAITING)) {
       waiting.isProbed = false;
@@ -73,8 +73,8 @@ export class WaitingRequests {
   }
 
   /**
-   * Reads one chunk more of each paused connection, up to a bound, and only while there is room for what it may hold: the end of a connection
-   * whose client has left comes behind all that was sent before it.
+   * Reads one more chunk from each paused connection, up to a bound and only while there is room for its requests: that a client has
+   * left shows only after all the bytes that it has sent.
    */
   async readOn(): Promise<boolean> {
     const paused = [...this.#waiting].filter(([socket]) => socket.isPaused());
@@ -91,10 +91,10 @@ export class WaitingRequests {
   }
 
   #probe(socket: Socket, waiting: Waiting): void {
-    // It may have been closed, or read again, since the others were probed.
+    // It may have been closed or resumed while the others were probed.
     if (!socket.isPaused() || this.#waiting.get(socket) !== waiting) return;
     const isWithinBounds = this.#all < MOST_WAITING_OF_ALL / 2 && readSince(socket, waiting) < PROBED_BYTES;
-    // Where bytes are on their way to the client, these tell that it has left.
+    // If bytes are being sent to the client, their failure shows that it has left.
     if (!isWithinBounds || socket.writableLength > 0) return;
     waiting.isProbed = true;
     socket.resume();
@@ -113,8 +113,8 @@ export class WaitingRequests {
       this.#all -= this.#waiting.get(socket)?.count ?? 0;
       this.#waiting.delete(socket);
     });
-    // Node resumes the socket at the end of each request that it parses, and when a large response has been written: each time it is paused
-    // again before anything is read.
+    // Node resumes the socket at the end of each request that it parses, and when a large response has been written. Each time it is
+    // paused again before anything is read.
     socket.on('resume', () => this.#pauseFlooded(socket));
   }
 
@@ -129,7 +129,7 @@ function readSince(socket: Socket, { bytesBefore }: Waiting): number {
   return socket.bytesRead - bytesBefore;
 }
 
-/** As how many requests one counts. */
+/** How many requests a request counts as. */
 function weightOf({ url = '', rawHeaders }: IncomingMessage): number {
   const characters = rawHeaders.reduce((sum, { length }) => sum + length, url.length);
   return 1 + Math.floor(characters / HEAD_OF_ONE);

@@ -4,15 +4,15 @@ import { plainAddress } from '../../http/client-address.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
-/** Between two counts: each takes time for every open connection. Milliseconds. */
+/** Shortest time between two counts, because a count takes time for every open connection. Milliseconds. */
 const COUNT_EVERY_MS = 1000;
-/** The same where all that were found have been closed. */
+/** The same once all connections that the last count found closable have been closed. Milliseconds. */
 const COUNT_SOONER_MS = 100;
-/** What a count took is at most this part of the time until the next one. */
+/** A count takes at most this part of the time: the next one waits accordingly. */
 const SHARE_OF_TIME = 1 / 20;
 /**
- * A connection without a byte is closed at this age at the earliest: its first request may be under way. Short, because each one that is too
- * young is a client of another address that is turned away; only addresses beyond their share lose any. Milliseconds.
+ * Youngest age at which a connection that has not sent a byte is closed: its first request may be under way. Short, because a client of
+ * another address is rejected while all are younger; and only addresses beyond their share lose connections. Milliseconds.
  */
 const UNUSED_MS = 250;
 
@@ -23,9 +23,9 @@ interface Origin {
 }
 
 /**
- * Lets clients of further addresses into a port that is full. The share of an address is the limit divided by the addresses that have
- * connections and one more. What an address has beyond its share and has not sent a byte is closed for others, which have less than theirs.
- * Clients of one address, such as that of a load balancer, close nothing of each other.
+ * Makes room for clients of other addresses when a port is full. The share of an address is the connection limit divided by the number
+ * of connected addresses plus one. For a client whose address is below its share, a connection that has not sent a byte is closed if its
+ * address is beyond its share. Clients of one address, such as that of a load balancer, never displace each other.
  */
 export class AddressShares {
   readonly #open: ReadonlySet<Socket>;
@@ -37,9 +37,9 @@ export class AddressShares {
   #share = 0;
   /** Connections by address, as counted last. */
   #counts = new Map<string, number>();
-  /** Those that may be closed, in the order in which to close them: the oldest of the address that has most come first. */
+  /** The connections that may be closed, in this order: the oldest of the address with the most connections first. */
   #closable = new Set<Socket>();
-  /** The last count found some. */
+  /** The last count found connections that may be closed. */
   #hasFound = false;
 
   /** `open` has the connections in the order in which they were opened. */
@@ -51,7 +51,7 @@ export class AddressShares {
 
   /** To be called for each connection that is new. */
   add(socket: Socket): void {
-    // Read now: it takes the system, and where there are many connections to count also the process, too long for all of them at once.
+    // Read now: reading the addresses of all connections at once, in a count, would take the system and the process too long.
     const { site } = sitesOf(plainAddress(socket.remoteAddress ?? ''));
     this.#origins.set(socket, { site, openedAt: this.#clock.monotonicMs() });
   }
@@ -60,7 +60,7 @@ export class AddressShares {
     this.#closable.delete(socket);
   }
 
-  /** Whether another connection was closed for one that was added, and that is not open yet. */
+  /** Closes a connection of another address for one that was added but is not counted as open. Returns whether it closed one. */
   makeRoomFor(socket: Socket): boolean {
     // A client that has left already needs no room.
     if (socket.remoteAddress === undefined) return false;

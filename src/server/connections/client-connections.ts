@@ -7,14 +7,14 @@ import { AddressShares } from './address-shares.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 import { IdleConnections } from './idle-connections.ts';
 
-/** The open connections of a port, and what is known of each that decides whether more is read from it. */
+/** The open connections of a port, and which of their requests may still be served. */
 export class ClientConnections {
   readonly open = new Set<Socket>();
   /** The port is closing: every response says `Connection: close`. */
   isClosing = false;
-  /** Where the next request begins is not certain, so nothing more is served. */
+  /** Connections on which nothing more is served, because the start of the next request is uncertain. */
   readonly #abandoned = new WeakSet<Socket>();
-  /** Something arrived that can't be parsed: what came before it is all there is. */
+  /** Connections that brought bytes which can't be parsed: only the requests before them are served. */
   readonly #malformed = new WeakSet<Socket>();
   /** Requests after which the start of the next one is uncertain. */
   readonly #last = new WeakSet<IncomingMessage>();
@@ -38,14 +38,14 @@ export class ClientConnections {
         limit.close();
       });
       socket.once('end', () => {
-        // Node sends first what is written already, for which a client that has gone may keep it waiting.
+        // Node would first send what is already written, and a client that has left may never take it.
         const due = responseDue(socket);
         if (due?.writableEnded === false && !this.isAbandoned(socket)) cutConnection(socket);
       });
     });
   }
 
-  /** Closes connections that were reset before the response that is due, also where nothing is read from them meanwhile. */
+  /** Closes connections that were reset while a response is due, even if nothing is being read from them. */
   closeReset(): void {
     for (const socket of this.open) {
       if (responseDue(socket) !== undefined && isDisconnected(socket)) cutConnection(socket);
@@ -77,7 +77,7 @@ export class ClientConnections {
     return this.#last.has(req);
   }
 
-  /** Whether a request that was parsed is to be served: not after the last one of its connection. */
+  /** Whether a parsed request is to be served: its connection is not abandoned or ending, and its body is not malformed. */
   mayServe({ socket, complete }: IncomingMessage): boolean {
     if (this.isAbandoned(socket) || socket.writableEnded) return false;
     return complete || !this.isMalformed(socket);

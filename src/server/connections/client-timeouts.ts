@@ -6,15 +6,15 @@ export interface ClientTimeouts {
   readonly idleMs: number;
   /** For the next request on a connection. */
   readonly keepAliveMs: number;
-  /** From one look for clients that have left while nothing is read from them to the next. */
+  /** Interval of the checks for clients that have left while nothing is read from them. */
   readonly probeMs: number;
 }
 
-/** Those of a gateway; tests have shorter ones. */
+/** The timeouts of a gateway; tests have shorter ones. */
 export const CLIENT_TIMEOUTS: ClientTimeouts = Object.freeze({
   headMs: 15_000,
   idleMs: 30_000,
-  // Longer than the 60 s that load balancers commonly keep their connections, so that they close first.
+  // Longer than the 60 s after which load balancers commonly close idle connections, so that they close first.
   keepAliveMs: 65_000,
   probeMs: 1000,
 });

@@ -1,18 +1,18 @@
-/** What becomes of clients that connect: nothing special; idle connections are closed for them; they are rejected. */
+/** What a new client causes: nothing special, the closing of idle connections, or its rejection. */
 export type ConnectionPressure = 'none' | 'evicting' | 'rejecting';
 
-/** The part that is kept free for new connections by closing idle ones, as nginx does. */
+/** The part of the limit that is kept free for new connections by closing idle ones, as nginx does. */
 const SPARE = 1 / 16;
-/** Connections that are accepted before idle ones can be closed for them. */
+/** Upper bound of that part: how many may be accepted before idle connections can be closed for them. */
 const MOST_SPARE = 64;
 
 /** Counts the open connections of a port against a maximum. */
 export class ConnectionLimit {
-  /** Infinite: there is none. */
+  /** Most open connections; infinite = no limit. */
   readonly most: number;
   /** Connections that are open. */
   open = 0;
-  /** Since the start: connections that were closed at once, because there were as many as there may be. */
+  /** Since the start: connections that were closed at once, because the limit was reached. */
   rejected = 0;
   /** Since the start: idle connections that were closed for new ones. */
   evicted = 0;
@@ -21,18 +21,18 @@ export class ConnectionLimit {
   readonly #onPressure: (pressure: ConnectionPressure) => void;
   #pressure: ConnectionPressure = 'none';
 
-  /** `onPressure` is called at each change: when the first is evicted or rejected, and once there is room for a tenth again. */
+  /** `onPressure` is called at each change: at the first eviction or rejection, and once a tenth of the limit is free again. */
   constructor(most: number, onPressure: (pressure: ConnectionPressure) => void = () => {}) {
     this.most = most;
     this.#onPressure = onPressure;
   }
 
-  /** How many idle connections are to be closed for new ones. At most 0: none. */
+  /** How many idle connections are to be closed for new ones. 0 or less = none. */
   get excess(): number {
     return this.open - this.most + Math.min(MOST_SPARE, Math.ceil(this.most * SPARE));
   }
 
-  /** Whether one more may be open. Then `close` must be called when it has closed. */
+  /** Counts a new connection, or rejects it and returns false. `close` must be called when a counted connection has closed. */
   mayOpen(): boolean {
     if (this.open < this.most) {
       this.open += 1;
@@ -48,7 +48,7 @@ export class ConnectionLimit {
     return this.open >= this.most;
   }
 
-  /** A new connection takes the place of one that was closed for it, and whose `close` is yet to come. */
+  /** Counts a new connection in place of one that was closed for it; the `close` of that one is still to come. */
   replace(): void {
     this.open += 1;
     this.noteEviction();

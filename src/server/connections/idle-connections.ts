@@ -4,20 +4,20 @@ import { responseDue, socketsBetweenRequests } from '../../http/node-internals.t
 import type { Clock } from '../../platform/clock.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
 
-/** The part of the limit that kept connections may have however full the port is: clients without whole requests can't push them out. */
+/** The part of the limit up to which kept connections are not closed: clients without complete requests can't displace them. */
 const KEPT = 1 / 4;
-/** Idle connections are looked for from this part of the limit on, so that it is known which are idle for longest when it is reached. */
+/** Idle connections are tracked from this part of the limit on, so that the longest idle ones are known once it is reached. */
 const LOOK_FROM = 3 / 4;
-/** Between two looks, unless the first one made all the room that it should. Milliseconds. */
+/** Shortest time between two looks, unless the last one made enough room and more is needed. Milliseconds. */
 const LOOK_EVERY_MS = 1000;
 /**
- * A connection without a byte is closed this long after the look that found it: its first request may be under way. As long as the time
- * between two looks, because it is closed for any client, whatever its own address has. Milliseconds.
+ * A connection that has not sent a byte is closed at the earliest this long after the look that found it: its first request may be under
+ * way. A whole interval, because it is closed for any client, however few connections its own address has. Milliseconds.
  */
 const UNUSED_MS = LOOK_EVERY_MS;
-/** A look takes time for each open connection, so it makes room for this part of the limit at once, */
+/** The part of the limit that one look frees in advance, because a look takes time for each open connection. */
 const BATCH = 1 / 64;
-/** but for at most so many: to close them takes time too. */
+/** Most connections that one look closes in advance, because closing takes time too. */
 const MOST_AT_ONCE = 1024;
 
 /** Which connections are watched. */
@@ -33,13 +33,13 @@ export interface IdleConnectionsOptions {
 interface Found {
   /** Bytes that the connection had read: 0 for one that is unused. */
   readonly bytesRead: number;
-  /** When it was found idle first. Milliseconds. */
+  /** When it was first found idle. Milliseconds. */
   readonly at: number;
 }
 
 /**
- * Closes idle connections of a port that is nearly full, the longest idle first: those that are unused, then those that are kept.
- * Unused is a connection that has not sent a byte; kept is one that has had a request, and on which the next one has not begun.
+ * Closes idle connections of a port that is nearly full: first unused ones, then kept ones, each with the longest idle first. An unused
+ * connection has not sent a byte; a kept one has had a request, and the next one has not begun.
  */
 export class IdleConnections {
   readonly #options: IdleConnectionsOptions;
@@ -54,12 +54,12 @@ export class IdleConnections {
     this.#options = options;
   }
 
-  /** Makes room for the next connections. To be called for each that is new, also for one that is rejected. */
+  /** Makes room for the next connections. To be called for each new connection, also for one that is rejected. */
   makeRoom(): void {
     const { limit } = this.#options;
     if (this.#isScheduled || limit.open < limit.most * LOOK_FROM) return;
     this.#isScheduled = true;
-    // Requests that have arrived by now are read before it is judged who is idle.
+    // Requests that have arrived by now are read first: their connections are not idle.
     setImmediate(() => {
       this.#isScheduled = false;
       this.#look();
@@ -77,7 +77,7 @@ export class IdleConnections {
     if (now - this.#lookedAt < LOOK_EVERY_MS && (excess <= 0 || this.#wasShort)) return;
     this.#lookedAt = now;
     this.#idle = this.#findIdle(now);
-    // Closed in the same turn as they were found, so that those that have become busy since don't count as kept.
+    // Connections are found and closed in one turn: those that became busy in between would count as kept.
     const wanted = excess > 0 ? excess + Math.min(MOST_AT_ONCE, Math.ceil(most * BATCH)) : 0;
     const closable = this.#closable(now);
     this.#wasShort = closable.length < wanted;
@@ -113,7 +113,7 @@ export class IdleConnections {
   }
 }
 
-/** Of a connection that was idle when it had read so much. One that is closing already has a response that its client may still read. */
+/** Whether a connection has been idle since it had read `bytesRead`. Not one that is closing: its client may still read a response. */
 function isIdle(socket: Socket, bytesRead: number): boolean {
   return (
     socket.bytesRead === bytesRead &&

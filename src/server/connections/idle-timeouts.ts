@@ -9,7 +9,7 @@ interface Quiet {
 
 /**
  * Idle timeouts of connections that have one timeout between requests and another within them. Node's server would reset the socket's
- * timer twice for each request. Here the timer runs on, and only when it fires is the timeout that applies looked up.
+ * timer twice for each request. Here the timer runs on, and the timeout that applies is looked up only when it fires.
  */
 export class IdleTimeouts {
   readonly #shortestMs: number;
@@ -21,8 +21,8 @@ export class IdleTimeouts {
   }
 
   /**
-   * To be called at each `timeout` of the socket: whether it has been idle for `allowedMs`. If not, the timer is set again: to the rest
-   * of that time, and at most to the shortest timeout.
+   * To be called at each `timeout` of the socket. Returns whether it has been idle for `allowedMs`. If not, the timer is set again, to the
+   * rest of that time but at most to the shortest timeout.
    */
   isIdleFor(socket: Socket, allowedMs: number): boolean {
     const { bytesRead, bytesWritten, timeout = 0 } = socket;

@@ -6,13 +6,13 @@ import { RawHeadResponse } from '../../http/raw-head-response.ts';
 
 /** A body that is on its way. */
 interface Transfer {
-  /** What has to keep to the rate: a request, or all responses of a connection. */
+  /** What must keep the rate: a request, or all responses of a connection. */
   readonly of: IncomingMessage | Socket;
-  /** What its connection has carried in the body's direction. */
+  /** Bytes that its connection has carried in the direction of the body. */
   readonly bytes: number;
 }
 
-/** Which transfers are watched, and what is done. */
+/** Which transfers are watched, and what happens to slow ones. */
 export interface SlowTransferOptions {
   readonly rate: MinimumRate;
   readonly connections: Iterable<Socket>;
@@ -22,8 +22,8 @@ export interface SlowTransferOptions {
 }
 
 /**
- * Ends transfers below a minimum rate whose other end is the gateway itself. Proxied bodies have a watch that knows when the backend holds
- * them up. All connections are looked at once in a window, so that a request costs nothing.
+ * Ends slow transfers between a client and the gateway itself. Proxied bodies have a `RateWatch` instead, which knows when the backend
+ * holds them back. All connections are checked once in a window, so that a request costs nothing.
  */
 export class SlowTransfers {
   readonly #options: SlowTransferOptions;
@@ -37,7 +37,7 @@ export class SlowTransfers {
   start(): void {
     const { bytesPerSecond, windowMs } = this.#options.rate;
     if (bytesPerSecond === 0) return;
-    // One turn later, so that what arrived while the process was busy is read before it is missed.
+    // One turn later, so that bytes that arrived while the process was busy are read and counted first.
     this.#timer = setInterval(() => setImmediate(() => this.#look()), windowMs);
     this.#timer.unref();
   }
@@ -62,7 +62,7 @@ export class SlowTransfers {
   }
 }
 
-/** A request's body that the gateway reads: of a request that is not proxied, or what is left of it after its response. */
+/** A request body that the gateway itself reads: that of a request that is not proxied, or the rest of a body after its response. */
 export function uploadOn(socket: Socket): Transfer | undefined {
   const req = lastRequest(socket);
   if (req === undefined || req.complete || req.readableFlowing !== true) return undefined;
@@ -72,8 +72,9 @@ export function uploadOn(socket: Socket): Transfer | undefined {
 }
 
 /**
- * A response that its client holds up: one of the gateway itself, or what is left of one when the backend is through with it. Whichever it is:
- * a client that takes small responses to pipelined requests one by one keeps all the requests that wait behind them in memory.
+ * A response that its client is slow to take: one of the gateway itself, or the rest of a proxied one after the backend has finished. All
+ * responses of a connection count together, because a client that takes small pipelined responses one by one keeps all the waiting
+ * requests in memory.
  */
 export function downloadOn(socket: Socket): Transfer | undefined {
   if (socket.writableLength === 0) return undefined;

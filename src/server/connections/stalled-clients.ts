@@ -15,7 +15,7 @@ export interface IdleLimits {
   readonly unusedMs: number;
 }
 
-/** Ends connections on which nothing moves. */
+/** Ends connections that are idle for too long. */
 export class StalledClients {
   /** The timeout that sockets begin with. Milliseconds. */
   readonly firstTimeoutMs: number;
@@ -30,18 +30,18 @@ export class StalledClients {
     this.#idle = new IdleTimeouts(this.firstTimeoutMs);
   }
 
-  /** For the server's `timeout`. */
+  /** Listener for the server's `timeout`. */
   handle(socket: Socket): void {
     const due = responseDue(socket);
     const isUnused = due === undefined && socket.bytesWritten > 0;
     if (!this.#idle.isIdleFor(socket, isUnused ? this.#limits.unusedMs : this.#limits.activeMs)) return;
     const isBeingServed = !this.#connections.isAbandoned(socket) && !socket.writableEnded;
-    // Where nothing is due, or nothing is read any more, a client that does not close the connection is cut off.
+    // If no response is due, or nothing more is served, the client had time to close the connection: it is cut.
     if (due instanceof RawHeadResponse && isBeingServed) endStalled(due, socket);
     else cutConnection(socket);
   }
 
-  /** Ends a connection on which a body arrives too slowly, and that no exchange takes care of. */
+  /** Ends a connection with a request body that arrives too slowly and that no exchange watches. */
   endUpload(socket: Socket): void {
     const due = responseDue(socket);
     if (due === undefined || due.headersSent || this.#connections.isAbandoned(socket)) cutConnection(socket);
@@ -51,7 +51,7 @@ export class StalledClients {
 
 /**
  * Nothing moved while a response is due. The client is at fault when it does not take what was written, or does not send what it
- * announced; otherwise the backend is being waited for, which has its own deadline.
+ * announced. Otherwise the gateway waits for the backend, which has a separate deadline.
  */
 function endStalled(due: RawHeadResponse, socket: Socket): void {
   const { req } = due;

@@ -1,4 +1,4 @@
-/** Whether a `Connection` field, undefined where there is none, has an option. `option` is in lower case. */
+/** Whether a `Connection` header (undefined = none) has an option. `option` is in lower case. */
 export function hasOption(connection: string | undefined, option: string): boolean {
   if (connection === undefined) return false;
   if (connection === option) return true;

@@ -1,6 +1,6 @@
 import { viaNamesUs } from '../../http/via.ts';
 
-/** The fields of a head that decide how it is read, and how often each was there. */
+/** The headers that decide how a request is read, and how often each was sent. */
 export interface HeadFields {
   hosts: number;
   host: string | undefined;
@@ -11,14 +11,14 @@ export interface HeadFields {
   credentials: number;
   apiKeys: number;
   isLoop: boolean;
-  /** Of all field lines. */
+  /** Size of all header lines. */
   bytes: number;
 }
 
-/** Of a field line besides name and value: colon, space, CR and LF. */
+/** Bytes of a header line besides name and value: colon, space, CR and LF. */
 const LINE_BYTES = 4;
 
-/** Reads them in one pass. `raw` is names and values in turn, as Node has them. */
+/** Reads these headers in one pass over `raw`, Node's `rawHeaders`. */
 export function readFields(raw: readonly string[]): HeadFields {
   const fields: HeadFields = {
     hosts: 0,
@@ -78,7 +78,7 @@ const DECISIVE_LENGTHS: readonly (true | undefined)[] = Array.from({ length: 18 
     : undefined,
 );
 
-/** A repeated field as RFC 9110 section 5.3 combines it: no value with a comma passes the checks above. */
+/** Combines a repeated header as in RFC 9110 section 5.3. `parseRequest` rejects the value for its comma. */
 function joined(before: string | undefined, value: string): string {
   return before === undefined ? value : `${before}, ${value}`;
 }

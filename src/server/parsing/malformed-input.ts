@@ -10,7 +10,7 @@ import { parserError } from './parser-errors.ts';
 
 type Reject = (socket: Socket, error: TollgateError) => void;
 
-/** Handles what Node's parser can't read: rejected once the requests before it have their responses, then nothing more is read. */
+/** Handles bytes that Node's parser rejects: the error is sent after the responses to earlier requests, and nothing more is served. */
 export class MalformedInput {
   readonly #connections: ClientConnections;
   readonly #reject: Reject;
@@ -21,7 +21,7 @@ export class MalformedInput {
     this.#reject = reject;
   }
 
-  /** For the server's `clientError`. */
+  /** Listener for the server's `clientError`. */
   handle(error: Error, socket: Socket): void {
     // More bytes on such a connection make the parser report the same error again.
     if (this.#connections.isAbandoned(socket) || this.#connections.isMalformed(socket)) return;

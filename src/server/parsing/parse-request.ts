@@ -9,8 +9,8 @@ import { readTarget } from './request-target.ts';
 
 /**
  * Checks what the parser of Node lets through against RFC 9112: version, method, framing, Host, Expect, repeated credentials, loops and
- * the target. The response is a `TollgateError` for a head that another program could read differently; then the connection must be
- * closed, because where the next request begins is not certain.
+ * the target. Returns a `TollgateError` for a head that another program could read differently. The connection must then be closed,
+ * because the start of the next request is uncertain.
  */
 export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateError {
   const { httpVersionMinor } = req;
@@ -20,7 +20,7 @@ export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateErro
     return new TollgateError('head_too_large', `The request has more than ${MAX_HEADERS} headers.`);
   }
   const fields = readFields(req.rawHeaders);
-  // The parser counts names and values only, so that many empty fields come out longer than they may.
+  // The parser counts only names and values, so a head with many short headers can exceed the limit.
   if (fields.bytes + (req.url ?? '').length > HEAD_LIMIT_BYTES) return headTooLarge();
   const fault =
     framingFault(fields, httpVersionMinor) ??
@@ -53,7 +53,7 @@ function bodyFraming({ codings, length }: HeadFields): ParsedRequest['body'] {
 
 function requestLineFault(req: IncomingMessage): TollgateError | undefined {
   const { httpVersionMajor, httpVersionMinor, method = '' } = req;
-  // The parser knows 0.9, 1.0, 1.1 and 2.0, and the methods of RTSP.
+  // The parser accepts the versions 0.9, 1.0, 1.1 and 2.0, and the methods of RTSP.
   if (
     httpVersionMajor !== 1 ||
     (httpVersionMinor === 0 && isOtherProtocol(req)) ||
@@ -70,9 +70,9 @@ const KNOWN_METHODS: ReadonlySet<string> = new Set(METHODS);
 const OTHERS = ['RTSP/', 'ICE/'] as const;
 
 /**
- * Whether a request line that Node took for one of HTTP/1.x says another protocol: its parser knows RTSP and ICE as well, and does not
- * say which it was. So this looks at the bytes that are being parsed, of which Node makes a copy: too expensive for every request, so it is used
- * only for HTTP versions that are rare. A request line that arrived in an earlier chunk is not seen, and counts as HTTP.
+ * Whether a request line that Node took for HTTP/1.x names another protocol: its parser also accepts RTSP and ICE, and does not say which
+ * one it read. This searches a copy of the bytes being parsed, which is too expensive for every request, so it is used only for version
+ * 1.0, which is rare. A request line that arrived in an earlier chunk is not seen, and counts as HTTP.
  */
 function isOtherProtocol({ method = '', url = '', socket }: IncomingMessage): boolean {
   const bytes = bytesBeingParsed(socket);

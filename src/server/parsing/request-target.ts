@@ -2,9 +2,8 @@ import { TollgateError } from '../../errors.ts';
 import type { RequestTarget } from '../../http/parsed-request.ts';
 
 /**
- * Reads a request target in origin or absolute form. The response is a `TollgateError` for everything else, for a path that a
- * backend could read in another way than it is written (dot segments, backslashes, control characters, bad percent-encoding: also
- * when they are percent-encoded).
+ * Reads a request target in origin or absolute form. Returns a `TollgateError` for any other form, and for a path that a backend could
+ * read differently: with dot segments, backslashes or control characters, plain or percent-encoded, or with bad percent-encoding.
  */
 export function readTarget(raw: string): RequestTarget | TollgateError {
   if (raw.length > TARGET_LIMIT_BYTES) {
@@ -26,7 +25,7 @@ const BAD_PERCENT = /%(?![0-9A-Fa-f]{2})/;
 const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
 const SLASHES = /\/{2,}/g;
 
-/** What makes a second look necessary; most paths have none of it. */
+/** Matches a path that must be decoded and checked, which is rare. */
 const SUSPICIOUS = /[%\\]|\/[./]/;
 
 function fromOriginForm(target: string, authority: string | undefined): RequestTarget | TollgateError {
@@ -48,7 +47,7 @@ function decodedFault(decoded: string): TollgateError | undefined {
 }
 
 /**
- * Whether a path that `readTarget` let through is another spelling of a reserved path: one that a backend could take for it, and that
+ * Whether a path that `readTarget` accepted is another spelling of a reserved path: a backend could take it for the reserved path, but
  * the gateway does not.
  */
 export function isReservedInDisguise(
@@ -58,7 +57,7 @@ export function isReservedInDisguise(
   return decodedPath !== undefined && !isReserved(path) && isReserved(decodedPath.replace(SLASHES, '/'));
 }
 
-/** Each %XX, of which all are sound, as the one character with that code: which UTF-8 it may be does not matter here. */
+/** Replaces each %XX (all are valid) by the character with that code. Whether the bytes are UTF-8 does not matter here. */
 function decodeBytes(path: string): string {
   if (!path.includes('%')) return path;
   const bytes = Buffer.from(path, 'latin1');
