@@ -8,11 +8,11 @@ import { RATE_LIMIT_HEADERS } from './headers/rate-limit-headers.ts';
 
 /** What decides which pages may read responses. */
 export interface CrossOriginOptions {
-  /** Origins whose pages may call with any key that names none; `*` = any. */
+  /** Origins whose pages may use any key that is not restricted to origins; `*` = any. */
   readonly corsAllowedOrigins: readonly string[];
-  /** The origins that keys name. */
+  /** The origins to which keys are restricted. */
   readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
-  /** Names clients. */
+  /** Identifies clients, so that they take turns with look-ups of origins. */
   readonly failedCredentials: Pick<FailedCredentials, 'clientOf'>;
 }
 
@@ -30,11 +30,11 @@ const EXPOSE = headerLine('Access-Control-Expose-Headers', EXPOSED);
 const VARY = headerLine('Vary', 'Origin');
 
 /**
- * Which pages may read the response to a request: those of the setting, or, where the key names origins, those alone. The headers that say so
- * are on every response of the gateway's, errors included.
+ * Decides which pages may read a response: those of the key's origins if the key is restricted to any, otherwise those of the setting. All
+ * responses get the CORS headers, errors included.
  *
- * Responses to others vary by origin, or allow any as well: a cache may keep them (Fetch standard, "CORS protocol and HTTP caches"). With
- * no origins in the setting, nothing is added for a key that names none, and nothing of the backend's is changed.
+ * Unless any origin is allowed, a response to another page has `Vary: Origin`, because a cache may keep it (Fetch standard, "CORS
+ * protocol and HTTP caches"). If neither setting nor key has origins, nothing is added, and the backend's headers stay as they are.
  */
 export class CrossOrigin {
   readonly #options: CrossOriginOptions;
@@ -47,7 +47,7 @@ export class CrossOrigin {
     this.#isAny = this.#origins.has(ANY);
   }
 
-  /** Allows what the setting does. */
+  /** Allows the origins of the setting. */
   followSetting(exchange: Exchange): void {
     const { origin } = exchange.req.headers;
     exchange.isOriginAllowed = this.#isAny || (origin !== undefined && this.#origins.has(origin));
@@ -56,14 +56,14 @@ export class CrossOrigin {
     else exchange.corsLines = exchange.isOriginAllowed ? linesFor(origin ?? '') : VARY;
   }
 
-  /** Allows what a key does that names origins, and nothing else. */
+  /** Allows the origins to which a key is restricted, and no others. */
   followKey(exchange: Exchange, origins: OriginList): void {
     const { origin } = exchange.req.headers;
     exchange.isOriginAllowed = origin !== undefined && origins.includes(origin);
     exchange.corsLines = exchange.isOriginAllowed ? linesFor(origin ?? '') : VARY;
   }
 
-  /** For a request without a key, or with a wrong one: allows what the setting or some key does, and then calls `followed`. */
+  /** For a request without a valid key: allows the origins of the setting and of all keys, then calls `followed`. */
   followAnyKey(exchange: Exchange, followed: (error: Error | null) => void): void {
     const { origin } = exchange.req.headers;
     if (origin === undefined || exchange.isOriginAllowed) {
@@ -77,7 +77,7 @@ export class CrossOrigin {
     });
   }
 
-  /** The same without a look-up, for when the record store does not respond: allows what some key did when it was last asked for. */
+  /** Like `followAnyKey` without a look-up, for when the record store does not respond: goes by earlier results. */
   followKnownOrigins(exchange: Exchange): void {
     const { origin } = exchange.req.headers;
     if (origin !== undefined && !exchange.isOriginAllowed && this.#options.keyOrigins.knows(origin))

@@ -8,17 +8,17 @@ import { type Exchange, type LimitDecision, statusOf } from './exchange.ts';
 interface RequestFailure {
   /** As `failureCause` says. */
   readonly cause: string | undefined;
-  /** The store that did not respond; undefined where none was missing. */
+  /** The store that did not respond; undefined when the failure had another cause. */
   readonly store: StoreUnavailable['store'] | undefined;
   /** Whether there was no connection to the backend. */
   readonly isUnreachable: boolean;
-  /** How often the backend was tried; 0 = it never was. */
+  /** How often the request was sent to the backend; 0 = never. */
   readonly attempts: number;
 }
 
-/** What metrics, log and traces get of a request whose response has closed. It holds no secret; only method and path come from the client. */
+/** What metrics, log and traces get of a closed request. No secrets: only request id, method and path may come from the client. */
 export interface ExchangeSummary {
-  /** The client's own where it was valid, else one of the gateway. */
+  /** The client's `X-Request-Id` if it was valid, else a random one. */
   readonly requestId: string;
   /** Undefined while tracing is off. */
   readonly traceId: string | undefined;
@@ -34,9 +34,9 @@ export interface ExchangeSummary {
   readonly failure: RequestFailure | undefined;
   /** From the request's start to the response's end. Milliseconds. */
   readonly durationMs: number;
-  /** The part of it that the gateway took, without the wait for the backend. Milliseconds. */
+  /** `durationMs` without the backend's part. Milliseconds. */
   readonly gatewayMs: number;
-  /** When the backend's part was over, by the monotonic clock; null = never begun or never over. */
+  /** When the backend's part ended, by the monotonic clock; null = it did not begin or did not end. */
   readonly backendEndedAtMs: number | null;
   /** Bytes of the response's body that came from the backend. */
   readonly bodyBytes: number;
@@ -81,7 +81,7 @@ function limitIdOf(decision: LimitDecision | undefined): string | undefined {
   return decision?.kind === 'limited' ? rejectingWindow(decision.windows)?.limit.id : undefined;
 }
 
-/** Of a request that was allowed. One that was limited says nothing about what a shadow limit would change. */
+/** The shadow limits that would have rejected an allowed request. For a limited request they would have changed nothing: none. */
 export function shadowLimitIdsOf(decision: LimitDecision | undefined): readonly string[] {
   return decision?.kind === 'allowed' ? shadowRejectionsOf(decision.windows) : NONE;
 }
@@ -103,8 +103,8 @@ function failureOf({ error, attempts, outcome, res }: Exchange): RequestFailure 
 const DEPTH = 5;
 
 /**
- * What the log says of why a request failed: the system's code (`ECONNREFUSED`, `ENOTFOUND`, `CERT_HAS_EXPIRED`) where there is one, else
- * what happened on the connection ("reset in the response head"), else the name of the error. Never a message that others wrote: it may
+ * The cause of a failure, for the log: what happened on a backend connection ("reset in the response head"), else the system's code
+ * (`ECONNREFUSED`, `ENOTFOUND`, `CERT_HAS_EXPIRED`), else the name of the innermost error. Never a message from other code: it could
  * repeat what a client or a backend sent.
  */
 function failureCause(error: unknown): string | undefined {

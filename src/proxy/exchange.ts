@@ -17,10 +17,10 @@ import { rateLimitLines } from './headers/rate-limit-headers.ts';
 /** One step of the pipeline. It either calls `exchange.next()`, once and possibly later, or responds. */
 export type Step = (exchange: Exchange) => void;
 
-/** A decision that ends the limiter's part: allowed, limited or unlimited. */
+/** A final decision of the limiter: allowed, limited or unlimited. */
 export type LimitDecision = Exclude<Decision, { kind: 'stale' | 'unavailable' }>;
 
-/** The outcome of a request that gets an error; of those not named here, the client's request is at fault. */
+/** The outcome of a request that gets an error: `invalid_request` for codes that are not listed. */
 const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   missing_api_key: 'unauthenticated',
   invalid_api_key: 'unauthenticated',
@@ -36,20 +36,20 @@ const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
   internal_error: 'unavailable',
 };
 
-/** What is working for a client and must stop when the client leaves or gets a response without it. */
+/** Work for a client that must stop when the client leaves or gets another response. */
 export interface Abandonable {
   abandon(): void;
 }
 
 /**
- * One proxied request on its way through the pipeline, and all that the steps learn of it. The fields are written by the steps: it is
- * the one object that every request makes, so it is changed in place.
+ * One proxied request on its way through the pipeline, and what the steps find out about it. The steps write its properties: it is
+ * changed in place, because every request creates one.
  */
 export class Exchange {
   readonly req: IncomingMessage;
   readonly res: RawHeadResponse;
   readonly head: ParsedRequest;
-  /** Names the request towards the client, the backend and the log. */
+  /** Identifies the request to the client, to the backend and in the log. */
   readonly requestId: string;
   /** Milliseconds of the monotonic clock. */
   readonly startedAtMs: number;
@@ -57,12 +57,12 @@ export class Exchange {
   secret = '';
   /** The key, once the request is authenticated. */
   entry: KeyEntry | undefined = undefined;
-  /** True while the key's copy was read from the record store for this very request. */
+  /** The copy of the key was read from the record store for this very request. */
   isFresh = false;
   /** How often the limiter found the copy stale, and it was read again. */
   reloads = 0;
   decision: LimitDecision | undefined = undefined;
-  /** The subject of a decision that was made with a reserve, because only the backend knows the cost. */
+  /** The subject of a decision with a reserved cost, because only the backend knows the real one. */
   reserved: LimitSubject | undefined = undefined;
   /** The request's cost as the backend reported it, not parsed yet. */
   reportedCost: string | undefined = undefined;
@@ -71,36 +71,36 @@ export class Exchange {
   /** What went wrong, with its `cause` for the log: the error that the client got, or why its response was cut. */
   error: TollgateError | undefined = undefined;
   outcome: Outcome = 'forwarded';
-  /** Of the error that the gateway sent; undefined when it sent none. */
+  /** Code of the error that the gateway sent; undefined when it sent none. */
   errorCode: ErrorCode | undefined = undefined;
   /** The gateway allows the requesting page to read the response, in place of the backend's CORS headers. */
   isOriginAllowed = false;
-  /** Header lines for cross-origin callers. */
+  /** CORS header lines of the response. */
   corsLines = '';
-  /** Its place with the backend, until it is used. */
+  /** The reserved place with the backend, until the backend call uses it. */
   place: BackendPlace | undefined = undefined;
   /** When the request was sent to the backend, by the monotonic clock; null = never. */
   forwardedAtMs: number | null = null;
-  /** How often the backend was tried. */
+  /** How often the request was sent to the backend. */
   attempts = 0;
-  /** When the backend's part was over, by the monotonic clock; null = never or not yet. */
+  /** When the backend's part ended, by the monotonic clock; null = never or not yet. */
   backendEndedAtMs: number | null = null;
   /** The request's body on its way to the backend; undefined while it has none. */
   requestBody: { readonly bytes: number } | undefined = undefined;
   /** Bytes of the response's body that came from the backend. */
   bodyBytes = 0;
   backend: Abandonable | undefined = undefined;
-  /** Words an error that the gateway sends. */
+  /** Makes the response to an error that the gateway sends. */
   wordError: (error: TollgateError, req: IncomingMessage) => ErrorResponse = errorResponse;
   /** Where the request is in a trace; undefined while tracing is off. */
   trace: RequestTrace | undefined = undefined;
-  /** The connection was switched to another protocol: a complete response that the response object never wrote. */
+  /** The connection was switched to another protocol: the response is complete, although `res` never wrote it. */
   isSwitched = false;
   /** The client's side has closed: nothing can be sent any more. */
   isClosed = false;
-  /** When that was, by the monotonic clock. */
+  /** When the client's side closed, by the monotonic clock; 0 = it has not. */
   closedAtMs = 0;
-  /** Called once when it is. Not a listener of `res`, because one would have to be made for each request. */
+  /** Called once when the client's side has closed. Not a listener of `res`, which would be one more function for each request. */
   onClosed: ((exchange: Exchange) => void) | undefined = undefined;
   readonly #steps: readonly Step[];
   #position = 0;
@@ -128,7 +128,7 @@ export class Exchange {
     return this.isClosed || this.isSwitched || this.res.headersSent;
   }
 
-  /** Goes on with the next step. A step that throws costs this request a 500 and affects no other. */
+  /** Runs the next step. If the step throws, this request fails with a 500 and no other is affected. */
   next(): void {
     const step = this.#steps[this.#position];
     this.#position += 1;
@@ -160,7 +160,7 @@ export class Exchange {
     sendErrorWithLines(this.res, response, this.ownLines());
   }
 
-  /** Ends an exchange in which something threw: with a 500, or by cutting the connection where a response has begun. */
+  /** Ends the exchange with an error, 500 unless `cause` is a `TollgateError`; if a response has begun, cuts the connection. */
   fail(cause: unknown): void {
     const error = cause instanceof TollgateError ? cause : internalError(cause);
     if (!this.hasResponse) {

@@ -31,26 +31,26 @@ export interface Proxy {
   handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
   /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. Owns the socket; never throws. */
   upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
-  /** Makes what handles requests about the presented key itself. It owns the response, and never throws. */
+  /** Makes the handler of requests about the presented key itself, which owns the response and never throws. */
   selfService(service: SelfService): Proxy['handle'];
   /** Ends every upgraded connection. */
   closeUpgrades(): void;
-  /** Requests that have a backend connection, and that wait for one, and switched connections, now. */
+  /** Requests with a backend connection, requests that wait for one, and switched connections, now. */
   readonly backendLoad: { readonly busy: number; readonly waiting: number; readonly tunnels: number };
-  /** Places with the backend that are taken now: by those above, and by requests that are still being decided. */
+  /** Places with the backend that are taken now: those of `backendLoad`, and those of requests that are still being decided. */
   readonly backendPlaces: number;
   /** Requests whose response is not over. */
   readonly inFlight: number;
   /** Connections to the backend that were made since the start, those of upgrades included. */
   readonly backendConnects: number;
   readonly counters: ProxyCounters;
-  /** To be called for each key that changed: closes its switched connections, within a second, if it may not be used any more. */
+  /** To be called for each key that changed: closes its switched connections, within a second, if the key may no longer be used. */
   recheckUpgradesOf(keyId: string): void;
   /** The copies of keys that have switched connections. */
   readonly upgradedKeys: readonly RecordVersion[];
-  /** To be called when changes may have been missed: the same for every key that has switched connections. */
+  /** To be called when changes may have been missed: does the same for every key with switched connections. */
   recheckUpgrades(): void;
-  /** Closes the connections to the backend; what is in progress fails. */
+  /** Closes the connections to the backend; requests in progress fail. */
   destroy(): void;
 }
 
@@ -61,7 +61,7 @@ interface Parts {
   readonly tunnels: Tunnels;
   readonly counters: ProxyCounters;
   readonly crossOrigin: CrossOrigin;
-  /** What clients of upgrades sent after their heads. */
+  /** The bytes that clients of upgrades sent after their heads. */
   readonly firstBytes: WeakMap<IncomingMessage, Buffer>;
 }
 
@@ -85,7 +85,7 @@ function requestSteps(
   ];
 }
 
-/** The steps of an upgrade: another kind of place, and another last step. */
+/** The steps of an upgrade: the kind of place and the last step differ. */
 function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
   const { dedicated, tunnels, counters, crossOrigin, firstBytes } = parts;
   const firstBytesOf = ({ req }: Exchange): Buffer => firstBytes.get(req) ?? Buffer.alloc(0);

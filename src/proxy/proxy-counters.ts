@@ -5,7 +5,7 @@ import type { PlaceKind } from './forwarding/backend-errors.ts';
 export class ProxyCounters {
   /** Requests whose response is not over. */
   inFlight = 0;
-  /** Since the start: requests and upgrades that got no place with the backend, by who had taken the places. */
+  /** Since the start: requests and upgrades that got no place with the backend, by the bound that was reached. */
   readonly overloaded: Record<PlaceKind, Record<NoPlace, number>> = {
     request: { full: 0, key_full: 0 },
     upgrade: { full: 0, key_full: 0 },

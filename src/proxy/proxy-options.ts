@@ -16,17 +16,17 @@ import type { KeySource } from './steps/authenticate.ts';
 /** All that proxying needs. */
 export interface ProxyOptions extends BodyRateOptions {
   readonly backendUrl: URL;
-  /** Certificates that may sign the backend's, in place of those that Node trusts. PEM. */
+  /** CA certificates for the backend's certificate, in place of those that Node trusts. PEM. */
   readonly backendCa?: string;
-  /** For the head of a response, counted from the request's start. Milliseconds. */
+  /** Timeout of the response head, counted from the request's start. Milliseconds. */
   readonly backendTimeoutMs: number;
   /** Most requests that are with the backend at a time. */
   readonly backendConnections: number;
   /** Most of them of one key. */
   readonly backendConnectionsPerKey: number;
-  /** Most requests that wait for a connection; by default as `BackendPool` has it. */
+  /** Most requests that wait for a connection; for the default see `BackendPoolOptions`. */
   readonly backendWaiting?: number;
-  /** How long the backend may send nothing within a body; 30 000 by default. Milliseconds. */
+  /** Idle timeout within a response body; 30 000 by default. Milliseconds. */
   readonly bodyIdleMs?: number;
   /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
   readonly upgradeIdleMs?: number;
@@ -41,7 +41,7 @@ export interface ProxyOptions extends BodyRateOptions {
   /** Takes the costs that backends report. */
   readonly costSettler: CostSettler;
   readonly usage: UsageRecorder;
-  /** Where it is noted that the previous secret of a key is still used. */
+  /** Records that the previous secret of a key is still used. */
   readonly previousSecretUses: Pick<PreviousSecretUses, 'note'>;
   readonly clock: Clock;
   readonly requestIds: Pick<RequestIds, 'idOf'>;
@@ -53,13 +53,13 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly endpointPatterns: readonly string[];
   readonly forwardAuthorization: boolean;
   readonly trustedProxies: BlockList;
-  /** Origins whose pages may call with any key that names none; `*` = any. */
+  /** Origins whose pages may use any key that is not restricted to origins; `*` = any. */
   readonly corsAllowedOrigins: readonly string[];
-  /** The origins that keys name. */
+  /** The origins to which keys are restricted. */
   readonly keyOrigins: Pick<KeyOrigins, 'find' | 'knows'>;
   /** Called once for every request, when its response is over. Must not throw. */
   readonly observe: (summary: ExchangeSummary) => void;
-  /** Called with what was thrown where no request could be failed any more. Must not throw. */
+  /** Called with an error that was thrown too late to fail a request. Must not throw. */
   readonly onFault: (error: unknown) => void;
 }
 

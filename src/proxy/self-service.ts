@@ -12,7 +12,7 @@ import { cors } from './steps/cors.ts';
 import { limitSelfService } from './steps/limit-self-service.ts';
 import { reject } from './steps/reject.ts';
 
-/** What a request about the presented key itself is, once the key is known to be valid. */
+/** A request about the presented key itself, once the key has been found valid. */
 interface OwnKeyRequest {
   readonly keyId: string;
   readonly head: ParsedRequest;
@@ -22,17 +22,17 @@ interface OwnKeyRequest {
 
 /** Responds to consumers about their own keys. */
 export interface SelfService {
-  /** Why a request is rejected whatever its key: an unknown path, or another method than those of the path. */
+  /** Why a request is rejected whatever its key: unknown path, or a method that the path does not support. Undefined = it is not. */
   faultOf(req: IncomingMessage, head: ParsedRequest): TollgateError | undefined;
-  /** Owns the response, whose headers of the gateway are set. */
+  /** Owns the response, on which the headers of the gateway are already set. */
   serve(req: IncomingMessage, res: ServerResponse, own: OwnKeyRequest): void;
   /** Called once for every request, when its response is over. Must not throw. */
   observe(summary: ExchangeSummary): void;
 }
 
 /**
- * The steps of a request about the presented key itself. The key is judged as for a proxied request; nothing is counted for it, recorded or
- * forwarded.
+ * The steps of a request about the presented key itself. The key is checked as for a proxied request, but the request is not counted
+ * against its plan, not recorded and not forwarded.
  */
 export function selfServiceSteps(
   options: ProxyOptions,
@@ -74,10 +74,10 @@ function serve(service: SelfService): Step {
     const noteError = (): void => {
       exchange.errorCode = notes.errorCode;
     };
-    // Written as the property's value it would begin its life in V8's old generation, where it would keep the exchange.
+    // A function written directly into the property would be created in V8's old generation, and keep the exchange in memory.
     exchange.onClosed = noteError;
     for (const [name, value] of ownHeaders(exchange)) res.setHeader(name, value);
-    // From here on the response is the service's, which also words its timeouts.
+    // From here on the service owns the response, also for timeout errors.
     res.owner = undefined;
     service.serve(req, res, { keyId, head, notes });
   };

@@ -23,21 +23,21 @@ import { mayRetry } from './retry-rules.ts';
 
 /** What a call needs besides its exchange. */
 export interface BackendCallOptions {
-  /** Of the backend's URL: what `Host` says. */
+  /** Host of the backend's URL, for the `Host` header. */
   readonly host: string;
-  /** What each path begins with: the path of the backend's URL, without a slash at its end. */
+  /** Prefix of each target: the path of the backend's URL, without a slash at its end. */
   readonly basePath: string;
-  /** For the response's head, counted from the request's start, or from the last byte of its body where that is later. Milliseconds. */
+  /** Timeout of the response head, from the request's start or from the last chunk of its body, whichever is later. Milliseconds. */
   readonly timeoutMs: number;
-  /** Of all calls. */
+  /** The deadlines of all calls. */
   readonly deadlines: DeadlineQueue<BackendCall>;
   readonly rateWatches: DeadlineQueue<RateWatch>;
   readonly responses: ResponseBatcher;
-  /** Of a client's body. */
+  /** Minimum rate of a request's body. */
   readonly uploadRate: MinimumRate;
-  /** At which a client takes a body. */
+  /** Minimum rate at which a client takes a response. */
   readonly downloadRate: MinimumRate;
-  /** Called for each exchange that was ended for its rate. */
+  /** Called for each exchange that was ended because of its rate. */
   readonly onTooSlow: (direction: 'upload' | 'download') => void;
   readonly clock: Clock;
 }
@@ -46,9 +46,9 @@ export interface BackendCallOptions {
 export type Switched = (backend: Socket, head: ResponseHead) => void;
 
 /**
- * One exchange's part with the backend: waits for a connection, sends the request, passes on the response, and makes sure that neither
- * side outlives the other. The connection calls the `on…` methods; the exchange calls `abandon` when its client closes or gets another
- * response. The call holds no place: that comes and goes with the connection.
+ * The backend's part of one exchange: waits for a connection, sends the request, passes on the response, and ends each side when the
+ * other one ends. The connection calls the `on…` methods; the exchange calls `abandon` when its client closes or gets another response.
+ * The call never gives its place back: the pool does, once the connection is idle or closed.
  */
 export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Due<BackendCall> {
   dueAtMs = 0;
@@ -85,7 +85,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     if (exchange.hasResponse || place === undefined) return;
     exchange.place = undefined;
     exchange.backend = this;
-    // While the gateway holds a body back, its deadlines must not run.
+    // A paused body is exempt from the timeouts of a slow client: the gateway holds it back.
     if (exchange.head.body !== 'none') exchange.req.pause();
     const nowMs = this.#options.clock.monotonicMs();
     this.#setDeadline(exchange.startedAtMs, nowMs);
@@ -95,7 +95,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   begin(connection: BackendConnection, nowMs: number): void {
     const exchange = this.#exchange;
     const { req, res, head } = exchange;
-    // An exchange has one response only.
+    // The exchange may have got a response while it waited.
     if (exchange.hasResponse) this.#end();
     if (this.#isOver) return;
     exchange.forwardedAtMs ??= nowMs;
@@ -110,7 +110,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     this.#send(connection);
   }
 
-  /** Ends the call: the backend need not go on. */
+  /** Ends the call: gives up the wait for a connection, or closes the connection. */
   abandon(): void {
     if (this.#isOver) return;
     const connection = this.#connection;
@@ -119,7 +119,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     else connection.destroy();
   }
 
-  /** To be called when the deadline has passed: a body that is still arriving moves it. */
+  /** To be called when the deadline has passed. A body that is still arriving postpones it. */
   checkDeadline(): void {
     this.#hasDeadline = false;
     const sinceMs = Math.max(this.#exchange.startedAtMs, this.#body?.lastChunkAtMs ?? 0);
@@ -135,7 +135,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
   onInterim(head: ResponseHead): void {
     const { res, req } = this.#exchange;
     if (head.status !== 103 || req.httpVersionMinor !== 1 || res.headersSent || !takesMore(res)) return;
-    // Node has it since 24.19 and 26.2; before, nothing can write the fields as they came, and hints may be dropped.
+    // Node has `writeInformation` since 24.19 and 26.2. Older versions can't write the headers as they came; early hints may be dropped.
     if ('writeInformation' in res) res.writeInformation(head.status, interimHeaders(head));
   }
 
@@ -197,7 +197,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     }
   }
 
-  /** The client takes no more for now: how fast it takes what it has is watched from here on. */
+  /** The client takes no more for now. From here on its rate is watched. */
   pause(): void {
     const response = this.#response;
     this.#connection?.pause();
@@ -251,7 +251,7 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
       exchange.fail(error);
       return;
     }
-    // What is still to come would come as slowly.
+    // The rest of the body would arrive as slowly, so it is not waited for.
     closeAfterResponse(exchange.res);
     exchange.reject(error);
   }

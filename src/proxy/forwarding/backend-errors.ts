@@ -9,12 +9,12 @@ export function backendFailure(cause: unknown): TollgateError {
   return new TollgateError('bad_gateway', 'The backend gave no valid response.', cause);
 }
 
-/** A fault of the gateway's own. */
+/** A fault of the gateway itself. */
 export function internalError(cause: unknown): TollgateError {
   return new TollgateError('internal_error', 'The gateway failed to respond. The log has the reason.', cause);
 }
 
-/** The backend, or a free connection to it, was waited for long enough. */
+/** The backend did not respond, or no connection to it became free, within the timeout. */
 export function gatewayTimeout(cause?: unknown): TollgateError {
   return new TollgateError('gateway_timeout', 'The backend did not respond in time.', cause);
 }

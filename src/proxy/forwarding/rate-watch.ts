@@ -5,7 +5,7 @@ import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';
 export interface Transfer {
   /** Bytes that have passed so far. */
   readonly bytes: number;
-  /** When the other end last held the transfer back, by the monotonic clock; infinite while it does. Milliseconds. */
+  /** When the backend last held the transfer back, by the monotonic clock; infinite while it does. Milliseconds. */
   readonly excusedUntilMs: number;
 }
 
@@ -15,7 +15,7 @@ export interface BodyRateOptions {
   readonly requestBodyMinBytesPerSecond: number;
   /** Minimum rate at which a client takes a response; 0 = none. */
   readonly responseBodyMinBytesPerSecond: number;
-  /** Over which the rates are measured; 10 000 for requests and 30 000 for responses by default. Milliseconds. */
+  /** Window over which the rates are measured; 10 000 for requests and 30 000 for responses by default. Milliseconds. */
   readonly rateWindowMs?: number;
 }
 
@@ -38,8 +38,8 @@ export function minimumBodyRates(options: BodyRateOptions): {
 }
 
 /**
- * Reports a transfer that falls below its minimum rate, window by window: what was sent fast at first is no credit for later. A window
- * in which the other end held the transfer back is not judged.
+ * Reports a transfer that falls below its minimum rate. Each window is judged separately, so that a fast start is no credit for later. A
+ * window in which the backend held the transfer back is not judged.
  */
 export class RateWatch implements Due<RateWatch> {
   dueAtMs = 0;
@@ -73,7 +73,7 @@ export class RateWatch implements Due<RateWatch> {
     this.#isWatching = false;
   }
 
-  /** To be called when a window is over and the queue has let go of it: judges it and begins the next one. */
+  /** To be called when a window is over and the queue has removed the watch. Judges the window, and begins the next one. */
   judge(queue: DeadlineQueue<RateWatch>, nowMs: number): void {
     this.#isWatching = false;
     const seconds = (nowMs - this.#startedAtMs) / 1000;

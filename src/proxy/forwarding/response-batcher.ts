@@ -1,15 +1,15 @@
-/** A response of which nothing has been written. */
+/** A complete response of which nothing has been written. */
 interface CompleteResponse {
   /** Writes all of it. */
   writeWhole(): void;
 }
 
-/** Responses that are written together at most, so that the first of them does not wait for long. */
+/** Most responses that are written together, so that the first of them does not wait for long. */
 const MOST = 16;
 
 /**
- * Writes the responses that become complete in a turn of the event loop one right after the other, at the end of that turn. To wake a
- * reader costs the kernel more than the rest of the write: each response that is written alone finds its reader asleep again.
+ * Writes the responses that become complete in one turn of the event loop together, at the end of that turn. Waking a reader costs the
+ * kernel more than the rest of the write, and each response that is written alone finds its reader asleep again.
  */
 export class ResponseBatcher {
   #complete: CompleteResponse[] = [];

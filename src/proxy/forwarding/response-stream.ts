@@ -8,11 +8,11 @@ import type { ResponseHeaders } from '../headers/response-headers.ts';
 import type { Transfer } from './rate-watch.ts';
 import type { ResponseBatcher } from './response-batcher.ts';
 
-/** A backend's response before its body, as the client gets it. */
+/** Head of a backend's response, as the client gets it. */
 export interface ClientResponse {
   readonly status: number;
   readonly reason: string;
-  /** Ours included. */
+  /** With those that the gateway adds. */
   readonly headers: ResponseHeaders;
   /** Length of the body that the backend announced, in bytes; undefined when it did not. */
   readonly length: number | undefined;
@@ -24,28 +24,28 @@ interface Source {
   resume(): void;
 }
 
-/** With a head in front it still fits into what Node writes of a string without allocating, 16 KiB. */
+/** Up to this size, head and body fit into the 16 KiB that Node writes of a string without allocating. */
 const SMALL_BYTES = 8 * 1024;
-/** From this size on a chunk of a stream is written from the buffer that it was read into. A smaller one would keep a large buffer from being reused. */
+/** From this size on a chunk is written from its read buffer. A smaller one is copied: it would keep a large buffer from reuse. */
 const LARGE_BYTES = 32 * 1024;
 const PLAIN_REASON = /^[\t\x20-\x7e]*$/;
 
 /**
- * The client's side of a backend's response: streams it with back-pressure. Head and body go in one write when the body comes with the
- * head; otherwise the head goes at once, so that the first event of a stream is not delayed. A response that came as a whole goes at the
- * end of the turn.
+ * Streams a backend's response to the client, with backpressure. Head and body are one write when they arrive together; otherwise the head
+ * is sent at once, so that the first event of a stream is not delayed. A response that arrives in one read is written at the end of the
+ * turn.
  */
 export class ResponseStream implements Transfer {
   readonly #exchange: Exchange;
   readonly #source: Source;
   readonly #head: ClientResponse;
   #isHeadWritten = false;
-  /** The first chunk of the body, held until all that has arrived was passed on: within one read. */
+  /** The first chunk of the body, held until the whole read that brought it was passed on. */
   #held: Buffer | undefined;
-  /** The buffer that it is a part of. */
+  /** The buffer that `#held` is a part of. */
   #heldBuffer: ReadBuffer | undefined;
   #resume: (() => void) | undefined;
-  /** `#resume` waits for the client to take more: chunks that arrived in the same read are still written. */
+  /** `#resume` waits for the client to take more. Chunks that arrived in the same read are still written. */
   #isHeldBack = false;
   #isEnded = false;
 
@@ -55,17 +55,17 @@ export class ResponseStream implements Transfer {
     this.#head = head;
   }
 
-  /** Bytes of the connection that the client has taken; the system's own buffers count as taken. */
+  /** Bytes of the connection that the client has taken; bytes in the system's buffers count as taken. */
   get bytes(): number {
     return bytesTaken(this.#exchange.req.socket);
   }
 
-  /** Infinite while the client takes all that there is. */
+  /** Infinite while the client takes everything that the backend sends. */
   get excusedUntilMs(): number {
     return this.#isHeldBack ? 0 : Number.POSITIVE_INFINITY;
   }
 
-  /** The next chunk of the body, a part of `buffer` unless that is undefined. Pauses the backend when the client is slower. */
+  /** Takes the next chunk of the body, a part of `buffer` unless that is undefined. Pauses the backend when the client is slower. */
   push(chunk: Buffer, buffer: ReadBuffer | undefined): void {
     this.#exchange.bodyBytes += chunk.length;
     if (!this.#isHeadWritten && this.#held === undefined) {
@@ -77,7 +77,7 @@ export class ResponseStream implements Transfer {
     this.#write(chunk, buffer);
   }
 
-  /** To be called when nothing more has arrived: writes the head and what is held of the body, unless that is done. */
+  /** To be called at the end of a read: writes the head and the held chunk, unless they are written already. */
   flush(): void {
     if (this.#isHeadWritten || this.#isLost()) return;
     this.#writeHead();
@@ -96,7 +96,7 @@ export class ResponseStream implements Transfer {
       this.#finish();
       return;
     }
-    // Until then the connection may read on.
+    // The connection may read again before the response is written.
     this.#heldBuffer?.retain();
     batcher.add(this);
   }
@@ -117,7 +117,7 @@ export class ResponseStream implements Transfer {
     const { req, res } = this.#exchange;
     if (this.#isLost()) return;
     if (hasMuchToSend(req)) {
-      // The backend responded without the rest of the body, so the gateway discards it.
+      // The backend responded without the rest of the request's body, so the gateway discards the rest.
       if (this.#isHeadWritten) res.once('finish', () => lingeringClose(req.socket));
       else closeAfterResponse(res);
     }
@@ -137,8 +137,8 @@ export class ResponseStream implements Transfer {
   }
 
   /**
-   * The response will never be complete: cuts the connection, because an orderly end could be taken for the body's. Where the body ends
-   * with the connection (HTTP/1.0 without a length) only a reset tells the two apart.
+   * The response will never be complete: cuts the connection, because an orderly end could be taken for the end of the body. If the body
+   * ends with the connection (HTTP/1.0 without a length), only a reset shows that it is not complete.
    */
   cut(): void {
     const { req, res } = this.#exchange;
@@ -149,7 +149,7 @@ export class ResponseStream implements Transfer {
     else req.socket.destroy();
   }
 
-  /** The client has gone, or has its response from elsewhere. */
+  /** The client has gone, or other code has written its response. */
   #isLost(): boolean {
     const { isClosed, res } = this.#exchange;
     return isClosed || res.writableEnded || (res.headersSent && !this.#isHeadWritten);
@@ -160,7 +160,7 @@ export class ResponseStream implements Transfer {
     this.#isHeadWritten = true;
     const plainReason = PLAIN_REASON.test(reason) ? reason : undefined;
     const { res } = this.#exchange;
-    // Node would look for it by name, and add one.
+    // Node does not find a `Date` in the lines, and would add another.
     if (headers.hasDate) res.sendDate = false;
     res.writeLines(status, plainReason, headers.lines, headers.decisive);
   }
@@ -171,13 +171,13 @@ export class ResponseStream implements Transfer {
     this.#source.pause();
     this.#resume ??= () => {
       this.#isHeldBack = false;
-      // Once the response is complete its source serves another request.
+      // Once the response is complete, its connection may serve another request.
       if (!this.#isEnded) this.#source.resume();
     };
     this.#exchange.res.once('drain', this.#resume);
   }
 
-  /** Writes a chunk. Whether the client takes more. */
+  /** Writes a chunk. Returns whether the client takes more. */
   #takes(chunk: Buffer, buffer: ReadBuffer | undefined): boolean {
     const { res } = this.#exchange;
     if (chunk.length <= SMALL_BYTES) return res.write(chunk.toString('latin1'), 'latin1');
@@ -187,8 +187,8 @@ export class ResponseStream implements Transfer {
 }
 
 /**
- * Keeps what `res` has just written from a buffer, unless the system has taken all of it already. After a failed write it is never used
- * again. Each client that reads too slowly holds one buffer at most, as it does with large chunks.
+ * Retains the buffer from which `res` has just written, unless the system has taken all of it already. After a failed write the buffer is
+ * never reused. Each client that reads too slowly holds one buffer at most, as it does with large chunks.
  */
 function keepUntilWritten(res: RawHeadResponse, buffer: ReadBuffer): void {
   if (res.writableLength === 0) return;

@@ -11,7 +11,7 @@ export interface FailedAttempt {
   readonly isRetry: boolean;
 }
 
-/** Methods without an effect: only such a request may be sent a second time (RFC 9110 section 9.2.2). */
+/** Safe methods: only a request with one of them may be sent a second time (RFC 9110 section 9.2.2). */
 const RETRIED_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS']);
 
 /**

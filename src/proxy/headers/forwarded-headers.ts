@@ -17,7 +17,7 @@ export function isProxyClaim(name: string): boolean {
   return name.startsWith('x-forwarded-') || name === 'x-real-ip';
 }
 
-/** Of the last request of a peer: most requests on a connection have the same host. */
+/** The lines of the last request of a peer: most requests on a connection have the same host. */
 interface LastLines {
   readonly host: string;
   readonly lines: string;
@@ -28,8 +28,8 @@ const lastLines = new WeakMap<Peer, LastLines>();
 const LONGEST_KEPT = 255;
 
 /**
- * The lines of `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop. Behind a trusted proxy its
- * chain is continued and its host and protocol are kept; otherwise the values are the gateway's own alone.
+ * The lines of `X-Forwarded-For`, `-Host`, `-Proto` and `Forwarded` (RFC 7239) for this hop. If the peer is a
+ * trusted proxy, its chain is continued and its host and protocol are kept. Otherwise all values are the gateway's.
  */
 export function forwardedLines({ req, head }: Exchange, peer: Peer): string {
   const { host } = head;
@@ -54,7 +54,7 @@ function linesFor(address: string, ownHost: string | undefined, before: Incoming
 
 const NOTHING: IncomingHttpHeaders = Object.freeze({});
 
-/** Our hop as RFC 7239 writes it: IPv6 in brackets, and quotes around what is no token. */
+/** This hop in the form of RFC 7239: IPv6 in brackets, and quotes around a value that is not a token. */
 function forwardedElement(peer: string, host: string | undefined): string {
   // Only an IPv6 address has colons.
   const node = peer.includes(':') ? `"[${peer}]"` : peer || 'unknown';

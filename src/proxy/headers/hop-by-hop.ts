@@ -26,8 +26,8 @@ const PROTECTED: ReadonlySet<string> = new Set([
 const PLAIN: ReadonlySet<string> = new Set(['keep-alive', 'close', 'upgrade', '']);
 
 /**
- * The headers, in lower case, that the `Connection` header of a message ends at this hop, besides those that always do. Usually undefined:
- * there are none.
+ * The headers, in lower case, that the `Connection` header of a message names and that therefore end at this hop. Usually undefined: it
+ * names none.
  */
 export function headersNamedBy(connection: string | undefined): ReadonlySet<string> | undefined {
   if (connection === undefined || connection === 'keep-alive' || connection === 'close') return undefined;

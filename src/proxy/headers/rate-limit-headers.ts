@@ -15,8 +15,8 @@ export const RATE_LIMIT_HEADERS = [
 
 /**
  * The lines of the rate-limit headers: `RateLimit-Policy` and `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 with every enforced
- * window that applied, and the older `X-RateLimit-*` of the tightest. None when no shared count stands behind the decision
- * (degraded), or no limit (unlimited). Resets are rounded up, so that a client that comes back then finds the next window open.
+ * window that applied, and the older `X-RateLimit-*` of the tightest. Empty for a decision without the shared counter
+ * (degraded) or without a limit (unlimited). Resets are rounded up, so that the window is over for a client that retries at the reset.
  */
 export function rateLimitLines(planId: string, decision: Decision): string {
   if ((decision.kind !== 'allowed' && decision.kind !== 'limited') || decision.degraded) return '';
@@ -49,11 +49,11 @@ interface LimitTexts {
   readonly name: string;
   /** Undefined where the limit changes with time. */
   readonly policy: string | undefined;
-  /** Where the limit is the only one: the lines up to what remains. Undefined where the limit changes with time. */
+  /** The lines up to the remaining count, if this is the only limit. Undefined where the limit changes with time. */
   readonly start: string | undefined;
 }
 
-/** Each limit is one plan's, and lives as long as a copy of it does. */
+/** Each limit object belongs to one copy of one plan, and lives as long as that copy. */
 const textsOfLimits = new WeakMap<Limit, LimitTexts>();
 
 function textsOf(limit: Limit, planId: string): LimitTexts {

@@ -3,7 +3,7 @@ import { headerValue, type ResponseHead } from '../../backend/response-head.ts';
 /** The header by which a backend reports the cost of a request. Lower case. It never reaches the client. */
 export const COST_HEADER = 'tollgate-cost';
 
-/** The cost in a response head; undefined when there is none. A repeated header is joined with a comma, which is no valid cost. */
+/** The cost in a response head; undefined when there is none. Repeated headers are joined with a comma, which makes the cost invalid. */
 export function reportedCostOf({ names, lines }: ResponseHead): string | undefined {
   const values = names.flatMap((name, i) =>
     name.lowerCase === COST_HEADER ? [headerValue(name, lines[i] ?? '')] : [],

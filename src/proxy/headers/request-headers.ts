@@ -26,15 +26,15 @@ const REPLACED: readonly string[] = [
   'x-request-id',
 ];
 
-/** The gateway's own while the request is traced, else the client's. */
+/** Written by the gateway while the request is traced; otherwise the client's are forwarded. */
 const TRACE_HEADERS: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
 
 const VIA_LINE = flatText(headerLine('Via', VIA));
 
 /**
  * The headers of the request to the backend, as lines, in one pass over the client's: names and values byte for
- * byte, order and repetition kept. Names with `_` are dropped, because many backends take `X_API_KEY` for `x-api-key`. `Host` and
- * the length of the body are left to the transport.
+ * byte, order and repetition kept. Names with `_` are dropped, because many backends take `X_API_KEY` for `x-api-key`. `requestHead` adds
+ * `Host` and the framing of the body.
  */
 export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOptions): string {
   const { rawHeaders, headers, socket } = exchange.req;
@@ -56,7 +56,7 @@ export function requestHeaderLines(exchange: Exchange, options: RequestHeadersOp
   return trace === undefined ? lines : lines + traceLines(trace);
 }
 
-/** Of each length. V8 enters a new text that is looked up in a set into its table of names, which takes longer than a few comparisons. */
+/** By length. For a look-up in a set, V8 enters a new string into its string table, which takes longer than a few comparisons. */
 const REPLACED_BY_LENGTH = Map.groupBy(REPLACED, ({ length }) => length);
 
 function isReplaced(lower: string): boolean {

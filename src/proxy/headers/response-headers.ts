@@ -7,7 +7,7 @@ import { KEY_EXPIRY_HEADER } from './key-expiry.ts';
 import { RATE_LIMIT_HEADERS } from './rate-limit-headers.ts';
 import { COST_HEADER } from './reported-cost.ts';
 
-/** The headers of a response to the client: as lines, and as a flat list those that decide how it is framed. */
+/** The headers of a response to the client. `decisive` is a flat list of those that decide its framing; `lines` has the others. */
 export interface ResponseHeaders {
   readonly lines: string;
   readonly decisive: string[];
@@ -29,7 +29,7 @@ export function responseHeaders(head: ResponseHead, exchange: Exchange): Respons
     if (isDropped(name, treatment, head, named) || (treatment.isCors && exchange.isOriginAllowed)) continue;
     const line = head.lines[i] ?? '';
     if (!treatment.isDecisive) lines += line;
-    // Seldom more than one: an array that grows has room for many.
+    // There is seldom more than one, and an array that grows would have room for many.
     else if (decisive.length === 0) decisive = [name.text, headerValue(name, line)];
     else decisive.push(name.text, headerValue(name, line));
     hasDate ||= treatment.isDate;
@@ -47,11 +47,11 @@ export function interimHeaders(head: ResponseHead): string[] {
   );
 }
 
-/** What the name of a backend's header means here. */
+/** How a header of the backend is treated, by its name. */
 interface Treatment {
   /** Never forwarded as received: it ends at this hop, or the gateway writes its own. */
   readonly isReplaced: boolean;
-  /** Replaced by the gateway's own for cross-origin callers that are allowed. A backend may expose more headers than the gateway. */
+  /** Replaced by the gateway's own if it allows the origin. Not `Access-Control-Expose-Headers`: a backend may expose more headers. */
   readonly isCors: boolean;
   /** Decides how the response to the client is framed. */
   readonly isDecisive: boolean;

@@ -12,9 +12,9 @@ export interface AuthenticateOptions extends CurrentKeyOptions {
 }
 
 /**
- * Finds the key whose secret the request presents, from memory or from the record store. A request without a valid, enabled,
- * unexpired key gets 401 here and touches nothing of any key; a record store that does not respond is a 503, never a 401.
- * An address that goes on with wrong keys gets 429 instead, but each key is judged first: a valid one is always let through.
+ * Finds the key whose secret the request presents, in memory or in the record store. A request without a valid, enabled, unexpired key
+ * gets 401 and changes nothing of any key. If the record store does not respond, the request gets 503, never 401. An address that sends
+ * many wrong keys gets 429 instead of 401, but each key is looked up first: a valid one always works.
  */
 export function authenticate(options: AuthenticateOptions): Step {
   const { keys } = options;

@@ -6,9 +6,9 @@ import { missingKey, unavailable } from './current-key.ts';
 const PREFLIGHT_AGE_SECONDS = 600;
 
 /**
- * Lets pages of other origins call the backend from a browser with a consumer key. The gateway responds to their preflights itself, because
- * a browser sends them without the key: those of pages that the setting or any key allows. What the request itself may be read by is
- * for its key to say.
+ * Lets pages of other origins call the backend from a browser with a consumer key. The gateway responds to preflights itself, because a
+ * browser sends them without the key, and allows the origins of the setting and of all keys. Which pages may read the response to the
+ * actual request depends on its key.
  */
 export function cors(crossOrigin: CrossOrigin): Step {
   return (exchange) => {
@@ -20,7 +20,7 @@ export function cors(crossOrigin: CrossOrigin): Step {
   };
 }
 
-/** Never throws: it is called when the step is over. */
+/** Never throws: it may be called after the step has returned. */
 function respond(exchange: Exchange, error: Error | null): void {
   try {
     if (error) exchange.reject(unavailable(error));

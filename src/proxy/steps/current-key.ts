@@ -31,11 +31,11 @@ export interface CurrentKeyOptions {
   readonly clock: Clock;
 }
 
-/** A copy that was read for the request is stale only when the key was deleted after that: then the second read finds nothing. */
+/** A copy that was read for this request is stale only if the key was deleted after the read: then the second read finds nothing. */
 const MAX_RELOADS = 2;
 
 /**
- * The copy of a key that a request goes by, whichever step finds out what:
+ * Decides whether a request may use its copy of a key, and reads a stale copy again:
  *
  *     cached or fresh ── may be used ──────────────────────► the request goes on
  *        │                                                        │ the limiter calls the copy stale
@@ -44,7 +44,7 @@ const MAX_RELOADS = 2;
  *        │                                                        └── no secret of that key any more: looked up by the secret
  *        └── it is the same ──► rejected
  *
- * So a cached key is rejected only after the shared version has confirmed it, and a change holds with the next request.
+ * So a cached key is rejected only after the shared version has confirmed the copy, and a change applies from the next request on.
  */
 export class CurrentKey {
   readonly #options: CurrentKeyOptions;
@@ -54,12 +54,12 @@ export class CurrentKey {
   }
 
   /**
-   * Goes on with `usable`, the copy being the request's `entry`, or rejects. `entry` is undefined for a key that does not exist. A request
-   * that comes from where its key may not be used goes on as well, with a rejection: it is recorded like any other of the key.
+   * Sets the request's `entry` and calls `usable`, or rejects the request. `entry` is undefined for a key that does not exist. A request
+   * from an address or origin that its key does not allow goes on too, with a `rejection`: it is recorded like any other of the key.
    */
   judge(exchange: Exchange, entry: KeyEntry | undefined, usable: Step): void {
     const { clock, crossOrigin } = this.#options;
-    // What the copy before has said of origins does not count any more.
+    // The origins of the previous copy do not count any more.
     if (exchange.reloads > 0) crossOrigin.followSetting(exchange);
     if (entry === undefined) {
       this.rejectUnknown(exchange);
@@ -99,7 +99,7 @@ export class CurrentKey {
     });
   }
 
-  /** Judges what was read again of a key. Where the presented secret is none of that key's any more, it may be another key's. */
+  /** Judges a copy that was read again; undefined when the presented secret is no longer that key's. It may then be another key's. */
   judgeAgain(exchange: Exchange, entry: KeyEntry | undefined, usable: Step): void {
     if (entry === undefined) this.load(exchange, usable);
     else this.judge(exchange, entry, usable);
@@ -107,7 +107,7 @@ export class CurrentKey {
 
   /** Reads a stale copy again, and judges what was read. */
   reload(exchange: Exchange, entry: KeyEntry, usable: Step): void {
-    // Until the copy was read again the key may be gone: a request that ends meanwhile is recorded without a key.
+    // Until the copy has been read again, the key may be gone: a request that ends meanwhile is logged without a key.
     exchange.entry = undefined;
     if (exchange.reloads === MAX_RELOADS) {
       exchange.reject(unavailable(new Error('A copy read for this request was called stale.')));
@@ -121,10 +121,10 @@ export class CurrentKey {
     });
   }
 
-  /** Rejects a credential that is no key's, or says that its address has sent too many wrong ones. */
+  /** Rejects a credential that belongs to no key: 401, or 429 when its address has sent too many wrong ones. */
   rejectUnknown(exchange: Exchange): void {
     const fault = this.#faultOf(exchange, new InvalidApiKey());
-    // A client that guesses gets no look-up for each attempt.
+    // A client that guesses causes no look-up of its origin.
     if (fault.code === 'too_many_requests') exchange.reject(fault);
     else this.#options.crossOrigin.followAnyKey(exchange, () => exchange.reject(fault));
   }
@@ -142,7 +142,10 @@ export class CurrentKey {
     return restrictionFault(restrictions, sourceOf(exchange, this.#options.trustedProxies));
   }
 
-  /** Decides without a quota, so that nothing is counted. That installs the version of a fresh copy, which no other call would do. */
+  /**
+   * Calls `confirmed` if the copy is current; otherwise reads it again. Asks the limiter without limits, so that nothing is counted. The
+   * call also installs the version of a fresh copy, which no other call would do.
+   */
   #ifCurrent(
     exchange: Exchange,
     entry: KeyEntry,
@@ -167,7 +170,7 @@ export function sourceOf({ req }: Exchange, trustedProxies: BlockList): RequestS
   return { address: clientAddress(req, trustedProxies), origin, isFromBrowser: fetchSite !== undefined };
 }
 
-/** Why a key may not be used now, wherever from; undefined when it may. */
+/** Why a key may not be used now, from any address or origin; undefined when it may. */
 export function keyFault({ snapshot, previousUntilMs }: KeyEntry, clock: Clock): TollgateError | undefined {
   const { enabled, expiresAtMs } = snapshot;
   if (previousUntilMs !== null && previousUntilMs <= clock.nowMs()) return new InvalidApiKey();
@@ -176,12 +179,12 @@ export function keyFault({ snapshot, previousUntilMs }: KeyEntry, clock: Clock):
   return undefined;
 }
 
-/** The request presents none. */
+/** The error of a request that presents no key. */
 export function missingKey({ head }: Exchange): TollgateError {
   return withManagementPath(new MissingApiKey(), head.path);
 }
 
-/** The error with the management path that an administrator meant who came to the proxy by a path that resembles it. */
+/** Adds the management path that was probably meant, if the request's path resembles one: administrators may mistype it. */
 function withManagementPath(error: TollgateError, path: string): TollgateError {
   const meant = resembledManagementPath(path);
   if (meant === undefined || error.code === 'too_many_requests') return error;

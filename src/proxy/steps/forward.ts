@@ -9,15 +9,15 @@ export interface ForwardOptions extends BackendCallOptions, RequestHeadersOption
   readonly backendUrl: URL;
 }
 
-/** Where a request keeps its call: a weak map of requests in flight would cost each collection of garbage more. */
+/** Property of a request for its call: a weak map of requests in flight would slow down each garbage collection. */
 const CALL = Symbol('call');
 
 /** A request on its way through the middleware. */
 type ProxiedRequest = IncomingMessage & { [CALL]?: BackendCall };
 
 /**
- * The last step: sends the request to the backend and streams the response. What is sent is read from the request before the middleware
- * sees it, which writes to its headers.
+ * The last step: sends the request to the backend and streams the response. The headers to send are read before the middleware runs,
+ * because it writes to the request's headers.
  */
 export function forward(options: ForwardOptions): Step {
   const middleware = proxyMiddleware(options.backendUrl);
@@ -26,16 +26,16 @@ export function forward(options: ForwardOptions): Step {
     const { res } = exchange;
     const req: ProxiedRequest = exchange.req;
     req[CALL] = new BackendCall(exchange, requestHeaderLines(exchange, options), options);
-    // The target is in the exchange, byte for byte; the middleware would parse what it finds here, and reject some of it.
+    // The exchange has the target byte for byte. The middleware would parse this URL, and reject some.
     req.url = '';
-    // It calls back a few microtasks later.
+    // The middleware starts the call a few microtasks later.
     middleware(req, res).catch((error: unknown) => exchange.fail(error));
   };
 }
 
 /**
- * The middleware for one backend. Its own plugins are ejected, because the gateway sends errors and writes the log itself. `ws` stays off: it would
- * send upgrades to the backend past authentication and limit.
+ * The middleware for one backend. Its own plugins are ejected, because the gateway sends errors and writes the log itself. `ws` stays off:
+ * it would send upgrades to the backend past authentication and limit.
  */
 function proxyMiddleware(backend: URL): RequestHandler {
   return createProxyMiddleware({
@@ -63,13 +63,13 @@ function defaultPort({ protocol }: URL): string {
  */
 function backendTransport(): Plugin {
   return (proxyServer) => {
-    // In place of all passes of httpxy: before them it would copy the options, make a promise and listen to the response.
+    // Replaces `web` of httpxy, which would copy the options, make a promise and listen to the response before its passes run.
     proxyServer.web = (req, res) => {
       res.on('error', destroyOnError);
       (req as ProxiedRequest)[CALL]?.start();
       return STARTED;
     };
-    // The same for those of the middleware. Nothing of ours throws in there.
+    // Errors of the middleware end the response too. No code of the gateway throws in there.
     proxyServer.on('error', (_error, _req, res) => {
       res?.destroy();
     });
@@ -78,7 +78,7 @@ function backendTransport(): Plugin {
 
 const STARTED = Promise.resolve();
 
-/** Without a listener an error event would end the process. One function for all responses, which calls it with the response as `this`. */
+/** Without a listener an error event would end the process. One function for all responses: `this` is the response. */
 function destroyOnError(this: ServerResponse): void {
   this.destroy();
 }

@@ -9,8 +9,8 @@ const REQUESTS_A_SECOND = 5;
 const LIMIT_ID = '~self-service';
 
 /**
- * Lets a key make only a few requests a second about itself, counted over all replicas and apart from its plan. The same call finds out whether
- * the copy of the key is current, so a change to a key holds with its next request here too. A rejection is left to a later step.
+ * Lets a key make only a few requests a second about itself, counted over all replicas and apart from its plan. The same call finds out
+ * whether the copy of the key is current, so a change to a key applies from its next request on here too. A later step sends a rejection.
  */
 export function limitSelfService(options: CurrentKeyOptions): Step {
   const { limiter } = options;

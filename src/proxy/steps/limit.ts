@@ -13,8 +13,8 @@ export interface LimitOptions extends CurrentKeyOptions, BackendDeadline {
 }
 
 /**
- * Calls the limiter, unless the request is rejected already: then it is not counted. When it finds the replica's copy of the key out of
- * date, the key is read, checked and decided again: so a change to a key holds with its next request. A rejection, or a
+ * Calls the limiter, unless the request is rejected already: then it is not counted. If the limiter finds the copy of the key stale, the
+ * key is read and checked again and the limiter called again, so a change to a key applies from its next request on. A rejection, or a
  * limiter that does not respond, is noted for a later step, because such a request is recorded like any other of the key.
  */
 export function limit(options: LimitOptions): Step {
@@ -70,8 +70,8 @@ function subjectOf(
 }
 
 /**
- * Settles a cost which only the backend knows once, when the response is over, however it ended. Comes after the step
- * that records, whose call at the end it adds to.
+ * Settles a reserved cost exactly once, when the response is over, however it ended: only the backend knows the real cost. Must come
+ * after `record`, whose `onClosed` it extends.
  */
 export function settle(settler: CostSettler): Step {
   return (exchange) => {
@@ -83,7 +83,7 @@ export function settle(settler: CostSettler): Step {
           onClosed?.(closed);
           settler.settle(reserved, decision, closed.reportedCost);
         };
-        // A function that is written as the value of a property begins its life in V8's old generation, where it would keep the decision.
+        // A function written directly into the property would be created in V8's old generation, and keep the decision in memory.
         exchange.onClosed = recordAndSettle;
       }
     }

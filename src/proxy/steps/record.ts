@@ -5,14 +5,14 @@ import type { UsageRecorder } from '../../usage/usage.ts';
 import { type Exchange, type Step, statusOf } from '../exchange.ts';
 import { shadowLimitIdsOf } from '../exchange-summary.ts';
 
-/** Where the statistics of a key go, and who its customer is. */
+/** Where usage is recorded, and under which customer and endpoint. */
 export interface RecordOptions {
   readonly usage: UsageRecorder;
   /** Name of the request header that names the customer, lower case. */
   readonly customerIdHeader: string;
-  /** Path patterns under which the paths that match them are counted; of several, the first. Other paths are counted as they are. */
+  /** Path patterns: a path is counted under the first one that it matches, otherwise as it is. */
   readonly endpointPatterns: readonly string[];
-  /** Where it is noted that the previous secret of a key is still used. */
+  /** Records that the previous secret of a key is still used. */
   readonly previousSecretUses: Pick<PreviousSecretUses, 'note'>;
 }
 

@@ -7,7 +7,7 @@ import { unavailable } from './current-key.ts';
 
 /** How long a request may wait before it is sent to the backend. */
 export interface BackendDeadline {
-  /** For the head of a response, counted from the request's start. Milliseconds. */
+  /** Timeout of the response head, counted from the request's start. Milliseconds. */
   readonly backendTimeoutMs: number;
   readonly clock: Clock;
 }
@@ -21,7 +21,7 @@ export interface ReserveOptions extends BackendDeadline {
 
 /**
  * Takes a place with the backend, or in its queue, for an authenticated request. This step comes before the rate limit, so that a request
- * that can't be served costs no quota. The exchange gives it back if it ends in another way.
+ * that can't be served costs no quota. An exchange that ends without using the place gives it back.
  */
 export function reserve(options: ReserveOptions): Step {
   const { connections, kind, onOverloaded } = options;
@@ -44,7 +44,7 @@ export function reserve(options: ReserveOptions): Step {
   }
 }
 
-/** Why a request can't be forwarded any more that has waited for a store for as long as the backend may take. */
+/** The error of a request that has waited for the stores as long as the backend may take; undefined for other requests. */
 export function tooLate(
   { startedAtMs }: Exchange,
   { backendTimeoutMs, clock }: BackendDeadline,

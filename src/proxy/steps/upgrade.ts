@@ -22,7 +22,7 @@ export interface UpgradeOptions extends BackendCallOptions, RequestHeadersOption
 }
 
 /**
- * A response on the socket of an upgrade, for which Node makes none, so that the same steps serve upgrades and other requests. After a
+ * Makes a response on the socket of an upgrade, because Node makes none: so the same steps serve upgrades and other requests. After the
  * response the connection is closed.
  */
 export function responseOn(socket: Socket, req: IncomingMessage): RawHeadResponse {
@@ -32,7 +32,7 @@ export function responseOn(socket: Socket, req: IncomingMessage): RawHeadRespons
   const onDrain = (): void => {
     res.emit('drain');
   };
-  // The server's idle time is set on the socket, but it has stopped listening: a client that does not take what is written is cut.
+  // The socket keeps the server's idle timeout, but no listener of the server: a client that does not take what is written is cut.
   const onTimeout = (): void => {
     if (socket.writableLength > 0) socket.destroy();
   };
@@ -47,8 +47,8 @@ export function responseOn(socket: Socket, req: IncomingMessage): RawHeadRespons
 }
 
 /**
- * The last step of an upgrade: sends the request on a dedicated connection. A 101 to WebSocket makes a tunnel, and ends the exchange
- * as a request; any other response is the client's as it is.
+ * The last step of an upgrade: sends the request on a dedicated connection. A 101 to WebSocket opens a tunnel and ends the exchange; a
+ * response with another status is forwarded to the client.
  */
 export function forwardUpgrade(options: UpgradeOptions): Step {
   return (exchange) => {

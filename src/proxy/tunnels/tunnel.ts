@@ -19,17 +19,17 @@ export interface TunnelOptions {
 }
 
 const IDLE_MS = 120_000;
-/** How much more is read of a client whose backend takes nothing, only to notice that it leaves. Bytes. */
+/** How much is read from a client whose backend takes nothing, only to notice that the client has left. Bytes. */
 const PROBED_BYTES = 1024 * 1024;
 /** Seconds within which a backend must take a byte of what the client has sent. */
 const MAX_STALLED_PROBES = 30;
 
 /**
- * A switched connection: bytes go both ways, with backpressure. A backend that ends still gets its last bytes to the client. A client
- * that ends or resets is gone: its backend side is closed at once, with all that the backend has not taken.
+ * A switched connection: bytes go both ways, with backpressure. When the backend ends, its last bytes still reach the client. When the
+ * client ends or resets, the side of the backend is closed at once, and bytes that the backend has not taken are discarded.
  */
 export class Tunnel {
-  /** The key as it was known last. */
+  /** The latest known copy of the key. */
   entry: KeyEntry;
   readonly #source: RequestSource;
   readonly #client: Socket;
@@ -51,7 +51,7 @@ export class Tunnel {
     backend.once('close', () => finish(client));
     backend.on('error', () => client.destroy());
     client.on('error', () => backend.destroy());
-    // Every byte that passes is read from one and written to the other: the client's socket sees them all.
+    // Every byte is read from or written to the client's socket, so its idle timeout covers both directions.
     client.setTimeout(idleMs, () => this.close());
     client.pipe(backend);
     backend.pipe(client);
@@ -69,8 +69,8 @@ export class Tunnel {
   }
 
   /**
-   * To be called every second: a client whose bytes the backend does not take is not read, and a client that is not read can leave
-   * unnoticed. So a little more is read of it, and a tunnel whose backend takes nothing for long is closed.
+   * To be called every second. While the backend takes nothing, the client is not read and could leave unnoticed. So a little more is
+   * read from it, and a tunnel whose backend takes nothing for long is closed.
    */
   probe(): void {
     const backend = this.#backend;
@@ -81,7 +81,7 @@ export class Tunnel {
     else if (this.#stalledProbes > 0 && backend.writableLength < PROBED_BYTES) this.#client.resume();
   }
 
-  /** What the client sent last still goes out, unless the backend does not take it. */
+  /** The last bytes of the client are still sent, unless the backend does not take them. */
   #closeBackend(): void {
     if (this.#backend.writableLength > 0) this.#backend.destroy();
     else this.#backend.destroySoon();

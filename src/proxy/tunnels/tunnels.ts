@@ -21,7 +21,7 @@ export class Tunnels {
   readonly #keys: Pick<KeyCache, 'reload'>;
   readonly #clock: Clock;
   readonly #byKey = new Map<string, Set<Tunnel>>();
-  /** For each key with tunnels whose secret ends at an instant: when to look whether it has come. */
+  /** For each key with tunnels that expires, or whose secret does: when to check the key again. */
   readonly #expiries = new Map<string, Expiry>();
   #size = 0;
   #probing: NodeJS.Timeout | undefined = undefined;
@@ -49,12 +49,12 @@ export class Tunnels {
       this.#recheckAt(keyId, endsAtMs);
   }
 
-  /** Reads a key again that has changed or expired, and closes its tunnels if it may not be used any more. */
+  /** Reads a changed or expired key again, and closes its tunnels if it may no longer be used. */
   recheck(keyId: string): void {
     for (const [secretVersion] of this.#bySecret(keyId)) this.#recheckSecret(keyId, secretVersion);
   }
 
-  /** Does so for all keys, for when changes may have been missed. */
+  /** Checks all keys again, for when changes may have been missed. */
   recheckAll(): void {
     for (const keyId of this.#byKey.keys()) this.recheck(keyId);
   }
