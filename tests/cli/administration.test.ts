@@ -74,10 +74,13 @@ describe('tollgate keys', () => {
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
-  it('shows a secret only when it is asked to', async () => {
+  it('reads a secret, and leaves an audit entry, only with --reveal', async () => {
     const { id, secret } = await tollgate.json('keys', 'create', 'hidden');
+    const entries = () => tollgate.json('audit', '--target', id, '--action', 'key.show-secret');
     expect(await tollgate.text('keys', 'show', id)).not.toContain(secret);
+    expect(await entries()).toEqual([]);
     expect(await tollgate.json('keys', 'show', id, '--reveal')).toMatchObject({ secret });
+    expect(await entries()).toHaveLength(1);
   });
 
   it('changes, disables, enables and deletes a key by its name', async () => {

@@ -91,10 +91,12 @@ Examples:
   managed<{ readonly reveal?: boolean }>(
     show,
     terminal,
-    async ({ client, output }, [key = ''], { reveal }) => {
+    async ({ client, output }, [key = ''], { reveal = false }) => {
       const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      // A secret that the gateway sends has an entry in the audit log, shown or not.
+      const query = { reveal: reveal ? 'true' : 'false' } as const;
       const { secret, ...detail } = await bodyOf(
-        client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path } }),
+        client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path, query } }),
       );
       await output.item(keyDetailListing(systemClock.nowMs()), reveal ? { ...detail, secret } : detail);
     },
