@@ -19,7 +19,7 @@ import { Shell } from './shell/shell.tsx';
 
 const BASE = '/tollgate/console';
 
-/** The whole console: the sign in, or a page of it. */
+/** The whole console: the sign-in page, or the pages for a signed-in token. */
 export function App({ session }: { readonly session: SessionStore }) {
   const state = useSyncExternalStore(session.subscribe, session.current);
   return (
@@ -39,7 +39,7 @@ interface SignedInProps {
   readonly token: string;
 }
 
-/** One client and one cache for each token that signs in: nothing that one may see outlasts it. */
+/** Has its own client and cache for each token, so that no data outlasts the session that may see it. */
 function SignedIn({ session, token }: SignedInProps) {
   const client = useMemo(() => createGatewayClient(token, () => session.expire(token)), [session, token]);
   const queries = useMemo(createQueryClient, []);

@@ -17,23 +17,23 @@ interface PageProps {
 }
 
 interface Route {
-  /** Below the console's base; a segment that begins with a colon is a parameter. */
+  /** The path below the console's base; a segment that begins with a colon is a parameter. */
   readonly path: string;
   readonly page: ComponentType<PageProps>;
-  /** Given where the page is an entry of the navigation. */
+  /** The page's entry in the navigation, if it has one. */
   readonly entry?: NavigationEntry;
 }
 
 export interface NavigationEntry {
   readonly label: string;
   readonly icon: LucideIcon;
-  /** Without it the page has nothing to show. */
+  /** The scope that the page needs. */
   readonly scope?: Scope;
-  /** The second key of its shortcut: `g` and this. */
+  /** The second key of the page's shortcut, after `g`. */
   readonly shortcut: string;
 }
 
-/** All pages of the console. Each is loaded when it is first opened. */
+/** All pages of the console. Each is imported when it is first opened. */
 export const ROUTES: readonly Route[] = [
   {
     path: '/',
@@ -80,7 +80,7 @@ export const ROUTES: readonly Route[] = [
   },
 ];
 
-/** The pages of the navigation, in its order. */
+/** The pages in the navigation, in this order. */
 export const NAVIGATION: readonly (NavigationEntry & { readonly path: string })[] = ROUTES.flatMap(
   ({ path, entry }) => (entry === undefined ? [] : [{ path, ...entry }]),
 );

@@ -12,7 +12,7 @@ export interface Api {
   readonly session: SessionStore;
 }
 
-/** Undefined while no one is signed in. */
+/** Undefined if nobody is signed in. */
 export const ApiContext = createContext<Api | undefined>(undefined);
 
 export function useApi(): Api {
@@ -21,7 +21,7 @@ export function useApi(): Api {
   return api;
 }
 
-/** Tells which of the scopes the token has: `can('keys:write')`. What it lacks is not shown, rather than shown disabled. */
+/** Tells which scopes the token has: `can('keys:write')`. Pages hide what the token may not do, instead of disabling it. */
 export function useScopes(): { readonly can: (scope: Scope) => boolean } {
   const { scopes } = useApi().whoami;
   return { can: (scope) => scopes.includes(scope) };

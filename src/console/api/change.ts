@@ -6,7 +6,7 @@ import { type FaultKind, faultKind } from './fault-kind.ts';
 import type { Call } from './live.ts';
 
 export interface Change<Input, Result> {
-  /** Resolves to undefined where it failed: `error` tells why, and nothing is thrown. */
+  /** Never rejects. Resolves with undefined after a failure; the reason is in `error`. */
   readonly submit: (input: Input) => Promise<NonNullable<Result> | undefined>;
   readonly isPending: boolean;
   readonly error: unknown;
@@ -16,8 +16,8 @@ export interface Change<Input, Result> {
 }
 
 /**
- * A change through the management interface. `call` gets a client, the input and an `Idempotency-Key` that stays the same while the input does, for
- * `params.header` of POSTs. While one is under way another `submit` is ignored. Afterwards everything shown is read again.
+ * A change through the management interface. `call` gets a client, the input and an `Idempotency-Key`, for `params.header` of POSTs. The
+ * key stays the same as long as the input does. During a change another `submit` is ignored. After it, all shown data is read again.
  */
 export function useChange<Input, Result>(
   call: (client: ManagementClient, input: Input, idempotencyKey: string) => ReturnType<Call<Result>>,
@@ -32,7 +32,7 @@ export function useChange<Input, Result>(
   });
   return {
     submit: async (input) => {
-      // Not `isPending`: the second half of a double click comes before the component is drawn again.
+      // `isPending` would be too late: the second click of a double click comes before the component renders again.
       if (isRunning.current) return undefined;
       isRunning.current = true;
       try {
@@ -49,8 +49,8 @@ export function useChange<Input, Result>(
 }
 
 /**
- * Gives the `Idempotency-Key` of a form: the same for the same body for as long as the form is open, so that a double click, or another try after
- * a lost response, performs once; another one as soon as something in the body has changed.
+ * Returns the `Idempotency-Key` for a body. While the form is open the same body gets the same key, so that a double click, or a retry
+ * after a lost response, performs the change once. A changed body gets a new key.
  */
 function useIdempotencyKey(): (body: unknown) => string {
   const sent = useRef({ body: '', key: '' });
@@ -62,7 +62,7 @@ function useIdempotencyKey(): (body: unknown) => string {
   };
 }
 
-/** `crypto.randomUUID` is missing in pages that came over plain HTTP from another host than this one. */
+/** Browsers have `crypto.randomUUID` only in secure contexts: not for plain HTTP from another host. */
 function randomKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))]
     .map((byte) => byte.toString(16).padStart(2, '0'))

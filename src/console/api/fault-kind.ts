@@ -1,13 +1,13 @@
 import { ManagementFault } from '../../client/management-fault.ts';
 
 /**
- * What a failed call means for the page: `unavailable`: the gateway or a store that it needs does not respond, which passes; `no-scope`: the token
- * may not; `not-found`; `conflict`: it was changed meanwhile (412); `rejected`: something in the request is wrong.
+ * The meaning of a failed call for the page. `unavailable`: the gateway or a store does not respond, for now. `no-scope`: the token lacks a
+ * scope. `conflict`: the record was changed in the meantime (412). `rejected`: the request itself is wrong.
  */
 export type FaultKind = 'unavailable' | 'no-scope' | 'unauthorized' | 'not-found' | 'conflict' | 'rejected';
 
 export function faultKind(error: unknown): FaultKind {
-  // Not a response at all: the network, or the gateway has stopped.
+  // There was no response: the network failed, or the gateway has stopped.
   if (!(error instanceof ManagementFault)) return 'unavailable';
   if (error.status >= 500 || error.status === 429 || error.status === 408) return 'unavailable';
   if (error.status === 401) return 'unauthorized';

@@ -1,6 +1,6 @@
 import { createManagementClient, type ManagementClient } from '../../client/management-client.ts';
 
-/** The generated client with the gateway that served this page. Calls `onUnauthorized` when the token is no longer valid. */
+/** The generated client for the gateway that served this page. Calls `onUnauthorized` when the token is no longer valid. */
 export function createGatewayClient(token: string, onUnauthorized: () => void): ManagementClient {
   return createManagementClient({
     url: window.location.origin,

@@ -1,4 +1,4 @@
-/** The instant as the management interface takes it: UTC, without fractions. Milliseconds, or whatever `Date` reads. */
+/** The instant in the form that the management interface accepts: UTC, without fractions. Takes milliseconds or a `Date`. */
 export function instantText(at: number | Date): string {
   return `${new Date(at).toISOString().slice(0, 19)}Z`;
 }

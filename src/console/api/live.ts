@@ -12,17 +12,17 @@ export type Call<T> = (
 ) => Promise<{ readonly data?: T; readonly error?: unknown; readonly response: Response }>;
 
 /**
- * `loading`: nothing yet; `ready`; `refreshing`: other data than shown is on its way (another filter or page); `no-scope`; `unavailable`: the gateway or
- * a store does not respond, `data` is what was there before, if anything; `not-found`; `failed`: the request itself is wrong.
+ * `loading`: no data yet. `refreshing`: data for another filter or page is shown until the requested data arrives. `unavailable`: the
+ * gateway or a store does not respond, and `data` is the last known data, if any. `failed`: the request itself is wrong.
  */
 type LiveStatus = 'loading' | 'ready' | 'refreshing' | 'no-scope' | 'unavailable' | 'not-found' | 'failed';
 
 export interface Live<T> {
   readonly status: LiveStatus;
   readonly data: T | undefined;
-  /** When `data` was read, in milliseconds; undefined while there is none. */
+  /** When `data` was read, in milliseconds; undefined without data. */
   readonly dataAt: number | undefined;
-  /** Of `data`: what `If-Match` takes, where the endpoint has one. */
+  /** The entity tag of `data`, for `If-Match`; undefined if the endpoint has none. */
   readonly etag: string | undefined;
   readonly error: unknown;
   /** For `no-scope`: the scope that the token lacks. */
@@ -33,13 +33,13 @@ export interface Live<T> {
 export interface LiveOptions {
   /** Without this scope no request is sent. */
   readonly scope?: Scope;
-  /** 5000 by default; false: read once, and again on `refresh`. */
+  /** 5000 by default. False: read once, and again only on `refresh`. */
   readonly pollMs?: number | false;
-  /** False: not now, for example because a part of the request is not chosen yet. */
+  /** False: no request for now, for example because a part of it is not chosen yet. */
   readonly enabled?: boolean;
 }
 
-/** Reads something of the management interface, and again every 5 s while the tab is visible. `key` names it in the cache. */
+/** Reads data of the management interface, and again every 5 s while the tab is visible. `key` identifies it in the cache. */
 export function useLive<T>(
   key: readonly unknown[],
   call: Call<T>,
@@ -67,13 +67,13 @@ export function useLive<T>(
 }
 
 export interface LivePages<Row> extends Live<readonly Row[]> {
-  /** Of all pages, where the request asked for it with `count`. */
+  /** The rows on all pages, if the request has `count`. */
   readonly total: number | undefined;
   readonly hasMore: boolean;
   readonly loadMore: () => void;
 }
 
-/** One page of a list: how `useLivePages` reads the rows, the total and the cursor of a body. */
+/** The rows, the total and the cursor in a response of a list. */
 interface ListPage<Row> {
   readonly rows: readonly Row[];
   readonly total?: number | undefined;
@@ -85,8 +85,8 @@ export interface LivePagesOptions<T, Row> extends LiveOptions {
 }
 
 /**
- * A list that grows page by page as the reader scrolls. Polls while only its first page is shown: a reader who has scrolled on must not
- * have hundreds of requests made every 5 s, and reads again with `refresh`.
+ * A list that grows page by page as the reader scrolls. It polls only while a single page is shown: otherwise each poll would read all
+ * loaded pages again. Then the reader reads again with `refresh`.
  */
 export function useLivePages<T, Row>(
   key: readonly unknown[],
@@ -148,6 +148,6 @@ function liveStatus({ data, error, isPlaceholderData }: QueryState): LiveStatus 
   }
   const kind = faultKind(error);
   if (kind === 'no-scope' || kind === 'not-found' || kind === 'unavailable') return kind;
-  // A 401 has already ended the session; the page is about to make room for the sign in.
+  // A 401 has already ended the session, and the sign-in page is about to appear.
   return kind === 'unauthorized' ? 'loading' : 'failed';
 }

@@ -1,14 +1,14 @@
 import type { UsageRow } from './usage-series.ts';
 
-/** What became of requests: each is one of `allowed`, `limited` and `failed`. */
+/** Counts of requests by outcome. Each request is one of `allowed`, `limited` and `failed`. */
 export interface Outcomes {
   readonly requests: number;
   readonly allowed: number;
   /** Rejected with 429. */
   readonly limited: number;
-  /** Failed for another reason: an error of the client or the backend, or cut off. */
+  /** Failed for another reason: an error of the client or the backend, or a response that was cut off. */
   readonly failed: number;
-  /** How often a limit in shadow mode would have rejected one of the others. */
+  /** How often a limit in shadow mode would have rejected a request that was not limited. */
   readonly shadowLimited: number;
   readonly averageResponseTimeMs: number;
 }
@@ -42,7 +42,7 @@ export function sumOf(all: readonly Outcomes[]): Outcomes {
     total.limited += each.limited;
     total.failed += each.failed;
     total.shadowLimited += each.shadowLimited;
-    // The mean is over forwarded requests, which those that were limited are not among.
+    // The mean is over forwarded requests; limited ones were not forwarded.
     responseTimesMs += each.averageResponseTimeMs * (each.requests - each.limited);
   }
   const forwarded = total.requests - total.limited;

@@ -1,10 +1,10 @@
-/** Hands a file to the browser's downloads. */
+/** Downloads a file that the page has in memory. */
 export function saveFile(content: Blob, name: string): void {
   const url = URL.createObjectURL(content);
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
   link.click();
-  // The browser has begun to read it by then.
+  // By then the browser has started to read the file.
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
 }

@@ -1,4 +1,4 @@
-/** Why no one is signed in: at the start or by choice, or because the gateway no longer knows the token. */
+/** Why nobody is signed in: at the start, by choice, or because the gateway has rejected the token. */
 export type SignedOutReason = 'none' | 'signed-out' | 'expired';
 
 export type Session =
@@ -40,7 +40,7 @@ export class SessionStore {
     this.#end('signed-out');
   }
 
-  /** The gateway did not accept `token`. A token that was replaced meanwhile is left alone. */
+  /** The gateway has rejected `token`. Does nothing if another token has been signed in since. */
   expire(token: string): void {
     if (this.#session.status === 'signed-in' && this.#session.token === token) this.#end('expired');
   }

@@ -7,7 +7,7 @@ export type UsageRow = components['schemas']['UsageRow'];
 
 const PAGE = 1000;
 
-/** All rows of a series, page by page: at most the 10 000 that a series may have. */
+/** All rows of a series, page by page: at most 10 000, the limit of a series. */
 export async function readUsageSeries(client: ManagementClient, query: UsageQuery, signal: AbortSignal) {
   const rows: UsageRow[] = [];
   let cursor: string | undefined;
@@ -31,7 +31,7 @@ interface Read<Data> {
   readonly response: Response;
 }
 
-/** The response of a series as JSON: by its description it may be CSV too, which only comes where it was asked for. */
+/** The JSON response of a series. Its type also allows CSV, which comes only if it is requested. */
 export async function jsonSeries(call: Promise<Read<UsageSeries | string>>): Promise<Read<UsageSeries>> {
   const { data, error, response } = await call;
   return { response, error, ...(typeof data === 'object' && { data }) };

@@ -1,4 +1,4 @@
-/** The time of this computer, in milliseconds. All of the console reads it here. */
+/** The time of this computer, in milliseconds. The whole console reads the time here. */
 export function now(): number {
   return Date.now();
 }

@@ -1,20 +1,20 @@
 /** The form of a date. */
 export const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
-/** The date of an instant, `YYYY-MM-DD`, in the time zone of the browser: as fields of dates have it. */
+/** The date of an instant in the time zone of the browser, `YYYY-MM-DD` as in date fields. */
 export function dateText(at: number): string {
   const date = new Date(at);
   const two = (value: number) => String(value).padStart(2, '0');
   return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
 }
 
-/** The first instant of a date in the time zone of the browser, or of the date some days later. */
+/** The first instant of the date `days` after `text`, in the time zone of the browser. */
 export function dateStart(text: string, days: number): number {
   const [year, month, day] = parts(text);
   return new Date(year, month - 1, day + days).getTime();
 }
 
-/** The same in UTC. */
+/** The first instant of the date `days` after `text`, in UTC. */
 export function utcDateStart(text: string, days: number): number {
   const [year, month, day] = parts(text);
   return Date.UTC(year, month - 1, day + days);

@@ -103,7 +103,7 @@ function useAuditEntries(filter: AuditFilter) {
       }),
     {
       page: (body) => {
-        // Without `format=csv` the body is never a text.
+        // The body is a string only with `format=csv`.
         if (typeof body === 'string') return { rows: [] };
         return { rows: body.entries, total: body.total, nextCursor: body.nextCursor };
       },

@@ -16,13 +16,13 @@ interface KeyPageProps {
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
-/** Everything about one key. */
+/** The page of one key. */
 export function KeyPage({ params: { consumerApiKeyId = '' } }: KeyPageProps) {
   const live = useLive(
     ['key', consumerApiKeyId],
     (client, signal) =>
       client.GET('/consumer-api-key/{consumerApiKeyId}', {
-        // The page is read every few seconds, and must not show the secret each time.
+        // The page polls: without this, each poll would reveal the secret and write an entry to the audit log.
         params: { path: { consumerApiKeyId }, query: { reveal: 'false' } },
         signal,
       }),

@@ -15,7 +15,7 @@ import styles from './keys/list/keys-page.module.css';
 
 const PAGE_KEYS = 100;
 
-/** All keys, those that may be used now unless another state is chosen. */
+/** The list of keys: active ones, unless another state is chosen. */
 export function KeysPage() {
   const { can } = useScopes();
   const filter = useKeyFilter();
@@ -66,7 +66,7 @@ export function KeysPage() {
   );
 }
 
-/** The total is counted with the first page only. */
+/** The total is requested only with the first page. */
 function pageQuery(cursor: string | undefined): KeyListQuery {
   return { limit: PAGE_KEYS, ...(cursor === undefined ? { count: 'true' } : { cursor }) };
 }

@@ -11,7 +11,7 @@ import { OutcomesOfTheDay } from './overview/outcomes-of-the-day.tsx';
 import styles from './overview/overview.module.css';
 import { degradedSentence } from './system/degraded.ts';
 
-/** How the gateway is doing: what was asked of it in a day, and which keys need attention. */
+/** The state of the gateway: the requests of a day, and the keys that need attention. */
 export function OverviewPage() {
   const anyKey = useLive(
     ['any-key'],
@@ -39,7 +39,7 @@ export function OverviewPage() {
   );
 }
 
-/** Across the page while something does not work. */
+/** A notice across the page while a part of the gateway is degraded. */
 function DegradedNotice() {
   const { data } = useLive(['system'], (client, signal) => client.GET('/tollgate/system', { signal }), {
     scope: 'plans:read',

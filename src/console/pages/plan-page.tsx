@@ -23,7 +23,7 @@ interface PlanPageProps {
   readonly params: Readonly<Record<string, string | undefined>>;
 }
 
-/** A plan: its limits, whom they hold for, and what they do. */
+/** The page of a plan: its limits, its keys and its usage. */
 export function PlanPage({ params }: PlanPageProps) {
   const rateLimitId = params.rateLimitId ?? '';
   const [search, setSearch] = useSearchParams();
@@ -71,7 +71,7 @@ function PlanHeader({ plan, etag }: { readonly plan: Plan; readonly etag: string
   const { defaultPlanId } = useApi().whoami.settings;
   const [isDeleting, setDeleting] = useState(false);
   const isDefault = rateLimitId === defaultPlanId;
-  // The gateway keeps these two, whatever the token may do.
+  // The gateway never deletes these two plans.
   const isKept = isDefault || rateLimitId === 'default';
   return (
     <>

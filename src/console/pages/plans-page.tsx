@@ -15,7 +15,7 @@ import { planWords } from './plans/limit-words.ts';
 import type { ListedPlan } from './plans/plan.ts';
 import styles from './plans/plans.module.css';
 
-/** All plans, what they allow and how many keys they hold for. */
+/** All plans, with their limits and the number of their keys. */
 export function PlansPage() {
   const [params] = useSearchParams();
   const { can } = useScopes();

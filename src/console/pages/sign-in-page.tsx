@@ -14,7 +14,7 @@ interface SignInPageProps {
   readonly reason: SignedOutReason;
 }
 
-/** Asks for a token. The address stays what it was, so that one is back there afterwards. */
+/** Asks for a token. The URL does not change, so that the requested page opens afterwards. */
 export function SignInPage({ session, reason }: SignInPageProps) {
   const [token, setToken] = useState('');
   const [remember, setRemember] = useState(true);
@@ -64,7 +64,7 @@ export function SignInPage({ session, reason }: SignInPageProps) {
   );
 }
 
-/** Signs in with a token that the gateway knows. */
+/** Signs in if the gateway accepts the token. */
 function useSignIn(session: SessionStore) {
   const [error, setError] = useState<string>();
   const [isPending, setPending] = useState(false);

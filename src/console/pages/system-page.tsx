@@ -9,7 +9,7 @@ import { ReplicaTable } from './system/replicas.tsx';
 import { BackendPanel, PostgresPanel, RedisPanel, UsagePanel } from './system/stores.tsx';
 import styles from './system/system.module.css';
 
-/** The replicas, the stores and the backend, and what of them does not work. */
+/** The replicas, the stores and the backend, and which of them are degraded. */
 export function SystemPage() {
   const live = useLive(['system'], (client, signal) => client.GET('/tollgate/system', { signal }), {
     scope: 'plans:read',

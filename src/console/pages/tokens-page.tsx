@@ -20,14 +20,14 @@ import { RotateToken } from './tokens/rotate-token.tsx';
 import { scopeWords } from './tokens/scopes.ts';
 import styles from './tokens/tokens.module.css';
 
-/** Who may do what with this gateway. */
+/** The admin tokens of this gateway. */
 export function TokensPage() {
   const { can } = useScopes();
   if (!can('tokens:write')) return <NoScope what="admin tokens" scope="tokens:write" />;
   return <Tokens />;
 }
 
-/** What is being done to a token. */
+/** The open dialog for a token. */
 interface Action {
   readonly kind: 'edit' | 'rotate' | 'revoke';
   readonly token: AdminToken;
@@ -58,7 +58,7 @@ function Tokens() {
         live={tokens}
         columns={columnsOf({
           ownId: whoami.adminTokenId,
-          // A token can change only tokens whose scopes it has.
+          // A token can only change tokens whose scopes it has.
           mayChange: ({ scopes }) => scopes.every(can),
           onAction: (kind, token) => setAction({ kind, token }),
         })}
@@ -96,7 +96,7 @@ function useTokens() {
 }
 
 interface ColumnOptions {
-  /** Of the token that is signed in; null for the root token. */
+  /** The id of the token that is signed in; null for the root token. */
   readonly ownId: string | null;
   readonly mayChange: (token: AdminToken) => boolean;
   readonly onAction: (kind: Action['kind'], token: AdminToken) => void;

@@ -19,10 +19,10 @@ import { UsageChart } from './usage/usage-chart.tsx';
 import { UsageControls } from './usage/usage-controls.tsx';
 import { csvQueryOf, queryOf, readView, spanBefore, spanOf, type UsageView } from './usage/usage-view.ts';
 
-/** Longer series are asked for less often. */
+/** Longer series are polled less often. */
 const SLOW_POLL_MS = 30_000;
 
-/** Requests over time and what became of them. The URL says all that is shown. */
+/** Requests over time by outcome. The URL holds the whole state of the page. */
 export function UsagePage() {
   const [params, setParams] = useSearchParams();
   const { can } = useScopes();
@@ -93,7 +93,7 @@ function Usage({ view, onChange }: UsageProps) {
   );
 }
 
-/** The series of the view and, to compare, that of the same time before. */
+/** The series of the view and, for a comparison, that of the previous period. */
 function useSeries(view: UsageView) {
   const { isCompared, groupBy: _, ...rest } = view;
   const isLong = view.interval === 'hour' && view.range !== '24h';

@@ -10,7 +10,7 @@ interface CommandPaletteProps {
   readonly onClose: () => void;
 }
 
-/** Goes to any page, key or plan by a part of its name. */
+/** Finds pages, keys and plans by a part of their names, and opens them. */
 export function CommandPalette({ onClose }: CommandPaletteProps) {
   const [text, setText] = useState('');
   const { groups, isSearching } = useCommands(text);
@@ -33,7 +33,7 @@ export function CommandPalette({ onClose }: CommandPaletteProps) {
             keepHighlight
             value={text}
             onValueChange={(value, { reason }) => {
-              // What is chosen is opened, not typed.
+              // A chosen item is opened; its text does not become the input's.
               if (reason !== 'item-press') setText(value);
             }}
             itemToStringValue={({ label }: Command) => label}

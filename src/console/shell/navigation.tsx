@@ -9,14 +9,14 @@ import { ThemeButton } from './theme-button.tsx';
 
 interface NavigationProps {
   readonly folded: boolean;
-  /** Missing where there is no room to unfold. */
+  /** Undefined if there is no room to unfold the navigation. */
   readonly onFold: (() => void) | undefined;
   readonly onFind: () => void;
   readonly onHelp: () => void;
   readonly onToken: () => void;
 }
 
-/** The pages that this token can see anything on, and what concerns the session. */
+/** The pages that this token may read, and the actions of the session. */
 export function Navigation({ folded, onFold, onFind, onHelp, onToken }: NavigationProps) {
   const { whoami, session } = useApi();
   const { can } = useScopes();

@@ -7,7 +7,7 @@ interface State {
   readonly error: unknown;
 }
 
-/** Keeps the rest of the console alive when a page can't be shown: its code has a fault, or a new version has replaced its files. */
+/** Keeps the rest of the console working if a page fails: its code has a fault, or a new version has replaced its files. */
 export class PageErrorBoundary extends Component<{ readonly children: ReactNode }, State> {
   override state: State = { error: undefined };
 

@@ -24,7 +24,7 @@ const CommandPalette = lazy(() =>
 
 const FOLDED_KEY = 'tollgate.navigation-folded';
 
-/** What is around every page: the navigation at the left, the warning of a root token above. */
+/** The frame of every page: the navigation at the left, and the warning of a root token at the top. */
 export function Shell({ children }: { readonly children: ReactNode }) {
   const { whoami } = useApi();
   const isNarrow = useNarrow();
@@ -74,7 +74,7 @@ export function Shell({ children }: { readonly children: ReactNode }) {
   );
 }
 
-/** After the way to another page the keyboard begins at its content, and a screen reader notices. */
+/** Focuses the content after a navigation, for the keyboard and for screen readers. */
 function useFocusOnNewPage() {
   const main = useRef<HTMLElement>(null);
   const [location] = useLocation();
@@ -90,7 +90,7 @@ function useFocusOnNewPage() {
 
 const NARROW = '(max-width: 900px)';
 
-/** True where the window is narrow, or zoomed in. */
+/** True if the window is narrow, or zoomed in. */
 function useNarrow(): boolean {
   return useSyncExternalStore(subscribeToWidth, () => matchMedia(NARROW).matches);
 }

@@ -11,7 +11,7 @@ const THEMES: Readonly<
   dark: { label: 'Dark theme', icon: Moon, next: 'system' },
 };
 
-/** Goes through the themes: the system's, light, dark. */
+/** Switches between the themes: the system's, light, dark. */
 export function ThemeButton() {
   const [theme, setTheme] = useState(storedTheme);
   const { label, icon: Icon, next } = THEMES[theme];

@@ -1,4 +1,4 @@
-/** What the reader chose; `system` follows the operating system. */
+/** The theme that the reader chose; `system` follows the operating system. */
 export type Theme = 'system' | 'light' | 'dark';
 
 const STORAGE_KEY = 'tollgate.theme';
@@ -8,7 +8,7 @@ export function storedTheme(): Theme {
   return stored === 'light' || stored === 'dark' ? stored : 'system';
 }
 
-/** Shows the console in a theme, now and after the next visit. */
+/** Applies a theme, and remembers it for the next visit. */
 export function applyTheme(theme: Theme): void {
   if (theme === 'system') {
     localStorage.removeItem(STORAGE_KEY);

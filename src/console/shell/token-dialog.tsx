@@ -4,7 +4,7 @@ import { Facts } from '../components/layout/facts.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
 import styles from './shell.module.css';
 
-/** What the token may do that is signed in. */
+/** The scopes and restrictions of the token that is signed in. */
 export function TokenDialog({ onClose }: { readonly onClose: () => void }) {
   const { type, name, adminTokenId, scopes, onlyTags, expiresAt } = useApi().whoami;
   return (

@@ -4,7 +4,7 @@ import { useScopes } from '../api/api-context.tsx';
 import { useLive } from '../api/live.ts';
 import { NAVIGATION } from '../routes.tsx';
 
-/** An entry of the command palette: something to go to. */
+/** An entry of the command palette: a page, a key or a plan. */
 export interface Command {
   readonly label: string;
   readonly detail?: string | undefined;
@@ -19,13 +19,13 @@ interface CommandGroup {
 
 const MOST = 8;
 
-/** The pages, keys and plans that match a text; the keys that were used last where there is none. */
+/** The pages, keys and plans that match a text; without a text, the keys that were used last. */
 export function useCommands(text: string): {
   readonly groups: readonly CommandGroup[];
   readonly isSearching: boolean;
 } {
   const { can } = useScopes();
-  // A name typed quickly is asked for once, not letter by letter.
+  // Deferred, so that the input stays responsive while the results render.
   const q = useDeferredValue(text.trim());
   const { keys, plans } = useFound(q);
   const wanted = q.toLowerCase();
@@ -61,7 +61,7 @@ export function useCommands(text: string): {
   };
 }
 
-/** The keys and plans that match a text; the keys that were used last where it is empty. */
+/** The keys and plans that match a text; without a text, the keys that were used last. */
 function useFound(q: string) {
   const search = q === '' ? {} : { q };
   const keys = useLive(

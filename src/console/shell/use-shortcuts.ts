@@ -10,8 +10,8 @@ interface ShortcutActions {
 }
 
 /**
- * `Ctrl K`: the palette; `/`: the search field of the page, else the palette; `?`: help; `g` and a letter: a page.
- * Single letters do nothing while something is typed or a dialog is open.
+ * `Ctrl K`: the palette; `/`: the search field of the page, or else the palette; `?`: help; `g` and a letter: a page.
+ * Single letters do nothing while the person types or a dialog is open.
  */
 export function useShortcuts({ openPalette, openHelp }: ShortcutActions): void {
   const [, navigate] = useLocation();
@@ -51,7 +51,7 @@ function focusSearch(otherwise: () => void): void {
   else field.select();
 }
 
-/** Whether the key belongs to a field that is typed into, or to a dialog. */
+/** Whether the key press belongs to a text field or to a dialog. */
 function isBusy(target: EventTarget | null): boolean {
   return (
     target instanceof Element &&

@@ -3,7 +3,7 @@ const FORMATS = {
   date: { dateStyle: 'medium' },
 } as const;
 
-/** How a bucket of a chart is called in full, "Mon, 14:00" or "3 Feb 2026", in a time zone or, without one, in the browser's. */
+/** The full name of a bucket, "Mon, 14:00" or "3 Feb 2026", in a time zone; by default in the browser's. */
 export function bucketName(start: number, labels: 'time' | 'date', timeZone?: string): string {
   const format = { ...FORMATS[labels], ...(timeZone !== undefined && { timeZone }) };
   return new Intl.DateTimeFormat(undefined, format).format(start);

@@ -15,7 +15,7 @@ export interface ChartCanvas {
   readonly dispose: () => void;
 }
 
-/** Draws charts into `element`, in the colours of the stylesheet: again when the size or the colour scheme changes. */
+/** Draws charts into `element`, in the colours of the stylesheet. Redraws when the size or the colour scheme changes. */
 export function createChartCanvas(element: HTMLElement): ChartCanvas {
   const chart = init(element, null, { renderer: 'canvas' });
   let drawn: ChartData | undefined;
@@ -83,7 +83,7 @@ function optionsOf(data: ChartData, element: HTMLElement): EChartsCoreOption {
       trigger: 'axis',
       axisPointer: { type: 'shadow', shadowStyle: { color: colour('--text-faint'), opacity: 0.12 } },
       confine: true,
-      // Its look comes from a class of ours, and its content is built as nodes: text stays text, and no style attribute is parsed.
+      // A class of ours styles the tooltip. It is built from nodes, so that text is not parsed as HTML and no style attribute is needed.
       backgroundColor: 'transparent',
       borderWidth: 0,
       padding: 0,
@@ -125,7 +125,7 @@ function seriesOption({ name, tone, values }: ChartSeries, data: ChartData, colo
 
 const INCOMPLETE_OPACITY = 0.45;
 
-/** Whether a bucket changes no more. */
+/** Whether the counts of a bucket are final. */
 function isComplete({ starts, completeUntil }: ChartData, index: number): boolean {
   if (completeUntil === undefined) return true;
   return (starts[index + 1] ?? Number.POSITIVE_INFINITY) <= completeUntil;
@@ -166,7 +166,7 @@ function axisLabel(start: number, { labels, timeZone }: ChartData): string {
   return new Intl.DateTimeFormat(undefined, format).format(start);
 }
 
-/** Reads custom properties as the colours that they are now: `light-dark()` means nothing to a canvas. */
+/** Reads custom properties as computed colours: a canvas does not understand `light-dark()`. */
 function colourReader(element: HTMLElement): ColourReader {
   return (property) => {
     const probe = document.createElement('span');

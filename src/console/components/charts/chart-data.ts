@@ -1,10 +1,10 @@
-/** What a series means decides its colour: the three outcomes look the same in every chart. `before`: the period before, dashed. */
+/** The meaning of a series. It decides the colour, which is the same in every chart. `before`: the previous period, dashed. */
 export type SeriesTone = 'allowed' | 'limited' | 'failed' | 'other' | 'before';
 
 export interface ChartSeries {
   readonly name: string;
   readonly tone: SeriesTone;
-  /** One for each of the chart's `starts`; null: not known. */
+  /** One value for each of the chart's `starts`; null if it is unknown. */
   readonly values: readonly (number | null)[];
 }
 
@@ -16,6 +16,6 @@ export interface ChartData {
   readonly completeUntil?: number | undefined;
   /** `time`: labels are hours; `date`: days. */
   readonly labels: 'time' | 'date';
-  /** Of the labels, by its IANA name; the browser's where it is missing. */
+  /** The IANA time zone of the labels; by default the browser's. */
   readonly timeZone?: string;
 }

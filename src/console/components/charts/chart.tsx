@@ -10,12 +10,12 @@ import type { ChartData } from './chart-data.ts';
 
 interface ChartProps {
   readonly data: ChartData;
-  /** What the chart says: "4,120 requests, 312 of them limited, in the last 24 hours". */
+  /** The content of the chart as a sentence: "4,120 requests, 312 of them limited, in the last 24 hours". */
   readonly sentence: string;
   readonly foot?: ReactNode;
 }
 
-/** A chart of buckets of time: bars of outcomes, one upon the other. The same numbers can be read as a table. */
+/** A chart of time buckets with stacked bars of outcomes. The same numbers are available as a table. */
 export function Chart({ data, sentence, foot }: ChartProps) {
   const [asTable, setAsTable] = useState(false);
   return (
@@ -44,7 +44,7 @@ export function Chart({ data, sentence, foot }: ChartProps) {
   );
 }
 
-/** Drawn by ECharts, which is loaded with the first chart of the page. */
+/** Drawn by ECharts, which is loaded with the first chart. */
 function Canvas({ data }: { readonly data: ChartData }) {
   const element = useRef<HTMLDivElement>(null);
   const [canvas, setCanvas] = useState<ChartCanvas>();
@@ -65,7 +65,7 @@ function Canvas({ data }: { readonly data: ChartData }) {
   return (
     <div className={styles.canvas} aria-hidden="true">
       {canvas === undefined && <Skeleton />}
-      {/* ECharts alone decides what is in this one. */}
+      {/* Only ECharts changes the content of this element. */}
       <div ref={element} className={styles.drawing} />
     </div>
   );

@@ -2,7 +2,7 @@ import styles from './sparkline.module.css';
 
 interface SparklineProps {
   readonly values: readonly number[];
-  /** What it shows, as a sentence: "4,120 requests in 24 hours". */
+  /** The content as a sentence: "4,120 requests in 24 hours". */
   readonly label: string;
 }
 

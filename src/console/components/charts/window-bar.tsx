@@ -2,13 +2,13 @@ import { formatNumber, formatShort } from '../../format/numbers.ts';
 import styles from './window-bar.module.css';
 
 interface WindowBarProps {
-  /** Null: not known while the store is unavailable. */
+  /** Null if it is unknown, because Redis is unavailable. */
   readonly used: number | null;
-  /** Of the window now, grants included. */
+  /** The present limit of the window, including grants. */
   readonly limit: number;
 }
 
-/** From this share of a window on a key is near its limit. */
+/** A key whose window is used up to this share is near its limit. */
 export const NEAR_LIMIT_SHARE = 0.8;
 
 /** How much of a rate limit window is used: "412 / 1,000" with a bar. Amber near the limit, red when nothing is left. */

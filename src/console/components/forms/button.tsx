@@ -23,7 +23,7 @@ interface ButtonLinkProps extends Look {
   readonly 'aria-label'?: string;
 }
 
-/** Leads to another page of the console, and looks like a button. */
+/** A link to another page of the console that looks like a button. */
 export function ButtonLink({ look, small, icon, ...props }: ButtonLinkProps) {
   return <Link className={classNames({ look, small, icon })} {...props} />;
 }

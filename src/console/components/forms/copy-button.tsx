@@ -5,7 +5,7 @@ import { Button } from './button.tsx';
 
 interface CopyButtonProps {
   readonly text: string;
-  /** What is copied: "key id", "secret", "curl line". */
+  /** The name of the copied text: "key id", "secret", "curl line". */
   readonly what: string;
   /** Shows the word *Copy* beside the icon. */
   readonly labelled?: boolean;
@@ -42,9 +42,9 @@ export function CopyButton({ text, what, labelled = false }: CopyButtonProps) {
   );
 }
 
-/** Puts a text on the clipboard. False where the browser does not let this page. */
+/** Copies a text to the clipboard. False if the browser does not allow that. */
 async function copyText(text: string): Promise<boolean> {
-  // Missing in pages that came over plain HTTP from another host than this one.
+  // Browsers have `navigator.clipboard` only in secure contexts: not for plain HTTP from another host.
   if (navigator.clipboard === undefined) return copyBySelection(text);
   return navigator.clipboard.writeText(text).then(
     () => true,
@@ -57,7 +57,7 @@ function copyBySelection(text: string): boolean {
   area.value = text;
   area.className = 'visually-hidden';
   const focused = document.activeElement;
-  // In a dialog that keeps the focus, what is outside of it can't be selected.
+  // A dialog traps the focus: elements outside of it can't be selected.
   (focused?.closest('[role=dialog]') ?? document.body).append(area);
   area.select();
   const copied = document.execCommand('copy');

@@ -9,9 +9,9 @@ import { toast } from '../states/toast.tsx';
 import { Button } from './button.tsx';
 
 interface CsvButtonProps {
-  /** Of the file. */
+  /** The file name. */
   readonly name: string;
-  /** Asks the gateway for the file. */
+  /** Requests the file. */
   readonly fetchCsv: (client: ManagementClient) => Parameters<typeof downloadCsv>[0];
 }
 
@@ -36,7 +36,7 @@ export function CsvButton({ name, fetchCsv }: CsvButtonProps) {
   );
 }
 
-/** Hands a file that the gateway has made to the browser's downloads. Throws a `ManagementFault` where there is none. */
+/** Downloads a file that the gateway makes. Throws a `ManagementFault` if the gateway rejects the request. */
 async function downloadCsv(
   call: Promise<{ readonly data?: Blob | undefined; readonly error?: unknown; readonly response: Response }>,
   name: string,

@@ -6,10 +6,10 @@ import styles from './field.module.css';
 interface FieldProps {
   readonly label: ReactNode;
   readonly hint?: ReactNode;
-  /** What is wrong; shown beside the field and read out with it. */
+  /** The fault of the value: shown beside the field and read out with it. */
   readonly error?: string | undefined;
   readonly optional?: boolean;
-  /** Draws the control with these attributes, which tie it to label, hint and error. */
+  /** Renders the control with the attributes that connect it to label, hint and error. */
   readonly children: (control: ControlProps) => ReactNode;
 }
 
@@ -57,7 +57,7 @@ type TextProps<Tag extends 'input' | 'textarea'> = Omit<FieldProps, 'children'> 
     readonly onText: (text: string) => void;
   };
 
-/** A field for a line of text, a date or a number. */
+/** A text field for a line of text, a date or a number. */
 export function TextField({ label, hint, error, optional = false, onText, ...input }: TextProps<'input'>) {
   return (
     <Field label={label} hint={hint} error={error} optional={optional}>
@@ -66,7 +66,7 @@ export function TextField({ label, hint, error, optional = false, onText, ...inp
   );
 }
 
-/** A field for a whole number from 1 on. */
+/** A text field for a whole number from 1. */
 export function CountField(props: TextProps<'input'>) {
   return <TextField {...props} type="number" inputMode="numeric" min={1} step={1} />;
 }
@@ -95,7 +95,7 @@ function TextArea({ className, ...props }: ComponentProps<'textarea'>) {
   return <textarea className={classes(styles.control, className)} {...props} />;
 }
 
-/** The browser's own list of choices: it works with every keyboard, screen reader and phone. */
+/** The browser's own select element: it works with every keyboard, screen reader and phone. */
 export function Select({ className, ...props }: ComponentProps<'select'>) {
   return <select className={classes(styles.control, className)} {...props} />;
 }

@@ -1,6 +1,6 @@
 import styles from './grace-choice.module.css';
 
-/** A time of grace that is offered, and what it means. */
+/** A grace period to choose, with an explanation. */
 export interface Grace {
   readonly seconds: number;
   readonly label: string;
@@ -15,7 +15,7 @@ interface GraceChoiceProps {
   readonly onChange: (seconds: number) => void;
 }
 
-/** For how long the previous secret of a key or a token works beside the new one. */
+/** Chooses how long the previous secret of a key or a token stays valid beside the new one. */
 export function GraceChoice({ legend, graces, chosen, onChange }: GraceChoiceProps) {
   return (
     <fieldset className={styles.choices}>

@@ -12,7 +12,7 @@ export interface MenuItem {
 }
 
 interface MenuProps {
-  /** The button that opens it. */
+  /** The button that opens the menu. */
   readonly trigger: ReactElement;
   readonly items: readonly MenuItem[];
 }

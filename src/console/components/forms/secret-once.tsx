@@ -8,14 +8,14 @@ import styles from './secret-once.module.css';
 
 interface SecretOnceProps {
   readonly secret: string;
-  /** What to do with it now, in a sentence. */
+  /** What to do with the secret now, in a sentence. */
   readonly notice: string;
-  /** To be downloaded: with the secret among its lines. */
+  /** The file for the download; its text contains the secret. */
   readonly file: { readonly name: string; readonly text: string };
   readonly onDone: () => void;
 }
 
-/** Shows a secret that was just made, to be copied or kept in a file. It is in no cache: when this closes it is gone from the page. */
+/** Shows a new secret, to be copied or downloaded. The secret is in no cache: closing removes it from the page. */
 export function SecretOnce({ secret, notice, file, onDone }: SecretOnceProps) {
   return (
     <>

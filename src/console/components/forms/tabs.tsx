@@ -9,7 +9,7 @@ interface TabsProps {
   readonly tabs: readonly { readonly value: string; readonly label: string; readonly content: ReactNode }[];
 }
 
-/** Parts of a page of which one is shown. Keep `value` in the URL. */
+/** Parts of a page of which one is shown. `value` should be kept in the URL. */
 export function Tabs({ label, value, onChange, tabs }: TabsProps) {
   return (
     <BaseTabs.Root value={value} onValueChange={(next) => onChange(String(next))}>

@@ -22,11 +22,11 @@ export interface Column<Row> {
   readonly id: string;
   readonly header: string;
   readonly cell: (row: Row) => ReactNode;
-  /** Makes the column sortable: by this value here, or by the server where the table has `onSort`. */
+  /** Makes the column sortable: by this value, or by the server if the table has `onSort`. */
   readonly sortBy?: (row: Row) => string | number | null | undefined;
-  /** Numbers stand at the end. */
+  /** `end` for columns of numbers. */
   readonly align?: 'end';
-  /** The header is for screen readers only: of a column of buttons or sparklines. */
+  /** Shows the header only to screen readers: for a column of buttons or sparklines. */
   readonly hiddenHeader?: boolean;
 }
 
@@ -41,23 +41,23 @@ interface DataTableProps<Row> {
   readonly live: Live<readonly Row[]>;
   readonly columns: readonly Column<Row>[];
   readonly rowId: (row: Row) => string;
-  /** Where a click on a row leads. Its first cell should hold the same as a link, for the keyboard. */
+  /** The target of a click on a row. The first cell should have a link to it, for the keyboard. */
   readonly rowHref?: (row: Row) => string;
   readonly sort?: Sort | undefined;
-  /** Given: the server sorts. Without: the table sorts what it has. */
+  /** If given, the server sorts; otherwise the table sorts its rows. */
   readonly onSort?: (sort: Sort) => void;
-  /** Shown instead of a table without rows: nothing there at all, or nothing that matches, with a way to clear the filter. */
+  /** Shown instead of a table without rows: either there is nothing at all, or nothing matches the filter, which it offers to clear. */
   readonly empty: ReactNode;
-  /** For lists by page: more rows are on the server. */
+  /** For paginated lists: the server has more rows. */
   readonly hasMore?: boolean;
   readonly loadMore?: () => void;
-  /** All rows of the list, those not loaded included. */
+  /** The number of rows in the whole list, including those not loaded. */
   readonly total?: number | undefined;
 }
 
 const features = tableFeatures({ rowSortingFeature, sortedRowModel: createSortedRowModel() });
 
-/** A list as a table: sortable, drawn in part where it is long, with all the states of live data. */
+/** A list as a sortable table with all states of live data. Of a long list only the visible rows are rendered. */
 export function DataTable<Row extends object>(props: DataTableProps<Row>) {
   const { label, live, columns, empty } = props;
   const skeleton = (
@@ -132,7 +132,7 @@ function Rows<Row extends object>(props: DataTableProps<Row> & { readonly rows: 
   );
 }
 
-/** The rows in their order, which is the table's own unless the server sorts. */
+/** The rows, sorted by the table unless the server sorts. */
 function useSortedRows<Row extends object>(props: DataTableProps<Row> & { readonly rows: readonly Row[] }) {
   const { rows, columns, rowId } = props;
   const [localSort, setLocalSort] = useState(props.sort);
@@ -142,7 +142,7 @@ function useSortedRows<Row extends object>(props: DataTableProps<Row> & { readon
       columns.map(
         ({ id, sortBy }): ColumnDef<typeof features, Row> => ({
           id,
-          // What has no value stands last in both orders.
+          // Rows without a value come last in both orders.
           accessorFn: (row) => sortBy?.(row) ?? undefined,
           enableSorting: sortBy !== undefined,
           sortFn: (a, b, column) => compareValues(a.getValue(column), b.getValue(column)),
@@ -165,7 +165,7 @@ function useSortedRows<Row extends object>(props: DataTableProps<Row> & { readon
 interface BodyRowProps<Row> {
   readonly row: Row;
   readonly columns: readonly Column<Row>[];
-  /** In the whole table, from 1 for the header on. */
+  /** The row's index in the whole table; the header is 1. */
   readonly position: number;
   readonly href: string | undefined;
 }
@@ -173,12 +173,12 @@ interface BodyRowProps<Row> {
 function BodyRow<Row>({ row, columns, position, href }: BodyRowProps<Row>) {
   const [, navigate] = useLocation();
   const open = ({ target }: MouseEvent) => {
-    // A link or button in the row does its own; marked text is meant to be copied.
+    // Links and buttons in the row have their own action, and selected text is meant to be copied.
     const isOther = (target as Element).closest('a, button, input') !== null;
     if (href !== undefined && !isOther && getSelection()?.isCollapsed !== false) navigate(href);
   };
   return (
-    // For the mouse only; the keyboard has the link in the row.
+    // The click is for the mouse only: the keyboard uses the link in the row.
     <tr
       aria-rowindex={position}
       className={classes(styles.row, href !== undefined && styles.linked)}

@@ -9,15 +9,15 @@ interface DialogProps {
   readonly open: boolean;
   readonly onClose: () => void;
   readonly title: string;
-  /** What it is about, or what will happen; read out when the dialog opens. */
+  /** What the dialog is about, or what will happen. It is read out when the dialog opens. */
   readonly description?: ReactNode;
   readonly wide?: boolean;
-  /** False: neither Escape nor a click beside it closes the dialog, for what is shown only once. */
+  /** False: neither Escape nor a click outside closes the dialog, because its content is shown only once. */
   readonly dismissible?: boolean;
   readonly children: ReactNode;
 }
 
-/** A modal dialog. It keeps the focus, and gives it back to where it was. */
+/** A modal dialog. It traps the focus, and returns it when it closes. */
 export function Dialog(props: DialogProps) {
   const { open, onClose, title, description, wide = false, dismissible = true, children } = props;
   useFocusGivenBack();
@@ -54,7 +54,7 @@ export function Dialog(props: DialogProps) {
   );
 }
 
-/** A dialog that is taken out of the page while it is open gives the focus back as well: to the button, or that of the menu, that opened it. */
+/** Returns the focus also if the open dialog is unmounted: to the button that opened it, or to the button of the menu that did. */
 function useFocusGivenBack(): void {
   const [opener] = useState(() => {
     const { activeElement } = document;

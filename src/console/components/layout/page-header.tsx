@@ -4,7 +4,7 @@ import styles from './page-header.module.css';
 
 interface PageHeaderProps {
   readonly title: string;
-  /** Beside the title: a status, for example. */
+  /** Shown beside the title: for example a status. */
   readonly badge?: ReactNode;
   /** One line below the title. */
   readonly about?: ReactNode;
@@ -13,7 +13,7 @@ interface PageHeaderProps {
   readonly back?: { readonly href: string; readonly label: string };
 }
 
-/** The top of each page; names the tab too. */
+/** The head of each page. It also sets the title of the tab. */
 export function PageHeader({ title, badge, about, actions, back }: PageHeaderProps) {
   useEffect(() => {
     document.title = `${title} · Tollgate`;

@@ -5,9 +5,9 @@ import styles from './panel.module.css';
 interface PanelProps {
   readonly title: string;
   readonly about?: ReactNode;
-  /** At the end of the head: a link to the list, for example. */
+  /** At the end of the head: for example a link to the list. */
   readonly action?: ReactNode;
-  /** The content reaches the edges: a list or a table. */
+  /** Without padding: for a list or a table. */
   readonly flush?: boolean;
   readonly children: ReactNode;
 }

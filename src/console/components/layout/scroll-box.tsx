@@ -8,7 +8,7 @@ interface ScrollBoxProps {
   readonly children: ReactNode;
 }
 
-/** A box that scrolls sideways where its content is wider, also by the keyboard. */
+/** A box that scrolls sideways if its content is wider. It can be scrolled by the keyboard, too. */
 export function ScrollBox({ label, isRefreshing, children }: ScrollBoxProps) {
   const box = useRef<HTMLDivElement>(null);
   const [isOverflowing, setOverflowing] = useState(false);
@@ -18,7 +18,7 @@ export function ScrollBox({ label, isRefreshing, children }: ScrollBoxProps) {
     const measure = () => setOverflowing(element.scrollWidth > element.clientWidth);
     const observer = new ResizeObserver(measure);
     observer.observe(element);
-    // The table grows with its content, the box with the window.
+    // Observed as well as the box: the table grows with its content, the box with the window.
     for (const child of element.children) observer.observe(child);
     measure();
     return () => observer.disconnect();
@@ -28,7 +28,7 @@ export function ScrollBox({ label, isRefreshing, children }: ScrollBoxProps) {
       ref={box}
       className={classes(styles.box, isRefreshing && styles.refreshing, isOverflowing && styles.overflowing)}
       aria-busy={isRefreshing}
-      // Where it scrolls sideways it has to be reached by the keyboard.
+      // A scrolling box must be reachable by the keyboard.
       {...(isOverflowing && { tabIndex: 0, role: 'group', 'aria-label': label })}
     >
       {children}

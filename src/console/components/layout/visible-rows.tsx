@@ -3,10 +3,10 @@ import { useEffect, useRef } from 'react';
 import styles from './data-table.module.css';
 
 const ROW_PX = 36;
-/** Shorter tables are drawn whole. */
+/** Shorter tables are rendered in full. */
 const VIRTUAL_FROM = 80;
 
-/** From which to which row a long table is drawn: those in sight. `element` is the table. */
+/** The first and the last row of a long table to render: those in sight. `element` is the ref of the table. */
 export function useVisibleRows(count: number) {
   const element = useRef<HTMLTableElement>(null);
   const isVirtual = count > VIRTUAL_FROM;
@@ -25,7 +25,7 @@ export function useVisibleRows(count: number) {
   };
 }
 
-/** Takes the room of rows that are out of sight. */
+/** Takes the height of rows that are not rendered. */
 export function Spacer({ rows, columns }: { readonly rows: number; readonly columns: number }) {
   if (rows <= 0) return null;
   return (
@@ -36,7 +36,7 @@ export function Spacer({ rows, columns }: { readonly rows: number; readonly colu
   );
 }
 
-/** For the element below the last row: asks for more rows when it is about to come into sight. */
+/** The ref for the element below the last row: calls `onEnd` when it is about to come into sight. */
 export function useEndReached(onEnd: (() => void) | undefined) {
   const element = useRef<HTMLDivElement>(null);
   const latest = useRef(onEnd);

@@ -9,7 +9,7 @@ interface EmptyStateProps {
   readonly action?: ReactNode;
 }
 
-/** Says why there is nothing, and what to do about it. */
+/** Says why a list is empty, and what to do about that. */
 export function EmptyState({ icon: Icon = Inbox, title, children, action }: EmptyStateProps) {
   return (
     <div className={styles.empty}>

@@ -9,14 +9,14 @@ import { Notice } from './notice.tsx';
 
 interface LiveStateProps<T> {
   readonly live: Live<T>;
-  /** What is shown: "keys", "the usage". */
+  /** The name of the data: "keys", "the usage". */
   readonly what: string;
-  /** Of the size of what is on its way. */
+  /** Shown during the first load; has the size of the data. */
   readonly skeleton: ReactNode;
   readonly children: (data: T) => ReactNode;
 }
 
-/** The states that all live data share: first load, no scope, store unavailable, not found. Otherwise its children with the data. */
+/** Shows the states that all live data share: first load, no scope, store unavailable, not found. Otherwise renders its children. */
 export function LiveState<T>({ live, what, skeleton, children }: LiveStateProps<T>) {
   if (live.status === 'no-scope') return <NoScope what={what} scope={live.requiredScope} />;
   if (live.data !== undefined && live.status !== 'not-found')
@@ -70,7 +70,7 @@ export function NoScope({ what, scope }: { readonly what: string; readonly scope
   );
 }
 
-/** Above data that is shown although it could not be read again: says so, and how old it is. Nothing while all is well. */
+/** Shown above data that could not be read again: says so, and how old the data is. Otherwise renders nothing. */
 function LiveNotice({ live }: { readonly live: Live<unknown> }) {
   if (live.status === 'failed') return <Notice tone="failed">{faultSentence(live.error)}</Notice>;
   if (live.status !== 'unavailable' || live.data === undefined) return null;

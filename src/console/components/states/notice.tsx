@@ -12,7 +12,7 @@ interface NoticeProps {
 
 const ICONS = { neutral: Info, limited: TriangleAlert, failed: CircleX } as const;
 
-/** A sentence across the page about something that lasts. */
+/** A sentence across the page about a lasting state. */
 export function Notice({ tone, children, action }: NoticeProps) {
   const Icon = ICONS[tone];
   return (

@@ -5,7 +5,7 @@ import styles from './toast.module.css';
 
 const manager = Toast.createToastManager();
 
-/** Says the result of an action. Screen readers announce it; what failed stays until it is closed. */
+/** Announces the result of an action, to screen readers as well. A failure stays until it is closed. */
 export const toast = {
   done: (title: string, description?: string) =>
     manager.add({ title, ...(description !== undefined && { description }), type: 'done', timeout: 6000 }),
@@ -19,7 +19,7 @@ export const toast = {
     }),
 } as const;
 
-/** Where toasts appear; once, around the page. */
+/** The region where toasts appear. Rendered once, around the page. */
 export function ToastRegion() {
   return (
     <Toast.Provider toastManager={manager}>

@@ -4,11 +4,11 @@ import styles from './key-name.module.css';
 
 interface KeyNameProps {
   readonly id: string;
-  /** Where it is known already; null: of a key that was deleted. */
+  /** The name, if it is already known; null for a deleted key. */
   readonly name?: string | null | undefined;
 }
 
-/** A link to a key by its name, or by its id while the name is not known: of a deleted key, for example. */
+/** A link to a key, with its name; with its id if the name is unknown, for example of a deleted key. */
 export function KeyName({ id, name }: KeyNameProps) {
   const key = useLive(
     ['key-name', id],

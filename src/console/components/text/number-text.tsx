@@ -6,7 +6,7 @@ interface NumberProps {
   readonly short?: boolean;
 }
 
-/** A number as the reader's locale writes it; a dash where there is none. */
+/** A number in the reader's locale; a dash if there is none. */
 export function NumberText({ value, short = false }: NumberProps) {
   if (value === null || value === undefined) return <>–</>;
   if (!short || Math.abs(value) < 10_000) return <>{formatNumber(value)}</>;

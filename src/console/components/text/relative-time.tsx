@@ -4,7 +4,7 @@ import { useNow } from './use-now.ts';
 interface RelativeTimeProps {
   /** RFC 3339, as the management interface writes it, or milliseconds. */
   readonly at: string | number | null | undefined;
-  /** What to show instead of a time that there is not. */
+  /** Shown if there is no time. */
   readonly missing?: string;
 }
 

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import { classes } from '../layout/classes.ts';
 import styles from './status-badge.module.css';
 
-/** `allowed`: well; `limited`: needs attention; `failed`: does not work; `neutral`: off, or simply a fact; `accent`: a hint. */
+/** `allowed`: fine; `limited`: needs attention; `failed`: does not work; `neutral`: off, or simply a fact; `accent`: a hint. */
 export type Tone = 'allowed' | 'limited' | 'failed' | 'neutral' | 'accent';
 
 const ICONS = {
@@ -14,7 +14,7 @@ const ICONS = {
   accent: Info,
 } as const;
 
-/** A state by icon and word; the colour only repeats it. */
+/** A state as icon and word; the colour only repeats it. */
 export function StatusBadge({ tone, children }: { readonly tone: Tone; readonly children: ReactNode }) {
   const Icon = ICONS[tone];
   return (

@@ -3,7 +3,7 @@ import { now } from '../../format/clock.ts';
 
 const TICK_MS = 10_000;
 
-/** The time, in milliseconds; the component is drawn again with it every 10 s. */
+/** The time in milliseconds. The component renders again every 10 s. */
 export function useNow(): number {
   const [time, setTime] = useState(now);
   useEffect(() => {

@@ -11,7 +11,7 @@ interface AuditEntryDialogProps {
   readonly onClose: () => void;
 }
 
-/** An entry in full: each field before and after, and whom to ask. */
+/** An entry in full: who made the change and why, and each field before and after. */
 export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
   const { actor, target, changes, reason, requestId, address, outcome, auditId, at, action } = entry;
   const href = targetHref(target);

@@ -5,7 +5,7 @@ import { ACTION_WORDS, type AuditAction } from './audit-words.ts';
 
 type AuditQuery = NonNullable<paths['/tollgate/audit-log']['get']['parameters']['query']>;
 
-/** Which entries are shown, by their names in the URL; an empty text: all. */
+/** The filters of the audit log, by their names in the URL. An empty text does not filter. */
 export interface AuditFilter {
   readonly action: AuditAction | '';
   readonly actorId: string;

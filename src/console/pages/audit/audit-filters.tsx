@@ -82,7 +82,7 @@ interface IdFilterProps {
   readonly onChange: (value: string) => void;
 }
 
-/** Takes effect when it is left, or with Enter. What can be no id is not asked for. */
+/** Applies when the field loses the focus, or with Enter. A text that can't be an id is not requested. */
 function IdFilter({ label, placeholder, value, onChange }: IdFilterProps) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);

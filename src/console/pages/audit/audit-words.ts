@@ -3,7 +3,7 @@ import type { components } from '../../../client/management-api.ts';
 export type AuditEntry = components['schemas']['AuditEntry'];
 export type AuditAction = AuditEntry['action'];
 
-/** What was done, in the words of a sentence: "Support changed a key". */
+/** The actions as parts of a sentence: "Support changed a key". */
 export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
   'key.create': 'created a key',
   'key.update': 'changed a key',
@@ -26,22 +26,22 @@ export const ACTION_WORDS: Readonly<Record<AuditAction, string>> = {
 };
 
 export function actionWords(action: string): string {
-  // A gateway that is newer than this page may know more.
+  // A newer gateway may have more actions than this page knows.
   return Object.hasOwn(ACTION_WORDS, action) ? ACTION_WORDS[action as AuditAction] : action;
 }
 
-/** The id that the filter knows an actor by; undefined where it knows none. */
+/** The id of an actor for the filter; undefined if it has none. */
 export function actorId({ type, adminTokenId }: AuditEntry['actor']): string | undefined {
   return adminTokenId ?? (type === 'root' || type === 'config' ? type : undefined);
 }
 
-/** Where the target has a page. */
+/** The page of the target; undefined if it has none. */
 export function targetHref({ type, id }: AuditEntry['target']): string | undefined {
   if (type === 'key') return `/keys/${encodeURIComponent(id)}`;
   return type === 'plan' ? `/plans/${encodeURIComponent(id)}` : undefined;
 }
 
-/** A value of a field, as short as it is clear: texts as they are, other things as JSON. */
+/** A short form of a field's value: texts as they are, other values as JSON. */
 export function valueWords(value: unknown): string {
   if (value === undefined || value === null || value === '') return 'none';
   if (typeof value === 'string') return value;
@@ -51,7 +51,7 @@ export function valueWords(value: unknown): string {
   return JSON.stringify(value);
 }
 
-/** "limit: 1000 → 2000", "name: Mobile app" of what is new; of several fields the first one and how many more. */
+/** "limit: 1000 → 2000", or "name: Mobile app" for a new record. Of several fields, the first one and the number of the others. */
 export function changesInShort({ changes }: AuditEntry): string {
   const fields = Object.entries(changes);
   const [first] = fields;

@@ -14,7 +14,7 @@ import styles from './audit.module.css';
 
 type Verdict = components['schemas']['VerifyAuditLogResponse'];
 
-/** Has the gateway check the chain of hashes, and says what that means. */
+/** Makes the gateway verify the chain of hashes, and explains the result. */
 export function VerifyButton() {
   const { client } = useApi();
   const [isPending, setPending] = useState(false);

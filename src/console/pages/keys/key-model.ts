@@ -12,7 +12,7 @@ export interface KeyState {
   readonly tone: Tone;
 }
 
-/** What the gateway makes of a request with the key, apart from its limits. */
+/** How the gateway treats requests with the key, apart from its limits. */
 export function keyState(key: Pick<ListedKey, 'enabled' | 'expiresAt'>, now: number): KeyState {
   const expiresAt = key.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(key.expiresAt);
   if (expiresAt <= now) return { name: 'expired', tone: 'failed' };
@@ -22,13 +22,13 @@ export function keyState(key: Pick<ListedKey, 'enabled' | 'expiresAt'>, now: num
     : { name: 'active', tone: 'allowed' };
 }
 
-/** The limit of the key that is nearest to rejecting: of those that do reject, and count for the whole key. */
+/** The limit nearest to rejecting: only enforced limits of the whole key count. */
 export function tightestLimit(limits: readonly LimitCounter[]): LimitCounter | undefined {
   const enforced = limits.filter(({ mode, per }) => mode === 'enforce' && per === 'key');
   return enforced.toSorted((a, b) => usedShare(b) - usedShare(a))[0];
 }
 
-/** What a window allows in all: its limit, and the room that was given in it. */
+/** The quota of a window: its limit, and the grants in it. */
 export function quotaOf({ limit, granted }: LimitCounter): number {
   return limit + (granted ?? 0);
 }

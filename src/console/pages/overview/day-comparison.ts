@@ -2,7 +2,7 @@ import { NO_REQUESTS, type Outcomes, outcomesOf, sumOf } from '../../api/outcome
 import type { UsageRow } from '../../api/usage-series.ts';
 
 const HOUR_MS = 3_600_000;
-/** How many hours the overview looks back, and compares with as many before. */
+/** The hours that the overview shows, and compares with the same number of hours before. */
 const HOURS = 24;
 
 export interface DayOfOutcomes {
@@ -14,7 +14,7 @@ export interface DayOfOutcomes {
   readonly totalBefore: Outcomes;
 }
 
-/** The instants of the two days that end with the hour of `now`, for `from` and `to`. */
+/** The first and the last instant, for `from` and `to`, of the two days that end with the hour of `now`. */
 export function twoDays(now: number): { readonly from: number; readonly to: number } {
   const to = Math.ceil((now + 1) / HOUR_MS) * HOUR_MS;
   return { from: to - 2 * HOURS * HOUR_MS, to };

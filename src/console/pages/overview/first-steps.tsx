@@ -6,7 +6,7 @@ import { Panel } from '../../components/layout/panel.tsx';
 import firstSteps from './first-steps.module.css';
 import styles from './overview.module.css';
 
-/** Shown while there is no key: what to do to see the first request here. */
+/** Shown as long as there are no keys: the steps to a first request. */
 export function FirstSteps() {
   const { can } = useScopes();
   const address = useConsumerAddress();

@@ -12,11 +12,11 @@ import styles from './overview.module.css';
 type ListedKey = components['schemas']['ListedConsumerKey'];
 type LimitCounter = components['schemas']['LimitCounter'];
 
-/** As many as the interface shows with their limits on a page. */
+/** The longest page that the interface allows with `include=limits`. */
 const LOOKED_AT = 200;
 const MOST = 6;
 
-/** Of the keys that were used last, those that have used up most of a window. */
+/** The keys near a limit, among those that were used last. */
 export function KeysNearLimit() {
   const live = useLive(
     ['keys-near-limit'],
@@ -70,7 +70,7 @@ interface Tightest {
   readonly share: number;
 }
 
-/** The window of a key of which most is used; none where no window is known to be open. */
+/** The most used open window of a key, in a list; empty if no window is known to be open. */
 function withTightest(key: ListedKey): readonly Tightest[] {
   const shares = (key.limits ?? []).flatMap((limit) => {
     if (limit.mode === 'shadow' || limit.used === null || limit.open !== true) return [];

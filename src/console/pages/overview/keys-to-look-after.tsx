@@ -14,7 +14,7 @@ const UNUSED_DAYS = 30;
 const DAY_MS = 86_400_000;
 const MOST = 5;
 
-/** Keys that end soon: their consumers need to know. */
+/** Keys that expire soon: their consumers need to know. */
 export function ExpiringKeys() {
   const live = useLive(
     ['expiring-keys'],

@@ -1,7 +1,7 @@
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import styles from './overview.module.css';
 
-/** Of the size of a short list in a panel. */
+/** The placeholder of a short list in a panel. */
 export function ListSkeleton() {
   return (
     <ul className={styles.list} aria-hidden="true">

@@ -14,7 +14,7 @@ import { type DayOfOutcomes, dayOfOutcomes, twoDays } from './day-comparison.ts'
 import styles from './overview.module.css';
 import { StatTile } from './stat-tile.tsx';
 
-/** The requests of 24 hours against the 24 hours before: as figures, and hour by hour. */
+/** The requests of the last 24 hours compared with the 24 hours before: as figures, and hour by hour. */
 export function OutcomesOfTheDay() {
   const live = useLive(
     ['outcomes-of-the-day'],

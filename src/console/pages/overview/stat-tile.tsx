@@ -10,13 +10,13 @@ interface StatTileProps {
   readonly icon: LucideIcon;
   readonly tone?: 'allowed' | 'limited' | 'failed';
   readonly value: number;
-  /** Of the period before. */
+  /** The value of the previous period. */
   readonly before: number;
   readonly children: ReactNode;
   readonly href: string;
 }
 
-/** A figure with how it has changed; leads to what it counts. */
+/** A figure and its change, as a link to what it counts. */
 export function StatTile({ name, icon: Icon, tone, value, before, children, href }: StatTileProps) {
   return (
     <Link className={styles.tile} href={href}>
@@ -35,7 +35,7 @@ function changeSentence(value: number, before: number): string {
   if (before === 0) return value === 0 ? 'none the day before either' : 'none the day before';
   const change = (value - before) / before;
   if (Math.abs(change) < 0.005) return 'the same as the day before';
-  // Beyond a tenfold a percentage says less than the factor.
+  // Beyond ten times, a factor is easier to read than a percentage.
   if (change >= 9) return `${Math.round(value / before)} times the day before`;
   return `${formatShare(Math.abs(change))} ${change > 0 ? 'more' : 'less'} than the day before`;
 }

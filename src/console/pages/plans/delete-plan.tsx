@@ -22,7 +22,7 @@ interface DeletePlanProps {
   readonly onClose: () => void;
 }
 
-/** Says how many keys the plan holds for and asks where they go, before it is deleted. */
+/** Before a plan is deleted, shows the number of its keys and asks for the plan that they get instead. */
 export function DeletePlan({ plan, etag, onClose }: DeletePlanProps) {
   const plans = useLive(
     ['plans', 'all'],
@@ -77,7 +77,7 @@ function DeleteForm(props: DeleteFormProps) {
   );
 }
 
-/** Deletes the plan, unless it was changed since it was shown, and goes to the list. */
+/** Deletes the plan and goes to the list. Fails if the plan was changed since it was shown. */
 function useDeletion(
   { plan: { rateLimitId }, etag }: DeletePlanProps,
   query: { readonly rebindTo?: string },

@@ -1,7 +1,7 @@
 import { formatNumber } from '../../format/numbers.ts';
 import type { AdditionalLimit, Plan, RequestPattern } from './plan.ts';
 
-/** Seconds of a unit, to tell the shorter of two periods; months and years roughly. */
+/** Seconds of a unit, to compare two periods; months and years are approximate. */
 const UNITS: Readonly<Record<string, number>> = {
   second: 1,
   minute: 60,
@@ -11,7 +11,7 @@ const UNITS: Readonly<Record<string, number>> = {
   month: 2_629_800,
   year: 31_557_600,
 };
-/** Units by the names that a period may give them. */
+/** Units by their names in a period. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ...Object.keys(UNITS).map((unit): [string, string] => [unit, unit]),
   ['s', 'second'],
@@ -36,7 +36,7 @@ interface PlainPeriod {
   readonly unit: string;
 }
 
-/** A period of one unit as plans write it: `hour`, `15 minutes`, `7d`, `PT15M`. Undefined for others, such as `PT1H30M`. */
+/** A period with one unit: `hour`, `15 minutes`, `7d`, `PT15M`. Undefined for others, such as `PT1H30M`. */
 function readPeriod(text: string): PlainPeriod | undefined {
   const lower = text.toLowerCase();
   const iso = ISO.exec(lower);
@@ -50,7 +50,7 @@ function readPeriod(text: string): PlainPeriod | undefined {
   return unit === undefined ? undefined : { count: Number(count), unit };
 }
 
-/** "an hour", "a day", "in 15 minutes"; a text that says it another way stays as it is. */
+/** "an hour", "a day", "in 15 minutes". Other periods are unchanged. */
 function periodWords(text: string): string {
   const period = readPeriod(text);
   if (period === undefined) return `per ${text}`;
@@ -92,7 +92,7 @@ export function costWords({
   return cost === 0 ? 'free' : formatNumber(cost);
 }
 
-/** All that a plan enforces for each request, shortest period first: "10 a second and 1,000 a day". */
+/** All limits that a plan enforces for each request, shortest period first: "10 a second and 1,000 a day". */
 export function planWords({
   limit,
   period,

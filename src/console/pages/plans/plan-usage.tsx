@@ -10,7 +10,7 @@ import { ChartSkeleton } from '../usage/chart-skeleton.tsx';
 import { outcomeSentence, outcomeSeries } from '../usage/outcome-chart.ts';
 import { usePlanDay } from './use-plan-day.ts';
 
-/** What became of the requests of the keys of a plan, in 24 hours. */
+/** The outcomes of the last 24 hours of a plan's requests. */
 export function PlanUsage({ rateLimitId }: { readonly rateLimitId: string }) {
   const live = usePlanDay(rateLimitId);
   return (

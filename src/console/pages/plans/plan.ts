@@ -9,7 +9,7 @@ export type RequestPattern = components['schemas']['RequestPattern'];
 type WrittenLimit = components['schemas']['WrittenAdditionalLimit'];
 type WrittenCost = components['schemas']['WrittenRequestCost'];
 
-/** What an administrator writes of a plan. */
+/** The fields of a plan that an administrator writes. */
 export interface PlanTerms extends Pick<Plan, 'description' | 'limit' | 'period'> {
   readonly additionalLimits: WrittenLimit[];
   readonly costs: WrittenCost[];

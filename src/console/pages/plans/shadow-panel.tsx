@@ -22,7 +22,7 @@ import { WideTable } from './wide-table.tsx';
 const DAY_MS = 86_400_000;
 const MOST_KEYS = 10;
 
-/** What the limits in shadow would have rejected; nothing for a plan without any. */
+/** The requests that shadow limits would have rejected; renders nothing for a plan without such limits. */
 export function ShadowPanel({ plan }: { readonly plan: Plan }) {
   const { can } = useScopes();
   const shadows = (plan.additionalLimits ?? []).filter(({ mode }) => mode === 'shadow');
@@ -81,13 +81,13 @@ function shadowSentence({ requests, limited, shadowLimited }: Outcomes, limits: 
   const decided = requests - limited;
   if (shadowLimited === 0)
     return `Nothing: all ${counted(decided, 'request')} of the last 24 hours had room in ${limits === 1 ? 'it' : 'them'}.`;
-  // With several limits one request may be among the rejections of each.
+  // With several limits, a request may count once for each of them.
   if (limits > 1) return `They would have rejected ${counted(shadowLimited, 'time')} in 24 hours.`;
   const share = formatShare(shadowLimited / Math.max(decided, 1));
   return `It would have rejected ${formatNumber(shadowLimited)} of ${counted(decided, 'allowed request')} in 24 hours (${share}).`;
 }
 
-/** Whom it would hit. */
+/** The keys that would be affected. */
 function ShadowKeys({ rateLimitId }: { readonly rateLimitId: string }) {
   const hit = useHitKeys(rateLimitId);
   if (hit.length === 0) return null;

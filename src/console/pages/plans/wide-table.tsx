@@ -1,7 +1,7 @@
 import type { ReactNode } from 'react';
 import styles from './plans.module.css';
 
-/** Around a table that scrolls sideways where it has no room, by the keyboard too. */
+/** Wraps a table that scrolls sideways if it is too wide, by the keyboard as well. */
 export function WideTable({ label, children }: { readonly label: string; readonly children: ReactNode }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: a box that scrolls has to be reached by the keyboard

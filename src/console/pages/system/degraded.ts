@@ -3,7 +3,7 @@ import type { components } from '../../../client/management-api.ts';
 export type System = components['schemas']['System'];
 export type DegradedPart = System['degraded'][number];
 
-/** What does not work, and what that means for those who use the gateway. */
+/** What is degraded, and what that means for administrators and consumers. */
 export function degradedSentence(part: DegradedPart): string {
   switch (part) {
     case 'postgres':

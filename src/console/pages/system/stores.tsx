@@ -11,7 +11,7 @@ interface Reachable {
   readonly fault: string | null;
 }
 
-/** "OK · 1.2 ms", or what is wrong. */
+/** "OK · 1.2 ms", or the fault. */
 function ReachableBadge({ reachable, latencyMs, fault }: Reachable) {
   if (!reachable) return <StatusBadge tone="failed">Does not respond</StatusBadge>;
   if (fault !== null) return <StatusBadge tone="limited">Not fit for use</StatusBadge>;
@@ -93,7 +93,7 @@ export function BackendPanel({ backend }: { readonly backend: System['backend'] 
 
 export function UsagePanel({ usage }: { readonly usage: System['usage'] }) {
   const { flushIntervalSeconds, pendingSeconds, oldestPendingAt, lastFlushAt } = usage;
-  // Counts wait for an interval by design; beyond two of them something holds them up.
+  // Counts normally wait for up to one interval; after two, something delays them.
   const isLate = pendingSeconds !== null && pendingSeconds > 2 * flushIntervalSeconds + 5;
   return (
     <Panel

@@ -7,7 +7,7 @@ import { TokenFault } from './token-fault.tsx';
 import { TokenForm } from './token-form.tsx';
 import { TokenSecret } from './token-secret.tsx';
 
-/** Makes a token, then shows its secret once. */
+/** Creates a token, then shows its secret once. */
 export function CreateToken({ onClose }: { readonly onClose: () => void }) {
   const [draft, setDraft] = useState(EMPTY_TOKEN);
   const [made, setMade] = useState<{

@@ -17,10 +17,10 @@ interface EditTokenProps {
   readonly onClose: () => void;
 }
 
-/** Changes a token: what it may do holds with its next request. */
+/** Changes a token. Its new scopes apply from its next request on. */
 export function EditToken({ token, onClose }: EditTokenProps) {
   const path = { adminTokenId: token.adminTokenId };
-  // Read once: what others do meanwhile is found when saving.
+  // Not polled: saving finds changes by others.
   const current = useLive(
     ['tokens', token.adminTokenId],
     (client, signal) => client.GET('/tollgate/admin-token/{adminTokenId}', { params: { path }, signal }),

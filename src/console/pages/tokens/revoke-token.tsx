@@ -16,7 +16,7 @@ interface RevokeTokenProps {
   readonly onClose: () => void;
 }
 
-/** Says what ends with the token before it is gone for good. */
+/** Explains the consequences before a token is deleted for good. */
 export function RevokeToken({ token, onClose }: RevokeTokenProps) {
   const { adminTokenId, name, scopes, lastUsedAt } = token;
   const { whoami } = useApi();

@@ -33,7 +33,7 @@ interface RotateTokenProps {
   readonly onClose: () => void;
 }
 
-/** Gives a token another secret; the previous one works on for a time of grace. */
+/** Gives a token a new secret. The previous one stays valid for a grace period. */
 export function RotateToken({ token, onClose }: RotateTokenProps) {
   const { whoami } = useApi();
   const [graceSeconds, setGraceSeconds] = useState(86_400);

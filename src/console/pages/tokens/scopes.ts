@@ -1,6 +1,6 @@
 import type { Scope } from '../../api/api-context.tsx';
 
-/** What each scope allows, as one reads it in a list. */
+/** A description of each scope, for a list. */
 export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'keys:read': 'see keys, their live counters and statistics',
   'keys:write': 'create and change keys, apply plans to them',
@@ -21,7 +21,7 @@ interface Preset {
   readonly scopes: readonly Scope[];
 }
 
-/** Scopes that are often granted together, as the gateway names them. */
+/** Scopes that are often granted together, under the names of the gateway's presets. */
 export const PRESETS: Readonly<Record<string, Preset>> = {
   'read-only': {
     label: 'Read only',

@@ -6,14 +6,14 @@ import type { AdminToken } from './admin-token.ts';
 
 type CreateBody = components['schemas']['CreateAdminTokenRequest'];
 
-/** A token as it stands in the form. */
+/** The form of a token. */
 export interface TokenDraft {
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** In a row, separated by blanks or commas. */
+  /** Separated by spaces or commas. */
   readonly onlyTags: string;
   readonly allowedIps: string;
-  /** A date of the browser's time zone, to its end; empty: never. */
+  /** The last valid date, in the browser's time zone; empty if the token never expires. */
   readonly expires: string;
 }
 
@@ -29,7 +29,7 @@ export function draftOf({ name, scopes, onlyTags, allowedIps, expiresAt }: Admin
   };
 }
 
-/** What the draft asks for. */
+/** The request body for a draft. */
 export function bodyOfDraft({ name, scopes, onlyTags, allowedIps, expires }: TokenDraft) {
   const ips = words(allowedIps);
   return {
@@ -41,7 +41,7 @@ export function bodyOfDraft({ name, scopes, onlyTags, allowedIps, expires }: Tok
   } satisfies CreateBody;
 }
 
-/** The fields that differ from the token: an expiry that was not edited keeps its time of the day. */
+/** The fields that differ from the token. An expiry that was not edited keeps its time of day. */
 export function changesOf(token: AdminToken, draft: TokenDraft): Partial<ReturnType<typeof bodyOfDraft>> {
   const [before, after] = [bodyOfDraft(draftOf(token)), bodyOfDraft(draft)];
   return Object.fromEntries(

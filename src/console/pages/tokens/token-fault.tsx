@@ -2,7 +2,7 @@ import { ManagementFault } from '../../../client/management-fault.ts';
 import { faultSentence } from '../../api/fault-kind.ts';
 import { Notice } from '../../components/states/notice.tsx';
 
-/** What went wrong with a form, unless its fields say so. */
+/** The error of a form, unless the fields show it. */
 export function TokenFault({ error }: { readonly error: unknown }) {
   if (error === undefined || (error instanceof ManagementFault && error.fields.length > 0)) return null;
   return <Notice tone="failed">{faultSentence(error)}</Notice>;

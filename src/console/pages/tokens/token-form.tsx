@@ -23,7 +23,7 @@ interface TokenFormProps {
   readonly error: unknown;
 }
 
-/** The fields of a token. Only scopes that this token has can be granted: others are not shown. */
+/** The fields of a token. A token can grant only its own scopes: others are hidden. */
 export function TokenForm({ draft, onChange, error }: TokenFormProps) {
   const set = (change: Partial<TokenDraft>) => onChange({ ...draft, ...change });
   const fault = (field: string) => {
@@ -70,7 +70,7 @@ export function TokenForm({ draft, onChange, error }: TokenFormProps) {
 }
 
 interface ExpiryFieldProps {
-  /** The last day; empty: none. */
+  /** The last valid date; empty if there is none. */
   readonly value: string;
   readonly error: string | undefined;
   readonly onChange: (day: string) => void;

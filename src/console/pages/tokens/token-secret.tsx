@@ -6,7 +6,7 @@ interface TokenSecretProps {
   readonly onDone: () => void;
 }
 
-/** The secret of a token, once: the gateway keeps only its hash. */
+/** Shows the new secret of a token once: the gateway keeps only its digest. */
 export function TokenSecret({ adminTokenId, secret, onDone }: TokenSecretProps) {
   return (
     <SecretOnce

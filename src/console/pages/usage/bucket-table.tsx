@@ -17,7 +17,7 @@ interface BucketTableProps {
   readonly view: UsageView;
 }
 
-/** The buckets with requests, latest first. */
+/** The buckets that have requests, latest first. */
 export function BucketTable({ live, view }: BucketTableProps) {
   const rows = useMemo(
     () =>

@@ -5,14 +5,14 @@ export type Interval = 'hour' | 'day' | 'month';
 
 const HOUR_MS = 3_600_000;
 
-/** Requests by bucket of time, buckets without requests included. */
+/** Requests by time bucket, including buckets without requests. */
 export interface Buckets {
   /** The first instants, ascending. */
   readonly starts: readonly number[];
   readonly outcomes: readonly Outcomes[];
 }
 
-/** The rows of a series as buckets of its whole span. */
+/** The rows of a series as buckets of the whole span. */
 export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: Interval): Buckets {
   const byStart = new Map<number, UsageRow[]>();
   for (const row of rows) {
@@ -20,7 +20,7 @@ export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: I
     byStart.set(start, [...(byStart.get(start) ?? []), row]);
   }
   const known = bucketStarts(Date.parse(from), Date.parse(to), { interval, isUtc: timeZone === 'UTC' });
-  // Where clocks change, the gateway knows better.
+  // Where clocks change, the rows of the gateway may begin at other instants.
   const starts = [...new Set([...known, ...byStart.keys()])].toSorted((a, b) => a - b);
   return {
     starts,
@@ -31,7 +31,7 @@ export function bucketsOf({ from, to, rows, timeZone }: UsageSeries, interval: I
   };
 }
 
-/** How long the buckets are, and whether days and months are those of UTC or of the browser's time zone. */
+/** The length of the buckets, and whether days and months are in UTC or in the browser's time zone. */
 interface Calendar {
   readonly interval: Interval;
   readonly isUtc: boolean;

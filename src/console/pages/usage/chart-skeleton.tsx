@@ -1,7 +1,7 @@
 import { Skeleton } from '../../components/states/skeleton.tsx';
 import styles from './usage.module.css';
 
-/** Of the size of a chart. */
+/** The placeholder of a chart. */
 export function ChartSkeleton() {
   return (
     <div className={styles.chartSkeleton}>

@@ -18,7 +18,7 @@ const MOST_GROUPS = 100;
 const OTHERS = '__other__';
 
 interface GroupRow extends Outcomes {
-  /** Null: no plan applied. */
+  /** Null if no plan applied. */
   readonly name: string | null;
   readonly keyName: UsageRow['consumerApiKeyName'];
 }
@@ -29,7 +29,7 @@ interface GroupTableProps {
   readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
 }
 
-/** The requests of a span by key, plan, endpoint or customer: those with the most, and the others together. */
+/** The requests of a span by key, plan, endpoint or customer: the groups with the most requests, and the sum of the others. */
 export function GroupTable({ view, groupBy, onChange }: GroupTableProps) {
   const live = useLive(
     ['usage', 'groups', view],
@@ -154,7 +154,7 @@ function GroupName({ groupBy, name, keyName }: GroupNameProps) {
   }
 }
 
-/** The outcomes of a group beside those of the largest one. For the eye alone: the numbers stand in the row. */
+/** The outcomes of a group, relative to the largest one. Hidden from screen readers: the row has the numbers. */
 function OutcomeBar({ outcomes, most }: { readonly outcomes: Outcomes; readonly most: number }) {
   const { allowed, limited, failed } = outcomes;
   const scale = 100 / most;

@@ -2,7 +2,7 @@ import type { Outcomes } from '../../api/outcomes.ts';
 import type { ChartSeries } from '../../components/charts/chart-data.ts';
 import { counted, formatNumber } from '../../format/numbers.ts';
 
-/** The three outcomes, one upon the other. */
+/** The three outcomes as stacked series. */
 export function outcomeSeries(outcomes: readonly Outcomes[]): readonly ChartSeries[] {
   return [
     { name: 'Allowed', tone: 'allowed', values: outcomes.map(({ allowed }) => allowed) },

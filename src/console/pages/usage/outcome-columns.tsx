@@ -3,7 +3,7 @@ import type { Column } from '../../components/layout/data-table.tsx';
 import { NumberText } from '../../components/text/number-text.tsx';
 import { formatNumber } from '../../format/numbers.ts';
 
-/** The figures of a row, the same in each table of usage. */
+/** The columns with the outcomes, the same in each table of usage. */
 export function outcomeColumns<Row extends Outcomes>(): readonly Column<Row>[] {
   return [
     number('requests', 'Requests'),

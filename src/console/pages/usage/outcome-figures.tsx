@@ -6,11 +6,11 @@ import styles from './usage.module.css';
 
 interface OutcomeFiguresProps {
   readonly total: Outcomes;
-  /** Of the same time before. */
+  /** The outcomes of the previous period. */
   readonly before: Outcomes | undefined;
 }
 
-/** A span in figures: each with its share, or with how it has changed. */
+/** The outcomes of a span as figures, each with its share or its change. */
 export function OutcomeFigures({ total, before }: OutcomeFiguresProps) {
   const figure = (name: 'allowed' | 'limited' | 'failed', label: string) => (
     <Figure
@@ -63,7 +63,7 @@ function changeWords(value: number, before: number): string {
   if (before === 0) return value === 0 ? 'none before either' : 'none before';
   const change = (value - before) / before;
   if (Math.abs(change) < 0.005) return 'as before';
-  // Beyond a tenfold a percentage says less than the factor.
+  // Beyond ten times, a factor is easier to read than a percentage.
   if (change >= 9) return `${formatNumber(Math.round(value / before))} times as many as before`;
   return `${formatShare(Math.abs(change))} ${change > 0 ? 'more' : 'less'} than before`;
 }

@@ -10,7 +10,7 @@ interface RangeTooLargeProps {
   readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
 }
 
-/** The series would have more rows than the gateway sends: says so, and offers what fits. */
+/** Shown if the series would have more rows than the gateway sends: offers ranges that fit. */
 export function RangeTooLarge({ fault, view, onChange }: RangeTooLargeProps) {
   const largest = largestRange(fault.details.largestRange);
   return (
@@ -40,14 +40,14 @@ export function RangeTooLarge({ fault, view, onChange }: RangeTooLargeProps) {
   );
 }
 
-/** The range that fits as its first and its last whole date of UTC. */
+/** The first and the last whole date in UTC of the range that fits. */
 function largestRange(details: unknown): { readonly first: string; readonly last: string } | undefined {
   if (typeof details !== 'object' || details === null || !('from' in details) || !('to' in details))
     return undefined;
   const [from, to] = [Date.parse(String(details.from)), Date.parse(String(details.to))];
   if (Number.isNaN(from) || Number.isNaN(to)) return undefined;
   const date = (at: number) => new Date(at).toISOString().slice(0, 10);
-  // A day less on either side: a date of another time zone may begin before, and end after, that of UTC.
+  // One day less at each end: a date in another time zone may begin before or end after the same date in UTC.
   const [first, last] = [date(from + 86_400_000), date(to - 2 * 86_400_000)];
   return first <= last ? { first, last } : undefined;
 }

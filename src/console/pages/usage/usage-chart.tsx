@@ -12,7 +12,7 @@ import { RANGES, type UsageView } from './usage-view.ts';
 
 interface UsageChartProps {
   readonly series: UsageSeries;
-  /** Of the same time before, to compare with. */
+  /** The series of the previous period, for the comparison. */
   readonly before: UsageSeries | undefined;
   readonly view: UsageView;
 }

@@ -13,7 +13,7 @@ import { GROUPINGS, INTERVAL_LABELS, RANGES, type UsageView } from './usage-view
 
 interface UsageControlsProps {
   readonly view: UsageView;
-  /** By their names in the URL; undefined removes. */
+  /** Changes fields by their names in the URL; undefined removes one. */
   readonly onChange: (fields: Readonly<Record<string, string | undefined>>) => void;
 }
 
@@ -24,7 +24,7 @@ const NO_FILTERS = {
   externalId: undefined,
 } as const;
 
-/** What is shown, and of whom. */
+/** The controls for the span, the grouping and the filters. */
 export function UsageControls({ view, onChange }: UsageControlsProps) {
   const { filters } = view;
   const isFiltered = Object.keys(filters).length > 0;
@@ -82,7 +82,7 @@ function KeyChip({ id, onRemove }: { readonly id: string; readonly onRemove: () 
 function RangeControls({ view, onChange }: UsageControlsProps) {
   const { range, dates, interval, isUtc } = view;
   const chooseRange = (value: string) => {
-    // Another range has other buckets by itself.
+    // Another range has its own default interval.
     const plain = { from: undefined, to: undefined, interval: undefined };
     if (value !== 'custom') return onChange({ ...plain, range: value === '24h' ? undefined : value });
     const today = dateText(now());
@@ -163,7 +163,7 @@ function PlanFilter({ value, onChange }: FilterProps) {
   );
   if (!can('plans:read')) return null;
   const ids = plans.data?.rateLimits.map(({ rateLimitId }) => rateLimitId) ?? [];
-  // One that was deleted is in the usage of its time.
+  // A deleted plan still occurs in old usage.
   const all = value === undefined || ids.includes(value) ? ids : [value, ...ids];
   return (
     <Control label="Plan">
@@ -177,7 +177,7 @@ function PlanFilter({ value, onChange }: FilterProps) {
   );
 }
 
-/** Takes effect when it is left, or with Enter: not with each letter. */
+/** Applies when the field loses the focus, or with Enter, not with each letter. */
 function TextFilter({ label, value = '', onChange }: FilterProps & { readonly label: string }) {
   const [text, setText] = useState(value);
   useEffect(() => setText(value), [value]);

@@ -3,7 +3,7 @@ import type { UsageQuery } from '../../api/usage-series.ts';
 import { DATE, dateStart, utcDateStart } from '../../format/date-text.ts';
 import type { Interval } from './buckets.ts';
 
-/** How far back a range goes. */
+/** The length of a range. */
 interface RangeLength {
   readonly unit: 'day' | 'month';
   readonly count: number;
@@ -11,7 +11,7 @@ interface RangeLength {
 
 interface Range extends RangeLength {
   readonly label: string;
-  /** How its buckets are, unless another is chosen. */
+  /** The default length of its buckets. */
   readonly interval: Interval;
 }
 
@@ -41,10 +41,10 @@ export type Grouping = keyof typeof GROUPINGS;
 const FILTERS = ['rateLimitId', 'consumerApiKeyId', 'tag', 'externalId'] as const;
 type Filter = (typeof FILTERS)[number];
 
-/** What the page of usage shows: all of it is in the URL, so that a link shows the same to others. */
+/** The state of the usage page. All of it is in the URL, so that a link shows the same to others. */
 export interface UsageView {
   readonly range: RangeName | 'custom';
-  /** Of a custom range: its first and its last date, `YYYY-MM-DD`. */
+  /** The first and the last date of a custom range, `YYYY-MM-DD`. */
   readonly dates: { readonly first: string; readonly last: string } | undefined;
   readonly interval: Interval;
   readonly groupBy: Grouping | undefined;
@@ -53,7 +53,7 @@ export interface UsageView {
   readonly filters: Readonly<Partial<Record<Filter, string>>>;
 }
 
-/** Reads the URL; what it has that this version does not know is left aside. */
+/** Reads the URL. Unknown values are ignored. */
 export function readView(params: URLSearchParams): UsageView {
   const [first, last] = [params.get('from') ?? '', params.get('to') ?? ''];
   const dates = DATE.test(first) && DATE.test(last) && first <= last ? { first, last } : undefined;
@@ -82,7 +82,7 @@ export interface Span {
   readonly to: number;
 }
 
-/** The instants that a view is about, as of now. */
+/** The span of a view at the time `now`. */
 export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number): Span {
   if (range === 'custom' && dates !== undefined) {
     const startOf = isUtc ? utcDateStart : dateStart;
@@ -91,12 +91,12 @@ export function spanOf({ range, dates, interval, isUtc }: UsageView, now: number
   const length = RANGES[range === 'custom' ? '24h' : range];
   const back = moved(now, backwards(length), isUtc);
   if (interval === 'hour') return { from: back, to: now };
-  // Whole days: today is the last of them.
+  // Whole days, of which today is the last.
   const next = length.unit === 'day' ? moved(back, { unit: 'day', count: 1 }, isUtc) : back;
   return { from: dayStart(next, isUtc), to: now };
 }
 
-/** The span of the same length before, at the same times of the day. */
+/** The previous period: the same length, at the same times of day. */
 export function spanBefore(view: UsageView, { from, to }: Span): Span {
   const { range, dates, isUtc } = view;
   const length: RangeLength =
@@ -107,7 +107,7 @@ export function spanBefore(view: UsageView, { from, to }: Span): Span {
   return { from: moved(from, back, isUtc), to: moved(to, back, isUtc) };
 }
 
-/** The query of the series; `timeZone` is that of the browser, unless the view is in UTC. */
+/** The query of the series. `timeZone` is `localZone`, unless the view is in UTC. */
 export function queryOf(
   { interval, isUtc, filters }: UsageView,
   { from, to }: Span,
@@ -122,7 +122,7 @@ export function queryOf(
   };
 }
 
-/** The query of a file with all groups of the view, bucket by bucket. */
+/** The query of a CSV file with all groups of the view, bucket by bucket. */
 export function csvQueryOf(view: UsageView, now: number, localZone: string): UsageQuery {
   const { groupBy, interval } = view;
   const query = queryOf(view, spanOf(view, now), localZone);
@@ -131,7 +131,7 @@ export function csvQueryOf(view: UsageView, now: number, localZone: string): Usa
   return { ...query, groupBy, timeZone: 'UTC', interval: interval === 'hour' ? 'day' : interval };
 }
 
-/** The gateway keeps endpoints and customers by day of UTC alone. */
+/** The gateway keeps endpoints and customers only by day in UTC. */
 export function isByUtcDay(groupBy: Grouping | undefined): boolean {
   return groupBy === 'endpoint' || groupBy === 'customer';
 }
@@ -140,7 +140,7 @@ function backwards({ unit, count }: RangeLength): RangeLength {
   return { unit, count: -count };
 }
 
-/** An instant later, or earlier where the count is negative. */
+/** The instant moved by a number of days or months; a negative number moves it back. */
 function moved(at: number, { unit, count: by }: RangeLength, isUtc: boolean): number {
   const date = new Date(at);
   if (isUtc) {

@@ -12,7 +12,7 @@ import { NewSecret } from './new-secret.tsx';
 
 type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
 
-/** Makes a key, then shows its secret once. */
+/** Creates a key, then shows its secret once. */
 export function CreateKeyDialog({ onClose }: { readonly onClose: () => void }) {
   const [draft, setDraft] = useState(EMPTY_DRAFT);
   const [ownSecret, setOwnSecret] = useState('');

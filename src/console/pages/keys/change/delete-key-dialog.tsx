@@ -17,7 +17,7 @@ interface DeleteKeyDialogProps {
   readonly onClose: () => void;
 }
 
-/** Deletes a key for good, once the end of its id was typed: names need not be unique, and may be hard to type. */
+/** Deletes a key for good. The end of its id must be typed, because names need not be unique and may be hard to type. */
 export function DeleteKeyDialog({ apiKey, onClose }: DeleteKeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
   const [typed, setTyped] = useState('');

@@ -22,9 +22,9 @@ interface Version {
   readonly etag: string;
 }
 
-/** Changes a key, unless it was changed elsewhere since the dialog opened: then both versions are shown, and one is chosen. */
+/** Changes a key. If it was changed elsewhere while the dialog was open, both versions are shown, and one is chosen. */
 export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
-  // What the key was when the dialog opened: it may change below while its fields are edited.
+  // The version when the dialog opened: `apiKey` may change while its fields are edited.
   const [base, setBase] = useState<Version>(() => ({ draft: draftOf(apiKey), etag }));
   const [draft, setDraft] = useState(base.draft);
   const { theirs, readTheirs, forgetTheirs } = useTheirVersion(apiKey.consumerApiKeyId);
@@ -43,7 +43,7 @@ export function EditKeyDialog({ apiKey, etag, onClose }: EditKeyDialogProps) {
     if (metadataFault(draft) === undefined) await save(base);
   };
   const mergeTheirs = (version: Version) => {
-    // Fields that were not touched here follow the other version.
+    // Fields that were not edited here take the values of the other version.
     setDraft({ ...version.draft, ...touched(base.draft, draft) });
     setBase(version);
     forgetTheirs();
@@ -90,7 +90,7 @@ function SaveActions({ isPending, onCancel }: SaveActionsProps) {
   );
 }
 
-/** The key as another administrator has changed it meanwhile. Where it can't be read, the form says why the key could not be saved. */
+/** The version that another administrator has saved. If it can't be read, the form shows why the key could not be saved. */
 function useTheirVersion(consumerApiKeyId: string) {
   const { client } = useApi();
   const [theirs, setTheirs] = useState<Version>();
@@ -105,7 +105,7 @@ function useTheirVersion(consumerApiKeyId: string) {
   return { theirs, readTheirs, forgetTheirs: () => setTheirs(undefined) };
 }
 
-/** The texts of the form that were changed in it. */
+/** The fields of the form that were edited. */
 function touched(from: KeyDraft, to: KeyDraft): Partial<KeyDraft> {
   const names = Object.keys(to) as (keyof KeyDraft)[];
   return Object.fromEntries(names.filter((name) => from[name] !== to[name]).map((name) => [name, to[name]]));

@@ -15,7 +15,7 @@ interface EnableKeyDialogProps {
 
 /** Disables a key, or enables it again. */
 export function EnableKeyDialog({ apiKey, onClose }: EnableKeyDialogProps) {
-  // As it was when the dialog opened: a change from elsewhere must not turn the button around.
+  // The state when the dialog opened: a change elsewhere must not reverse the meaning of the button.
   const [disables] = useState(apiKey.enabled);
   const [reason, setReason] = useState('');
   const update = useKeyUpdate(apiKey.consumerApiKeyId);

@@ -2,7 +2,7 @@ import { ManagementFault } from '../../../../client/management-fault.ts';
 import { faultSentence } from '../../../api/fault-kind.ts';
 import { Notice } from '../../../components/states/notice.tsx';
 
-/** Why a form could not be saved. What is wrong with single fields is said beside them. */
+/** Why a form could not be saved. Faults of single fields are shown beside the fields. */
 export function FormFault({ error }: { readonly error: unknown }) {
   if (error === undefined) return null;
   const isOfFields = error instanceof ManagementFault && error.fields.length > 0;

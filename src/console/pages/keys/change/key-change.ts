@@ -5,7 +5,7 @@ type UpdateBody = components['schemas']['UpdateConsumerKeyRequest'];
 
 export interface KeyUpdate {
   readonly body: UpdateBody;
-  /** Only if the key is still as it was with this tag; undefined: whatever it is. */
+  /** The key is changed only if it still has this entity tag; undefined: in any state. */
   readonly etag?: string | undefined;
   readonly reason?: string | undefined;
 }
@@ -25,7 +25,7 @@ export function useKeyUpdate(
   );
 }
 
-/** Why a change is made, for the audit log. A header carries bytes: UTF-8, one character a byte. */
+/** The header with the reason for a change, for the audit log. A header carries bytes: UTF-8, one character a byte. */
 export function reasonHeader(reason: string | undefined): { readonly 'X-Audit-Reason'?: string } {
   const text = reason?.trim() ?? '';
   if (text === '') return {};

@@ -4,17 +4,17 @@ import { FIELD_LABELS, fieldsOf, type KeyDraft, type KeyFields } from './key-dra
 import styles from './key-form.module.css';
 
 interface KeyConflictProps {
-  /** What both began with. */
+  /** The version that both were edited from. */
   readonly base: KeyDraft;
   readonly theirs: KeyDraft;
   readonly mine: KeyDraft;
   readonly onTakeTheirs: () => void;
-  /** To the form, with both versions in it as far as they do not contradict each other. */
+  /** Returns to the form with both versions merged: fields edited here keep their values. */
   readonly onBack: () => void;
   readonly onKeepMine: () => void;
 }
 
-/** Two versions of a key side by side: the gateway's, and the one that was typed. */
+/** Shows two versions of a key side by side: the gateway's, and the one in the form. */
 export function KeyConflict({ base, theirs, mine, onTakeTheirs, onBack, onKeepMine }: KeyConflictProps) {
   const [was, now, wanted] = [base, theirs, mine].map(fieldsOf) as [KeyFields, KeyFields, KeyFields];
   const names = (Object.keys(FIELD_LABELS) as (keyof KeyFields)[]).filter(

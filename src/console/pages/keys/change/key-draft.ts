@@ -5,11 +5,11 @@ import type { KeyDetail } from '../key-model.ts';
 
 type CreateBody = components['schemas']['CreateConsumerKeyRequest'];
 
-/** What the form of a key holds: texts, as they are typed. */
+/** The form of a key: texts, as they are typed. */
 export interface KeyDraft {
   readonly name: string;
   readonly rateLimitId: string;
-  /** As an `<input type="datetime-local">` has it, in the time zone of the browser; empty for never. */
+  /** The value of an `<input type="datetime-local">`, in the time zone of the browser; empty if the key never expires. */
   readonly expiresAt: string;
   readonly externalId: string;
   /** Separated by blanks or commas. */
@@ -33,7 +33,7 @@ export const EMPTY_DRAFT: KeyDraft = {
   mayRotate: false,
 };
 
-/** The fields of a key that the form changes, as the management interface takes them. */
+/** The fields of a key that the form changes, as the management interface accepts them. */
 export type KeyFields = Required<
   Pick<
     CreateBody,
@@ -49,7 +49,7 @@ export type KeyFields = Required<
   >
 >;
 
-/** What the fields are called for people. */
+/** The labels of the fields. */
 export const FIELD_LABELS: Readonly<Record<keyof KeyFields, string>> = {
   name: 'Name',
   rateLimitId: 'Plan',
@@ -76,7 +76,7 @@ export function draftOf(key: Omit<KeyDetail, 'secret' | 'usage'>): KeyDraft {
   };
 }
 
-/** Throws a `SyntaxError` where the metadata is no JSON object; all else is for the gateway to judge. */
+/** Throws a `SyntaxError` if the metadata is not a JSON object. The gateway checks everything else. */
 export function fieldsOf(draft: KeyDraft): KeyFields {
   return {
     name: draft.name,
@@ -99,7 +99,7 @@ export function changedFields(from: KeyDraft, to: KeyDraft): Partial<KeyFields> 
   return Object.fromEntries(changed.map((name) => [name, after[name]]));
 }
 
-/** What the gateway says about a field, also about one entry of a list. */
+/** The gateway's message about a field or an entry in it. */
 export function messageFor(
   error: unknown,
   field: keyof KeyFields | 'secret' | 'overrides',
@@ -112,7 +112,7 @@ export function messageFor(
   return fault && `${fault.field} ${fault.message}`;
 }
 
-/** The instant of a local date and time, to the second. An impossible one stays as it is, for the gateway to reject. */
+/** The instant of a local date and time, to the second. An invalid text is unchanged, and the gateway rejects it. */
 export function instantOf(local: string): string {
   const at = Date.parse(local);
   return Number.isNaN(at) ? local : instantText(at);

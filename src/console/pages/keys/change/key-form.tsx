@@ -7,11 +7,11 @@ import styles from './key-form.module.css';
 interface KeyFormProps {
   readonly draft: KeyDraft;
   readonly onChange: (draft: KeyDraft) => void;
-  /** Of the last attempt to save. */
+  /** The error of the last attempt to save. */
   readonly error: unknown;
 }
 
-/** The fields of a key, to make one and to change one. */
+/** The fields of a new or an existing key. */
 export function KeyForm({ draft, onChange, error }: KeyFormProps) {
   const set = (changes: Partial<KeyDraft>) => onChange({ ...draft, ...changes });
   const message = (field: keyof KeyFields) => messageFor(error, field);
@@ -50,7 +50,7 @@ export function KeyForm({ draft, onChange, error }: KeyFormProps) {
 interface FieldsProps {
   readonly draft: KeyDraft;
   readonly set: (changes: Partial<KeyDraft>) => void;
-  /** What is wrong with a field, as the gateway said. */
+  /** The gateway's message about a field. */
   readonly message: (field: keyof KeyFields) => string | undefined;
 }
 
@@ -102,7 +102,7 @@ function OwnerAndTags({ draft, set, message }: FieldsProps) {
   );
 }
 
-/** What most keys have nothing in: folded away while it is empty. */
+/** Fields that most keys do not use: folded away while they are empty. */
 function RareFields({ draft, set, message }: FieldsProps) {
   return (
     <details className={styles.more} open={isRestricted(draft) || undefined}>
@@ -145,7 +145,7 @@ function RareFields({ draft, set, message }: FieldsProps) {
   );
 }
 
-/** Why the metadata can't be sent. */
+/** Why the metadata is not valid JSON for a key; undefined if it is. */
 export function metadataFault(draft: KeyDraft): string | undefined {
   try {
     fieldsOf(draft);

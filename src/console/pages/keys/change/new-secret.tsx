@@ -6,7 +6,7 @@ interface NewSecretProps {
   readonly onDone: () => void;
 }
 
-/** The secret that a key was just given. */
+/** Shows the new secret of a key. */
 export function NewSecret({ keyId, secret, onDone }: NewSecretProps) {
   return (
     <SecretOnce

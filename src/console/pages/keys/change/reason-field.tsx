@@ -5,7 +5,7 @@ interface ReasonFieldProps {
   readonly onChange: (reason: string) => void;
 }
 
-/** Why something is done. */
+/** The reason for a change. */
 export function ReasonField({ value, onChange }: ReasonFieldProps) {
   return (
     <TextField

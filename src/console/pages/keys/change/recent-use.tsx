@@ -9,7 +9,7 @@ import type { KeyDetail } from '../key-model.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** Who would notice: "312 requests used this key since 14:00, 20 of them limited." */
+/** Shows who would be affected: "312 requests used this key since 14:00, 20 of them limited." */
 export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { consumerApiKeyId, lastUsedAt } = apiKey;
   const { can } = useScopes();
@@ -20,7 +20,7 @@ export function RecentUse({ apiKey }: { readonly apiKey: KeyDetail }) {
         client.GET('/consumer-api-key/{consumerApiKeyId}/usage', {
           params: {
             path: { consumerApiKeyId },
-            // Usage is kept by hours: those of which any part is in the last 60 minutes.
+            // Usage is kept by the hour: this returns the hours that overlap the last 60 minutes.
             query: { from: instantText(now() - HOUR_MS), interval: 'total' },
           },
           signal,

@@ -29,7 +29,7 @@ interface RotateKeyDialogProps {
   readonly onClose: () => void;
 }
 
-/** Gives a key a new secret, and says what becomes of the one that it has. */
+/** Gives a key a new secret, and explains what happens to the present one. */
 export function RotateKeyDialog({ apiKey, onClose }: RotateKeyDialogProps) {
   const { consumerApiKeyId, name } = apiKey;
   const [graceSeconds, setGraceSeconds] = useState(86_400);

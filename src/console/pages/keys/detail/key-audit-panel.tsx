@@ -20,7 +20,7 @@ const COLUMNS: readonly Column<Entry>[] = [
   { id: 'reason', header: 'Reason', cell: ({ reason }) => <bdi>{reason ?? '–'}</bdi> },
 ];
 
-/** What was done to the key last. */
+/** The latest changes of the key. */
 export function KeyAuditPanel({ keyId }: { readonly keyId: string }) {
   const live = useLive(
     ['key-audit', keyId],

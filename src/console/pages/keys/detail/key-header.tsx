@@ -17,13 +17,13 @@ import styles from './key-page.module.css';
 
 interface KeyHeaderProps {
   readonly apiKey: KeyDetail;
-  /** Of what is shown. */
+  /** The entity tag of `apiKey`. */
   readonly etag: string;
 }
 
 type Change = 'edit' | 'rotate' | 'enable' | 'delete';
 
-/** What the key is, and what can be done with it as a whole. What the token may not do is not there. */
+/** The key's name and state, and the actions on the whole key. Actions that the token may not do are hidden. */
 export function KeyHeader({ apiKey, etag }: KeyHeaderProps) {
   const { can } = useScopes();
   const [open, setOpen] = useState<Change>();

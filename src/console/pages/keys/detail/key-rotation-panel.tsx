@@ -12,7 +12,7 @@ import styles from './key-page.module.css';
 
 type Rotation = NonNullable<KeyDetail['rotation']>;
 
-/** The rotation that is under way: what was, what is, and what will be. */
+/** Shows the rotation in progress, and can end it. */
 export function KeyRotationPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { createdAt, rotation, consumerApiKeyId } = apiKey;
   const { can } = useScopes();

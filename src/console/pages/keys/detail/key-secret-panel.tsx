@@ -12,7 +12,7 @@ import styles from './key-page.module.css';
 
 const SHOWN_MS = 30_000;
 
-/** The secret for half a minute, on request and with an entry in the audit log; and a line that tries the key. */
+/** Shows the secret for half a minute on request, with an entry in the audit log, and a command that tries the key. */
 export function KeySecretPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { can } = useScopes();
   const { settings } = useApi().whoami;
@@ -66,10 +66,10 @@ function Secret({ apiKey, mayReveal }: { readonly apiKey: KeyDetail; readonly ma
   );
 }
 
-/** The secret, once it was asked for, and for a short time. */
+/** The secret, for a short time after it was requested. */
 function useRevealedSecret(consumerApiKeyId: string) {
   const { client } = useApi();
-  // Never in the cache of what was read: it would outlast this panel.
+  // Not in the query cache: there it would outlast this panel.
   const [secret, setSecret] = useState<string>();
   const [isPending, setPending] = useState(false);
   useEffect(() => {

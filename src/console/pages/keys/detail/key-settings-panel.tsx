@@ -6,7 +6,7 @@ import { formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
 import styles from './key-page.module.css';
 
-/** What was set for the key. */
+/** The settings of the key. */
 export function KeySettingsPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
   const { rateLimitId, overrides, allowedIps, allowedOrigins, selfService, metadata } = apiKey;
   return (

@@ -24,7 +24,7 @@ const RANGES = [
 ] as const;
 type Range = (typeof RANGES)[number];
 
-/** The requests of a key over time, by how they ended. */
+/** The requests of a key over time, by outcome. */
 export function KeyUsagePanel({ keyId }: { readonly keyId: string }) {
   const [params, setParams] = useSearchParams();
   const range = RANGES.find(({ value }) => value === params.get('range')) ?? RANGES[0];
@@ -73,7 +73,7 @@ export function KeyUsagePanel({ keyId }: { readonly keyId: string }) {
   );
 }
 
-/** Days are those of the reader. */
+/** Days are those of the browser's time zone. */
 function queryOf({ ms, interval }: Range) {
   const to = now();
   const from = instantText(to - ms);
@@ -119,7 +119,7 @@ function hoursOf({ from, to }: UsageSeries): readonly number[] {
   return Array.from({ length: Math.round((end - first) / HOUR_MS) }, (_, hour) => first + hour * HOUR_MS);
 }
 
-/** The first instants of the reader's days, which need not be 24 hours long. */
+/** The first instants of the days in the browser's time zone, which need not be 24 hours long. */
 function daysOf({ from, to }: UsageSeries): readonly number[] {
   const starts: number[] = [];
   const day = new Date(Date.parse(from));

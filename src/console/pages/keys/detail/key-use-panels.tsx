@@ -31,7 +31,7 @@ const CUSTOMER_COLUMNS: readonly Column<CustomerUsage>[] = [
   ...countColumns<CustomerUsage>(),
 ];
 
-/** The endpoints that the key was used for most, since it was made. That data is old is said once, above the page. */
+/** The endpoints with the most requests since the key was created. A notice above the page says if the data is old. */
 export function KeyEndpoints({ live }: { readonly live: Live<KeyDetail> }) {
   const rows = live.data?.usage.endpoints;
   return (
@@ -47,7 +47,7 @@ export function KeyEndpoints({ live }: { readonly live: Live<KeyDetail> }) {
   );
 }
 
-/** The customers that used the key most, since it was made. */
+/** The customers with the most requests since the key was created. */
 export function KeyCustomers({ live }: { readonly live: Live<KeyDetail> }) {
   const rows = live.data?.usage.usageByCustomer;
   return (
@@ -82,7 +82,7 @@ function countColumns<Row extends CustomerUsage | EndpointUsage>(): readonly Col
   ];
 }
 
-/** What clients send: shown as text of its own direction. */
+/** Text from clients. `<bdi>` isolates its direction, so that it can't reorder the text around it. */
 function Named({ text }: { readonly text: string }) {
   return <bdi title={text}>{text === '__other__' ? 'All others' : text}</bdi>;
 }

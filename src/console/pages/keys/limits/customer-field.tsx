@@ -7,7 +7,7 @@ interface CustomerFieldProps {
   readonly onChange: (customerId: string) => void;
 }
 
-/** Whose window is meant, of a limit that has one for each customer. */
+/** Chooses the customer, for a limit with a window for each customer. */
 export function CustomerField({ counter, value, onChange }: CustomerFieldProps) {
   if (counter.per !== 'customer') return null;
   return (
@@ -23,7 +23,7 @@ export function CustomerField({ counter, value, onChange }: CustomerFieldProps) 
   );
 }
 
-/** For the body of a request about a limit. */
+/** The customer in the body of a request about a limit. */
 export function customerOf({ per }: LimitCounter, customerId: string): { readonly customerId?: string } {
   return per === 'customer' ? { customerId: customerId.trim() || 'anonymous' } : {};
 }

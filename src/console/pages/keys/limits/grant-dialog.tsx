@@ -17,12 +17,12 @@ import { CustomerField, customerOf } from './customer-field.tsx';
 interface LimitDialogProps {
   readonly keyId: string;
   readonly counter: LimitCounter;
-  /** Whose window is shown now; empty for that of anonymous requests. */
+  /** The customer whose window is shown; empty for anonymous requests. */
   readonly customerId: string;
   readonly onClose: () => void;
 }
 
-/** Gives more room in the present window of a limit. */
+/** Grants more requests in the present window of a limit. */
 export function GrantDialog({ keyId, counter, customerId: shown, onClose }: LimitDialogProps) {
   const { limitId, per, open, resetTime } = counter;
   const [requests, setRequests] = useState('100');

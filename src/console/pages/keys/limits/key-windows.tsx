@@ -22,16 +22,16 @@ interface KeyWindowsProps {
   readonly etag: string;
 }
 
-/** The header that names a customer has no other characters. */
+/** The header with a customer's name can't contain these characters. */
 const NOT_PRINTABLE = /[^\x20-\x7e]/g;
 
-/** What is being done to the window of a limit. */
+/** The open dialog for the window of a limit. */
 interface Action {
   readonly kind: 'reset' | 'grant' | 'override';
   readonly limitId: string;
 }
 
-/** The live counters of all limits of the key, with what can be done about them. */
+/** The live counters of all limits of the key, with their actions. */
 export function KeyWindows({ apiKey, etag }: KeyWindowsProps) {
   const [action, setAction] = useState<Action>();
   const [customerId, setCustomerId] = useState('');

@@ -17,7 +17,7 @@ interface OverrideDialogProps {
   readonly onClose: () => void;
 }
 
-/** Gives this key another limit than its plan says, for good or until an instant. */
+/** Sets another limit for this key than its plan has, for good or until an instant. */
 export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialogProps) {
   const { limitId, baseLimit, period } = counter;
   const { opened, update, save } = useOverrides({ apiKey, etag, onClose });
@@ -69,7 +69,7 @@ export function OverrideDialog({ apiKey, etag, counter, onClose }: OverrideDialo
   );
 }
 
-/** All overrides are written together: those of other limits must be the ones that were there when the dialog opened. */
+/** All overrides are sent together: those of other limits must still be as they were when the dialog opened. */
 function useOverrides({ apiKey, etag, onClose }: Omit<OverrideDialogProps, 'counter'>) {
   const [opened] = useState({ overrides: apiKey.overrides, etag });
   const update = useKeyUpdate(apiKey.consumerApiKeyId);

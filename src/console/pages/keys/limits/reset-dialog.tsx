@@ -13,7 +13,7 @@ import { CustomerField, customerOf } from './customer-field.tsx';
 interface ResetDialogProps {
   readonly keyId: string;
   readonly counter: LimitCounter;
-  /** Whose window is shown now; empty for that of anonymous requests. */
+  /** The customer whose window is shown; empty for anonymous requests. */
   readonly customerId: string;
   readonly onClose: () => void;
 }

@@ -3,16 +3,16 @@ import { bodyOf, type ManagementClient } from '../../../../client/management-cli
 import { useApi, useScopes } from '../../../api/api-context.tsx';
 import { jsonSeries } from '../../../api/usage-series.ts';
 
-/** Requests of a key by hour, the oldest of 24 first. */
+/** The requests of a key in each of 24 hours, oldest first. */
 export type Activity = readonly number[];
 
 const HOUR_MS = 3_600_000;
 const REFRESH_MS = 60_000;
-/** Keys that scroll by within this time are asked for together. */
+/** Keys that come into sight within this time share a request. */
 const GATHER_MS = 80;
 const MOST_KEYS = 100;
 
-/** The last 24 hours of a key. All rows that come into sight at the same time share one request; undefined until its response is there. */
+/** The last 24 hours of a key; undefined until they are loaded. Rows that come into sight at the same time share a request. */
 export function useKeyActivity(keyId: string): Activity | undefined {
   const { client } = useApi();
   const { can } = useScopes();
@@ -34,7 +34,7 @@ function batchOf(client: ManagementClient): ActivityBatch {
   return known;
 }
 
-/** Gathers keys for a moment and reads their usage with one request. */
+/** A batch loader: collects keys for a moment and reads their usage with one request. */
 class ActivityBatch {
   readonly #client: ManagementClient;
   #waiting: string[] = [];

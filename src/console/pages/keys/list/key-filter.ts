@@ -4,7 +4,7 @@ import type { Sort } from '../../../components/layout/data-table.tsx';
 
 export type KeyListQuery = NonNullable<paths['/consumer-api-key']['get']['parameters']['query']>;
 
-/** The states to choose from, and what the list is asked for. The first is the default. */
+/** The states to choose from. The first is the default. */
 export const STATES = [
   { value: 'active', label: 'Active' },
   { value: 'expiring', label: 'Expire within 30 days' },
@@ -26,16 +26,16 @@ const FILTERS = [
 type FilterName = (typeof FILTERS)[number];
 const SORTS = ['createdAt', 'name', 'lastUsedAt', 'expiresAt'] as const;
 
-/** The search, filters and sort of the list. They are in the address, by the names of the management interface, so that it can be shared. */
+/** The search, the filters and the sort order of the list. They are in the URL, as in the management interface, to be shared. */
 export interface KeyFilter {
   readonly get: (name: FilterName) => string;
   readonly set: (name: FilterName, value: string) => void;
   readonly sort: Sort;
   readonly setSort: (sort: Sort) => void;
   readonly clear: () => void;
-  /** Whether keys are left out that the list shows by itself. */
+  /** Whether the filters hide keys that the list shows by default. */
   readonly isFiltered: boolean;
-  /** For the management interface: the filters without the state, and all. */
+  /** The query without the state, and the whole query. */
   readonly everyState: KeyListQuery;
   readonly query: KeyListQuery;
 }

@@ -9,7 +9,7 @@ import styles from './keys-page.module.css';
 
 const TYPING_MS = 250;
 
-/** Filters that other pages link to, and that can only be removed here. */
+/** Filters that are set by links on other pages, and can only be removed here. */
 const CHIPS = [
   { field: 'tag', label: 'Tag' },
   { field: 'externalId', label: 'Owner' },
@@ -18,7 +18,7 @@ const CHIPS = [
   { field: 'expiresBefore', label: 'Expires before' },
 ] as const;
 
-/** What the list of keys is narrowed to. */
+/** The filters of the list of keys. */
 export function KeyFilters({ filter }: { readonly filter: KeyFilter }) {
   const { can } = useScopes();
   return (
@@ -73,11 +73,11 @@ interface SearchInputProps {
   readonly onChange: (text: string) => void;
 }
 
-/** Asks when the typing has paused. */
+/** Searches when the typing pauses. */
 function SearchInput({ value, onChange }: SearchInputProps) {
   const [text, setText] = useState(value);
   const [asked, setAsked] = useState(value);
-  // The address has changed by other means: the way back, or "Clear filters".
+  // The URL was changed elsewhere: by the back button, or by "Clear filters".
   if (asked !== value) {
     setAsked(value);
     setText(value);
@@ -109,7 +109,7 @@ interface ChipProps {
   readonly onRemove: () => void;
 }
 
-/** A filter that a link has set. */
+/** A filter that was set by a link. */
 function Chip({ name, value, onRemove }: ChipProps) {
   if (value === '') return null;
   return (

@@ -9,7 +9,7 @@ import { type CostDraft, type DraftFaults, EMPTY_COST } from './plan-draft.ts';
 
 const MAX_COSTS = 32;
 
-/** What requests cost that do not cost 1. */
+/** The requests whose cost is not 1. */
 export function CostsPanel({ draft: { costs }, set, faults }: PartProps) {
   return (
     <Panel

@@ -13,7 +13,7 @@ import { type DraftFaults, EMPTY_PLAN, readDraft } from './plan-draft.ts';
 import { faultsOf, leftOverFault } from './plan-faults.ts';
 import { PlanForm } from './plan-form.tsx';
 
-/** Makes a plan. What is wrong stands beside the field, and nothing typed is lost. */
+/** Creates a plan. Faults are shown beside the fields, and the form keeps everything that was typed. */
 export function CreatePlan() {
   const [rateLimitId, setRateLimitId] = useState('');
   const [draft, setDraft] = useState(EMPTY_PLAN);

@@ -4,12 +4,12 @@ import type { PlanDifference } from './plan-difference.ts';
 
 interface DifferenceTableProps {
   readonly differences: readonly PlanDifference[];
-  /** Heads of the two columns. */
+  /** The headings of the two columns. */
   readonly from: string;
   readonly to: string;
 }
 
-/** Two versions side by side, only where they differ. */
+/** The differences between two versions, side by side. */
 export function DifferenceTable({ differences, from, to }: DifferenceTableProps) {
   if (differences.length === 0) return <p className={styles.none}>Nothing.</p>;
   return (

@@ -21,8 +21,8 @@ interface EditPlanProps extends Version {
 }
 
 /**
- * Changes a plan: shows what will differ before anything is saved, and saves only over the version that the person has seen. What others do
- * meanwhile never changes the form.
+ * Changes a plan. It shows the differences before it saves, and saves only over the version that the person has seen. Changes by others
+ * never change the form.
  */
 export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
   const edit = usePlanEdit({ plan, etag, onDone });
@@ -72,7 +72,7 @@ export function EditPlan({ plan, etag, onDone }: EditPlanProps) {
   );
 }
 
-/** The form, what was reviewed of it, and the version that it is saved over. */
+/** The form, the terms under review, and the version that they replace. */
 function usePlanEdit({ plan, etag, onDone }: EditPlanProps) {
   const { rateLimitId } = plan;
   const [base, setBase] = useState<Version>({ plan, etag });
@@ -90,10 +90,10 @@ function usePlanEdit({ plan, etag, onDone }: EditPlanProps) {
     if (Object.keys(read.faults).length === 0) setReviewed(read.terms);
   };
   const submit = async (terms: PlanTerms, over: Version) => {
-    // Others have made the same change meanwhile.
+    // Nothing to change, for example because others have made the same change.
     if (Object.keys(changedFields(termsOf(over.plan), terms)).length === 0) return onDone();
     const saved = await save.submit({ terms, over });
-    // Where it was changed once more, that version has to be seen as well.
+    // After another change by others, their new version must be shown, too.
     if (saved === undefined) return forgetTheirs();
     toast.done(`The plan ${rateLimitId} is saved`, 'It holds with the next request of each of its keys.');
     onDone();
@@ -133,7 +133,7 @@ function usePlanUpdate(rateLimitId: string) {
   );
 }
 
-/** The version that another administrator has saved meanwhile, once it was read. */
+/** The version that another administrator has saved, once it is read. */
 function useTheirVersion(rateLimitId: string) {
   const { client } = useApi();
   const [theirs, setTheirs] = useState<Version>();

@@ -17,7 +17,7 @@ interface FormEntryProps {
   readonly children: ReactNode;
 }
 
-/** One of several in a list of the form: with its name, and a button that removes it. */
+/** An entry of a list in the form, with its name and a button that removes it. */
 export function FormEntry({ title, onRemove, children }: FormEntryProps) {
   return (
     <fieldset className={styles.entry}>
@@ -35,7 +35,7 @@ export function FormEntry({ title, onRemove, children }: FormEntryProps) {
   );
 }
 
-/** What is wrong with a list as a whole. */
+/** The fault of a list as a whole. */
 export function ListFault({ field, faults }: { readonly field: string; readonly faults: DraftFaults }) {
   const fault = faults[field];
   return fault === undefined ? null : <p role="alert">{fault}</p>;

@@ -10,7 +10,7 @@ import { RateFields } from './rate-fields.tsx';
 
 const MAX_LIMITS = 7;
 
-/** The limits beside the plan's own. */
+/** The additional limits of the plan. */
 export function LimitsPanel({ draft: { additionalLimits }, set, faults }: PartProps) {
   const change = (index: number, limit: LimitDraft) =>
     set({ additionalLimits: additionalLimits.with(index, limit) });

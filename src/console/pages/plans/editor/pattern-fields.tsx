@@ -13,7 +13,7 @@ interface PatternListProps {
   readonly faults: DraftFaults;
 }
 
-/** The patterns of requests that a limit is for; none for all. */
+/** The patterns of the requests that a limit applies to; without patterns it applies to all requests. */
 export function PatternList({ patterns, onChange, field, faults }: PatternListProps) {
   return (
     <>
@@ -56,7 +56,7 @@ interface PatternFieldsProps {
   readonly faults: DraftFaults;
 }
 
-/** Which methods and which path. */
+/** The fields for the methods and the path of a pattern. */
 export function PatternFields({ pattern, onChange, field, faults }: PatternFieldsProps) {
   return (
     <>

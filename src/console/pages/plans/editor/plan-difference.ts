@@ -1,14 +1,14 @@
 import { costWords, limitWords, patternWords, rateWords } from '../limit-words.ts';
 import type { PlanTerms } from '../plan.ts';
 
-/** One thing about a plan that differs between two versions. Undefined: that version does not have it. */
+/** A part of a plan that differs between two versions. Undefined if a version does not have it. */
 export interface PlanDifference {
   readonly what: string;
   readonly from: string | undefined;
   readonly to: string | undefined;
 }
 
-/** What differs, in the order in which a plan is read. Empty where both say the same. */
+/** The differences, in the order in which a plan is shown. Empty if both versions are the same. */
 export function planDifferences(from: PlanTerms, to: PlanTerms): readonly PlanDifference[] {
   const [before, after] = [linesOf(from), linesOf(to)];
   return [...new Set([...before.keys(), ...after.keys()])]
@@ -22,7 +22,7 @@ function linesOf(terms: PlanTerms): ReadonlyMap<string, string> {
     ['Limit', rateWords(terms)],
     ['Description', description === '' ? 'none' : description],
     ...additionalLimits.map((limit): [string, string] => [`Limit “${limit.limitId}”`, limitWords(limit)]),
-    // The first cost that matches counts: their order is part of what they say.
+    // The first matching cost applies: the order of costs matters.
     ...costs.map((cost, index): [string, string] => [
       `Cost ${index + 1}`,
       `${patternWords(cost)}: ${costWords(cost)}`,
@@ -30,7 +30,7 @@ function linesOf(terms: PlanTerms): ReadonlyMap<string, string> {
   ]);
 }
 
-/** The fields to send, so that only those are changed; a list is sent whole. */
+/** The fields that differ, for an update that leaves the others unchanged. A list is always sent whole. */
 export function changedFields(from: PlanTerms, to: PlanTerms): Partial<PlanTerms> {
   const names = ['description', 'limit', 'period', 'additionalLimits', 'costs'] as const;
   const changed = names.filter((name) => JSON.stringify(from[name]) !== JSON.stringify(to[name]));

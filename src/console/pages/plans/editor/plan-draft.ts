@@ -1,6 +1,6 @@
 import type { AdditionalLimit, Cost, Plan, PlanTerms, RequestPattern } from '../plan.ts';
 
-/** A plan as it stands in the form: numbers are texts until they are sent, so that nothing typed is lost. */
+/** The form of a plan. Numbers are texts until they are sent, so that the form keeps everything that was typed. */
 export interface PlanDraft {
   readonly description: string;
   readonly limit: string;
@@ -15,12 +15,12 @@ export interface LimitDraft {
   readonly period: string;
   readonly per: 'key' | 'customer';
   readonly mode: 'enforce' | 'shadow';
-  /** None: every request. */
+  /** Empty if the limit applies to every request. */
   readonly match: readonly PatternDraft[];
 }
 
 export interface PatternDraft {
-  /** In a row, separated by blanks or commas; empty for all. */
+  /** Separated by spaces or commas; empty for all methods. */
   readonly methods: string;
   readonly path: string;
 }
@@ -31,7 +31,7 @@ export interface CostDraft extends PatternDraft {
   readonly reserve: string;
 }
 
-/** What a faulty field says, by the path that the management interface names it with: `additionalLimits[0].period`. */
+/** Messages of faulty fields, by the paths of the management interface: `additionalLimits[0].period`. */
 export type DraftFaults = Readonly<Record<string, string>>;
 
 export const EMPTY_PLAN: PlanDraft = {
@@ -88,7 +88,9 @@ function costDraftOf(cost: Cost): CostDraft {
   };
 }
 
-/** The plan that the draft says, or what keeps it from being one. The gateway knows the other rules, and names fields by the same paths. */
+/**
+ * The terms in a draft, and the faults of its fields. The gateway checks further rules, and reports faults with the same paths.
+ */
 export function readDraft(draft: PlanDraft): { readonly terms: PlanTerms; readonly faults: DraftFaults } {
   const faults: Record<string, string> = {};
   const whole = (text: string, field: string, least: number): number => {
@@ -139,7 +141,7 @@ export function readDraft(draft: PlanDraft): { readonly terms: PlanTerms; readon
   return { terms, faults };
 }
 
-/** The terms of a plan as the form would send them: what the gateway writes out and the form leaves out is no difference. */
+/** The terms of a plan as the form would send them: defaults that only the gateway writes out are not a difference. */
 export function termsOf(plan: Plan): PlanTerms {
   return readDraft(draftOf(plan)).terms;
 }

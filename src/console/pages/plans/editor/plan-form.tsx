@@ -12,11 +12,11 @@ interface PlanFormProps {
   readonly draft: PlanDraft;
   readonly onChange: (draft: PlanDraft) => void;
   readonly faults: DraftFaults;
-  /** Above the other fields: the id of a new plan. */
+  /** Shown above the other fields: the id of a new plan. */
   readonly children?: ReactNode;
 }
 
-/** All that a plan may say, as fields. */
+/** The form with all terms of a plan. */
 export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
   const set = (change: Partial<PlanDraft>) => onChange({ ...draft, ...change });
   return (
@@ -42,7 +42,7 @@ export function PlanForm({ draft, onChange, faults, children }: PlanFormProps) {
   );
 }
 
-/** The plan in a sentence, as soon as there is one. */
+/** The plan as a sentence, once the draft is valid. */
 function Preview({ draft }: { readonly draft: PlanDraft }) {
   const { terms, faults } = readDraft(draft);
   if (Object.keys(faults).length > 0) return null;

@@ -6,7 +6,7 @@ import { DifferenceTable } from './difference-table.tsx';
 import { planDifferences } from './plan-difference.ts';
 import { termsOf } from './plan-draft.ts';
 
-/** A version of the plan, and what `If-Match` takes for it. */
+/** A version of the plan, and its entity tag for `If-Match`. */
 export interface Version {
   readonly plan: Plan;
   readonly etag: string | undefined;
@@ -21,7 +21,7 @@ interface ReviewProps {
   readonly onClose: () => void;
 }
 
-/** Shows what will differ, before it is saved. */
+/** Shows the differences before they are saved. */
 export function Review({ from, to, isPending, fault, onSave, onClose }: ReviewProps) {
   const differences = planDifferences(from, to);
   return (
@@ -53,7 +53,7 @@ export function Review({ from, to, isPending, fault, onSave, onClose }: ReviewPr
 interface ConflictProps {
   readonly base: PlanTerms;
   readonly yours: PlanTerms;
-  /** Undefined until it has been read. */
+  /** Undefined until it is read. */
   readonly theirs: Version | undefined;
   readonly isPending: boolean;
   readonly onRead: () => void;
@@ -62,7 +62,7 @@ interface ConflictProps {
   readonly onClose: () => void;
 }
 
-/** Another administrator has saved meanwhile: shows both versions, and saves nothing until the person has chosen. */
+/** Shown if another administrator has saved the plan: has both versions, and saves nothing until the person chooses one. */
 export function Conflict(props: ConflictProps) {
   const { base, yours, theirs, isPending, onRead, onTakeTheirs, onSaveYours, onClose } = props;
   return (

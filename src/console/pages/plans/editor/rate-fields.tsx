@@ -4,12 +4,12 @@ import type { DraftFaults } from './plan-draft.ts';
 interface RateFieldsProps {
   readonly value: { readonly limit: string; readonly period: string };
   readonly onChange: (change: { limit?: string; period?: string }) => void;
-  /** Of the limit, in the words of the management interface; empty for the plan itself. */
+  /** The path of the limit in the management interface; empty for the plan itself. */
   readonly field: string;
   readonly faults: DraftFaults;
 }
 
-/** How many requests in which time: two fields, to stand beside others. */
+/** The fields for the number of requests and the period, for use beside other fields. */
 export function RateFields({ value, onChange, field, faults }: RateFieldsProps) {
   const prefix = field === '' ? '' : `${field}.`;
   return (
