@@ -1,6 +1,6 @@
 /**
- * Every failure that we expect. `code` is stable and part of the wire contract; `message` is a sentence that is safe
- * to show to a caller; `cause` keeps the private detail for the log. Domain code throws these and knows no HTTP:
+ * Every failure that we expect. `code` is stable and part of the wire contract. `message` is a sentence that is safe to show to a client.
+ * `cause` keeps the private detail for the log. Domain code throws these errors and knows no HTTP:
  * `http/errors/error-responses.ts` maps each code to its response.
  */
 export const ERROR_CODES = [
@@ -56,7 +56,7 @@ export const ERROR_CODES = [
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
 
-/** A field of a body that breaks a rule, and what the rule wants. */
+/** A field of a body that breaks a rule; `message` is the rule. */
 export interface FieldFault {
   readonly field: string;
   readonly message: string;
@@ -65,7 +65,7 @@ export interface FieldFault {
 /** Base of all errors that may be sent to a client. */
 export class TollgateError extends Error {
   readonly code: ErrorCode;
-  /** Fields of the response beside the message and the code: safe to show to a caller. */
+  /** Further fields of the response, which are safe to show to a client. */
   readonly details: Readonly<Record<string, unknown>> = {};
 
   constructor(code: ErrorCode, message: string, cause?: unknown) {
@@ -75,7 +75,7 @@ export class TollgateError extends Error {
   }
 }
 
-/** Faults of a body, or conflicts of a configuration, that a response lists at most. */
+/** The most faults of a body, or conflicts of a configuration, in a response. */
 export const MAX_FAULTS = 50;
 
 /** A body whose fields break the schema; `faults` lists each of them. */
@@ -87,18 +87,18 @@ export class InvalidBody extends TollgateError {
     this.faults = faults;
   }
 
-  /** The same faults of a body that is a part of a larger one: `keys[3]`. */
+  /** The same faults for a larger body that has this one at `path`, such as `keys[3]`. */
   under(path: string): InvalidBody {
     return new InvalidBody(this.faults.map(({ field, message }) => ({ field: `${path}.${field}`, message })));
   }
 }
 
-/** Throws `InvalidBody` with the first of the faults where there are any. */
+/** Throws `InvalidBody` with the first faults, up to `MAX_FAULTS`, if there are any. */
 export function requireNoFaults(faults: readonly FieldFault[]): void {
   if (faults.length > 0) throw new InvalidBody(faults.slice(0, MAX_FAULTS));
 }
 
-/** A cursor that is none of ours, or that belongs to another list. */
+/** A cursor that the gateway did not make, or that belongs to another list. */
 export class InvalidCursor extends TollgateError {
   constructor() {
     super('invalid_cursor', 'The cursor must be the nextCursor of an earlier response to the same query.');
@@ -116,7 +116,7 @@ export class UnsupportedGrouping extends TollgateError {
   }
 }
 
-/** A series of more rows than a response may have; `largest` is the range that would fit, if any does. Milliseconds since 1970. */
+/** A series with more rows than a response may have. `largest` is the range that would fit, if any. Milliseconds since 1970. */
 export class RangeTooLarge extends TollgateError {
   override readonly details: Readonly<Record<string, unknown>>;
 
@@ -132,7 +132,7 @@ export class RangeTooLarge extends TollgateError {
   }
 }
 
-/** A credential that is valid but may not do this. */
+/** A valid credential without the required scope. */
 export class MissingScope extends TollgateError {
   override readonly details: { readonly requiredScope: string };
 
@@ -142,7 +142,7 @@ export class MissingScope extends TollgateError {
   }
 }
 
-/** What the consumer of a key may not do with it. */
+/** An action that the consumer of a key may not do with it. */
 export class SelfServiceNotAllowed extends TollgateError {
   override readonly details: { readonly requiredScope: string };
 
@@ -159,14 +159,14 @@ export class MissingApiKey extends TollgateError {
   }
 }
 
-/** A secret that no key has, or has any more. */
+/** A secret that no key has, or no longer has. */
 export class InvalidApiKey extends TollgateError {
   constructor() {
     super('invalid_api_key', 'The consumer API key is not valid.');
   }
 }
 
-/** A key that an administrator has switched off. */
+/** A key that an administrator has disabled. */
 export class KeyDisabled extends TollgateError {
   constructor() {
     super('key_disabled', 'The consumer API key is disabled.');
@@ -211,7 +211,7 @@ export class SecretTaken extends TollgateError {
   }
 }
 
-/** An import of which nothing was stored. */
+/** An import that was rejected as a whole: nothing was stored. */
 export class ImportRejected extends TollgateError {
   override readonly details: {
     readonly results: readonly { readonly index: number; readonly code: string }[];
@@ -243,7 +243,7 @@ export class NoRotation extends TollgateError {
 
 /** A plan id that names no plan. */
 export class PlanNotFound extends TollgateError {
-  /** `name`: of the field or parameter that has the id. */
+  /** `name` is the field or parameter with the id. */
   constructor(name: 'rateLimitId' | 'rebindTo' = 'rateLimitId') {
     super('plan_not_found', `There is no rate limit plan with this ${name}.`);
   }
@@ -256,9 +256,9 @@ export class AdminTokenNotFound extends TollgateError {
   }
 }
 
-/** A limit that the plan of a key does not have, or not for each customer where one was named. */
+/** A limit that the plan of a key does not have; with a customer, one that it does not have for each customer. */
 export class LimitNotFound extends TollgateError {
-  /** `limitIds` are those of the key's plan, `limitId` the one that was meant; undefined where only a customer was named. */
+  /** `limitIds` are those of the key's plan. `limitId` is the requested one; undefined if only a customer was named. */
   constructor(limitIds: readonly string[], limitId: string | undefined) {
     super('limit_not_found', sentenceOf(limitIds, limitId));
   }
@@ -297,15 +297,15 @@ export class PlanInUse extends TollgateError {
   }
 }
 
-/** The keys that are bound to a plan, as who changes it may know of them. */
+/** The keys that are bound to a plan, as far as the author of a change may know them. */
 export interface BoundKeys {
-  /** Of those that exist for them. */
+  /** The number of keys that the author can see. */
   readonly boundKeys: number;
-  /** Whether there are others, which their tags keep from them. */
+  /** Whether there are other keys, which the author can't see because of their tags. */
   readonly hasUnseenKeys: boolean;
 }
 
-/** A plan that can't be deleted because it applies, or would after a restart, to keys that have none of their own. */
+/** A plan that can't be deleted because it applies to keys without a plan, now or after a restart with other settings. */
 export class PlanIsDefault extends TollgateError {
   constructor() {
     super(
@@ -315,7 +315,7 @@ export class PlanIsDefault extends TollgateError {
   }
 }
 
-/** A change whose preconditions do not hold: what it would change is no longer as its author has seen it. Nothing was changed. */
+/** A change whose preconditions do not hold: the record has changed since its author has seen it. Nothing was changed. */
 export class VersionMismatch extends TollgateError {
   constructor() {
     super(
@@ -325,15 +325,15 @@ export class VersionMismatch extends TollgateError {
   }
 }
 
-/** What keeps a configuration from being applied to one plan or key. */
+/** Why a configuration can't be applied to a plan or a key. */
 export interface ConfigurationConflict {
   readonly type: 'plan' | 'key';
-  /** Its rateLimitId or its externalId. */
+  /** The rateLimitId or the externalId. */
   readonly id: string;
   readonly reason: string;
 }
 
-/** A configuration about something that is not its owner's, or is not as its owner left it. Nothing was applied. */
+/** A configuration for records that its owner does not manage, or that were changed elsewhere. Nothing was applied. */
 export class ManagedElsewhere extends TollgateError {
   override readonly details: { readonly conflicts: readonly ConfigurationConflict[] };
 
@@ -361,7 +361,7 @@ export class SecretsTaken extends TollgateError {
   }
 }
 
-/** What a configuration would change is not what its author has seen. Nothing was applied. */
+/** The changes are not the ones that the author has seen. Nothing was applied. */
 export class DigestMismatch extends TollgateError {
   override readonly details: { readonly digest: string };
 
@@ -374,13 +374,13 @@ export class DigestMismatch extends TollgateError {
   }
 }
 
-/** The message of every `store_unavailable`: which store, and why, is in the log. */
+/** The message of every `store_unavailable`. Only the log says which store it was, and why. */
 export const STORE_UNAVAILABLE_MESSAGE =
   'A store that this response needs is not available. Try again shortly.';
 
-/** A store that the response needs did not respond, or not in time. Nothing is known of what it did. */
+/** A store that the response needs did not respond, or not in time. Whether it has carried out the command is unknown. */
 export class StoreUnavailable extends TollgateError {
-  /** Which store: for the log and readiness, never for a caller. */
+  /** The store, for the log and for readiness. Never shown to a client. */
   readonly store: 'postgres' | 'redis';
 
   constructor(store: 'postgres' | 'redis', cause: unknown) {
@@ -388,7 +388,7 @@ export class StoreUnavailable extends TollgateError {
     this.store = store;
   }
 
-  /** Why, in a line of the log. A failure to reach several addresses of one host has a code only. */
+  /** The reason, in one line for the log. A failure to reach several addresses of one host has only a code. */
   get reason(): string | undefined {
     const { message, code } = (this.cause ?? {}) as { readonly message?: unknown; readonly code?: unknown };
     return [message, code].find((each): each is string => typeof each === 'string' && each !== '');

@@ -1,5 +1,5 @@
-// The version is checked before anything of ours is loaded, which an older Node may not understand. One that knows no TypeScript ends before this, with
-// ERR_UNKNOWN_FILE_EXTENSION. The range is that of `engines` in package.json; a test compares them.
+// Checks the version before importing our code, which an older Node may not understand. A Node without TypeScript support does not even
+// start this file: it fails with ERR_UNKNOWN_FILE_EXTENSION. The range is that of `engines` in package.json; a test compares them.
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
 
 if (major >= 26 || (major === 24 && minor >= 9)) {

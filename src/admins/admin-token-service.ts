@@ -10,7 +10,7 @@ import { ADMIN_TOKEN_PREFIX, type AdminToken, isAdminTokenId } from './admin-tok
 import type { AdminTokenRepository, StoredAdminToken, StoredTokenSecret } from './admin-token-repository.ts';
 import { missingScope, type Principal } from './principal.ts';
 
-/** What the service of admin tokens works with. */
+/** What `AdminTokenService` is built from. */
 export interface AdminTokenServiceOptions {
   readonly repository: AdminTokenRepository;
   readonly vault: Pick<SecretVault, 'digestLookup' | 'sealDigest'>;
@@ -18,13 +18,13 @@ export interface AdminTokenServiceOptions {
   readonly random: Random;
 }
 
-/** What an administrator decides of a token. */
+/** The fields of a token that an administrator sets. */
 export type AdminTokenFields = Pick<
   AdminToken,
   'name' | 'scopes' | 'onlyTags' | 'allowedIps' | 'expiresAtMs'
 >;
 
-/** A token whose secret was just made, which is never shown again. */
+/** A token and its new secret, which is never shown again. */
 export interface RevealedToken {
   readonly token: AdminToken;
   readonly secret: string;
@@ -33,14 +33,14 @@ export interface RevealedToken {
 /** A page of tokens, newest first. */
 export interface AdminTokenList {
   readonly tokens: readonly AdminToken[];
-  /** Where the next page begins: after this token. Undefined on the last page. */
+  /** The last token of this page, if there is a next page; otherwise undefined. */
   readonly nextAfterId: string | undefined;
 }
 
 /**
- * Makes, shows, changes and deletes admin tokens. No principal can give a scope that it lacks: a token with such a scope, or
- * for keys that the principal does not see, is neither made nor changed nor rotated by them; deleting takes no more than the permission to
- * write tokens. A change holds with the next request, on every replica.
+ * Creates, shows, changes and deletes admin tokens. Principals can't grant a scope that they lack: they can neither create nor change nor
+ * rotate a token with such a scope, or one for keys that they do not see. Deleting needs only the permission to write tokens. A change
+ * applies from the next request on, on every replica.
  */
 export class AdminTokenService {
   readonly #options: AdminTokenServiceOptions;
@@ -51,7 +51,7 @@ export class AdminTokenService {
     this.#makeId = idMaker('adm_', options.clock, options.random);
   }
 
-  /** The token is limited to the principal's tags as well. Throws `MissingScope`. */
+  /** The new token is also limited to the principal's tags. Throws `MissingScope`. */
   async create(
     fields: AdminTokenFields,
     principal: Principal,
@@ -75,7 +75,7 @@ export class AdminTokenService {
     return { token, secret };
   }
 
-  /** The principal's tags limit what is listed. */
+  /** Lists only tokens that are limited to the principal's tags. */
   async list(
     { limit, afterId }: { readonly limit: number; readonly afterId: string | undefined },
     { onlyTags }: Pick<Principal, 'onlyTags'>,
@@ -87,14 +87,14 @@ export class AdminTokenService {
     return { tokens, nextAfterId: found.length > limit ? tokens.at(-1)?.id : undefined };
   }
 
-  /** How many there are for the principal. */
+  /** The number of tokens that the principal can see. */
   count({ onlyTags }: Pick<Principal, 'onlyTags'>): Promise<number> {
     return this.#options.repository.count(onlyTags);
   }
 
   /** Throws `AdminTokenNotFound`. */
   async get(tokenId: string, { onlyTags }: Pick<Principal, 'onlyTags'>): Promise<AdminToken> {
-    // What has another form is no token, and may hold what a database rejects.
+    // No token has an id of another form, and Postgres might reject its characters.
     const token = isAdminTokenId(tokenId) ? await this.#options.repository.find(tokenId) : undefined;
     if (token === undefined || !onlyTags.every((tag) => token.onlyTags.includes(tag)))
       throw new AdminTokenNotFound();
@@ -117,8 +117,8 @@ export class AdminTokenService {
   }
 
   /**
-   * Gives the token another secret; the present one is valid for the grace as well. A token that has two valid secrets can be rotated only
-   * without grace, which ends both. Throws `AdminTokenNotFound`, `MissingScope` or `rotation_in_progress`.
+   * Gives the token a new secret. The present one stays valid for the grace period. A token with two valid secrets can only be rotated
+   * without a grace period, which ends both. Throws `AdminTokenNotFound`, `MissingScope` or `rotation_in_progress`.
    */
   async rotate(
     tokenId: string,

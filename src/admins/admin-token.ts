@@ -1,16 +1,16 @@
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import type { Scope } from './scopes.ts';
 
-/** An admin token's record. The secret is never part of it. */
+/** The record of an admin token. It never contains the secret. */
 export interface AdminToken {
   /** `adm_` and a ULID; newer tokens sort after older ones. */
   readonly id: string;
   /** 1 … 255 characters, trimmed, no control characters. Need not be unique. */
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Only keys with all of these tags exist for it; empty: all keys do. */
+  /** For the token, only keys with all of these tags exist; empty: all keys do. */
   readonly onlyTags: readonly string[];
-  /** Addresses and networks that it may be used from; null = any. */
+  /** Addresses and networks that the token may be used from; null = any. */
   readonly allowedIps: readonly string[] | null;
   /** From this instant on the token is rejected; null = never. Milliseconds since 1970. */
   readonly expiresAtMs: number | null;
@@ -23,11 +23,11 @@ export interface AdminToken {
   readonly lastUsedAtMs: number | null;
   /** `tga_Ab3d…9xYz`. */
   readonly secretHint: string;
-  /** Until when the secret before this one is valid as well; null = it has only one. Milliseconds since 1970. */
+  /** Until when the previous secret is valid as well; null = the token has only one. Milliseconds since 1970. */
   readonly previousValidUntilMs: number | null;
 }
 
-/** In front of the secrets of admin tokens, before a `_`. */
+/** The prefix of admin tokens' secrets, before a `_`. */
 export const ADMIN_TOKEN_PREFIX = 'tga';
 
 const SHAPE = /^adm_[0-9A-HJKMNP-TV-Z]{26}$/;
@@ -37,7 +37,7 @@ export function isAdminTokenId(text: string): boolean {
   return SHAPE.test(text);
 }
 
-/** What the audit log shows of a token: all that an administrator decides, by its names in the API. */
+/** The fields of a token in the audit log: all that an administrator sets, by their names in the API. */
 export function auditedToken(token: AdminToken): Readonly<Record<string, unknown>> {
   const { name, scopes, onlyTags, allowedIps, expiresAtMs, previousValidUntilMs } = token;
   return {

@@ -1,16 +1,16 @@
 import { SCOPES, type Scope } from './scopes.ts';
 
-/** Who makes a management request, and what they may do. */
+/** Who makes a management request, and their permissions. */
 export interface Principal {
   /** `key`: a consumer, whose requests are about its own key. */
   readonly type: 'root' | 'token' | 'key';
-  /** Of the admin token or the key; null for the root token. */
+  /** The id of the admin token or the key; null for the root token. */
   readonly id: string | null;
   readonly name: string;
   readonly scopes: ReadonlySet<Scope>;
   /** For the principal, only the keys with all of these tags exist; empty: all keys do. */
   readonly onlyTags: readonly string[];
-  /** Where their requests may come from; null = from anywhere. */
+  /** The addresses and networks that requests may come from; null = any. */
   readonly allowedIps: readonly string[] | null;
   /** Milliseconds since 1970; null = never. */
   readonly expiresAtMs: number | null;
@@ -27,7 +27,7 @@ export const ROOT: Principal = {
   expiresAtMs: null,
 };
 
-/** A consumer, who may do nothing but what every valid credential may. */
+/** The principal of a consumer. Without scopes, it may only use endpoints that need none. */
 export function consumerOf({ id, name }: { readonly id: string; readonly name: string }): Principal {
   return {
     type: 'key',
@@ -40,15 +40,15 @@ export function consumerOf({ id, name }: { readonly id: string; readonly name: s
   };
 }
 
-/** What an endpoint needs: a scope, all of several, or null: any valid credential is enough. */
+/** The scopes that an endpoint needs: one, all of several, or null if any valid credential is enough. */
 export type RequiredScope = Scope | readonly Scope[] | null;
 
-/** The first scope that the principal lacks; undefined when they may. */
+/** The first required scope that the principal lacks; undefined if there is none. */
 export function missingScope({ scopes }: Principal, required: RequiredScope): Scope | undefined {
   return requiredScopes(required).find((scope) => !scopes.has(scope));
 }
 
-/** As a list. */
+/** The required scopes as a list. */
 export function requiredScopes(required: RequiredScope): readonly Scope[] {
   return required === null ? [] : [required].flat();
 }

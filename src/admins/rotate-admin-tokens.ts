@@ -9,19 +9,19 @@ export interface SealedToken {
   readonly previous: StoredTokenSecret | null;
 }
 
-/** Access to what depends on the encryption key. Rejects with `StoreUnavailable`. */
+/** Access to the part of tokens that depends on the encryption key. Every method rejects with `StoreUnavailable`. */
 export interface SealedTokens {
-  /** At most `limit` tokens, by id, after the one given. Previous secrets whose time is over are left out. */
+  /** At most `limit` tokens, by id, after `tokenId`. Expired previous secrets are left out. */
   after(tokenId: string | undefined, limit: number): Promise<readonly SealedToken[]>;
-  /** Replaces the secrets of a token, unless it was rotated or deleted meanwhile. Nothing else of it changes, nor does its version. */
+  /** Replaces the secrets of a token, unless it was rotated or deleted in the meantime. Its other fields and its version stay. */
   replace(token: SealedToken, by: Omit<SealedToken, 'id'>): Promise<void>;
 }
 
 const TOKENS_AT_ONCE = 500;
 
 /**
- * Brings the look-ups of all admin tokens under the first encryption key, while replicas work, and counts secrets as `rotateEncryptionKey` does. Rejects
- * with `UnreadableSecret` when one was sealed with an encryption key that is not in the list.
+ * Recomputes the look-up values of all admin tokens with the first encryption key, while replicas run. Counts secrets like
+ * `rotateEncryptionKey`. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
 export async function rotateAdminTokens(
   tokens: SealedTokens,
@@ -41,7 +41,7 @@ export async function rotateAdminTokens(
   return report;
 }
 
-/** The tokens that the encryption keys do not open: their secrets are rejected. */
+/** The ids of tokens that no encryption key opens. Their secrets are rejected. */
 export async function unreadableTokens(tokens: SealedTokens, vault: SecretVault): Promise<readonly string[]> {
   const found: string[] = [];
   for await (const { id, present } of allTokens(tokens)) {

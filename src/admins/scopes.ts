@@ -1,4 +1,4 @@
-/** What an admin token may be allowed to do. Every endpoint of the management interface names the one that it needs. */
+/** The permissions of admin tokens. Every endpoint of the management interface names the scopes that it needs. */
 export const SCOPES = [
   'keys:read',
   'keys:write',
@@ -25,7 +25,7 @@ export const PRESETS = {
 
 export type Preset = keyof typeof PRESETS;
 
-/** The scopes that a list of scopes and presets stands for, each once and in the order of `SCOPES`. */
+/** Replaces presets by their scopes. The result has each scope once, in the order of `SCOPES`. */
 export function expandScopes(granted: readonly (Scope | Preset)[]): readonly Scope[] {
   const all = new Set(granted.flatMap((name): readonly Scope[] => (isPreset(name) ? PRESETS[name] : [name])));
   return SCOPES.filter((scope) => all.has(scope));

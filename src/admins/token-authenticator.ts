@@ -10,7 +10,7 @@ import type { AdminToken } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';
 import type { Principal } from './principal.ts';
 
-/** What tokens are found with. */
+/** What `TokenAuthenticator` is built from. */
 export interface TokenAuthenticatorOptions {
   readonly repository: Pick<AdminTokenRepository, 'findByLookup' | 'noteUse'>;
   readonly vault: Pick<SecretVault, 'lookups' | 'digestLookups'>;
@@ -18,15 +18,15 @@ export interface TokenAuthenticatorOptions {
   readonly log: Logger;
 }
 
-/** Look-ups that run together, and that wait: a flood of guesses must not take all connections to the store. */
+/** Concurrent look-ups, and waiting ones: a flood of guesses must not take all connections to the store. */
 const MAX_RUNNING = 4;
 const MAX_WAITING = 256;
-/** How exact `lastUsedAt` is. Milliseconds. */
+/** The precision of `lastUsedAt`. Milliseconds. */
 const USE_NOTED_EVERY_MS = 60_000;
 
 /**
- * Finds who presents the secret of an admin token. Nothing is cached: a token that was deleted, changed or rotated is what it is with the
- * next request, on every replica.
+ * Finds the admin token of a secret. Nothing is cached, so that a deletion, a change or a rotation applies from the next request on, on
+ * every replica.
  */
 export class TokenAuthenticator {
   readonly #options: TokenAuthenticatorOptions;
@@ -36,9 +36,9 @@ export class TokenAuthenticator {
     this.#options = options;
   }
 
-  /** Undefined for a secret that no valid token has. Rejects with `StoreUnavailable`, or `overloaded` while too many look-ups wait. */
+  /** Undefined if no valid token has the secret. Rejects with `StoreUnavailable`, or with `overloaded` if too many look-ups wait. */
   async authenticate(secret: string): Promise<Principal | undefined> {
-    // Garbage costs no look-up.
+    // A text that can't be a secret causes no query.
     if (!isWellFormedSecret(secret)) return undefined;
     const { repository, vault, clock } = this.#options;
     const nowMs = clock.nowMs();
@@ -63,7 +63,7 @@ export class TokenAuthenticator {
     return result.promise;
   }
 
-  /** A store that only reads for a while must not reject who is authenticated already. */
+  /** Only logs if the store is unavailable or read-only: the request is already authenticated. */
   async #noteUse({ id, lastUsedAtMs }: AdminToken, nowMs: number): Promise<void> {
     if (lastUsedAtMs !== null && nowMs - lastUsedAtMs < USE_NOTED_EVERY_MS) return;
     try {
@@ -78,7 +78,7 @@ export class TokenAuthenticator {
   }
 }
 
-/** Why a principal may not make requests from an address; undefined when they may. */
+/** The error for a principal that may not make requests from an address; undefined if it may. */
 export function addressFault({ allowedIps }: Principal, address: string): TollgateError | undefined {
   if (allowedIps === null || new AddressList(allowedIps).includes(address)) return undefined;
   return new TollgateError('address_not_allowed', 'The admin token may not be used from this address.');

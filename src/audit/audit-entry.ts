@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ErrorCode } from '../errors.ts';
 import type { Actor } from './change-context.ts';
 
-/** Everything that the audit log tells apart. */
+/** All actions in the audit log. */
 export const AUDIT_ACTIONS = [
   'key.create',
   'key.update',
@@ -26,33 +26,36 @@ export const AUDIT_ACTIONS = [
 
 export type AuditAction = (typeof AUDIT_ACTIONS)[number];
 
-/** What an action was about. */
+/** The record or operation that an action was about. */
 export interface AuditTarget {
   readonly type: 'key' | 'plan' | 'token' | 'operation';
   readonly id: string;
-  /** As it was after the action; before it where it was deleted. Null: it has none. */
+  /** The name after the action, or before a deletion. Null if it has none. */
   readonly name: string | null;
-  /** Of a key, or to which a token is limited: who may see only keys with certain tags sees only entries with them. Empty for all others. */
+  /**
+   * The tags of a key, or those that a token is limited to; otherwise empty. Principals that are limited to tags see only entries with
+   * these tags.
+   */
   readonly tags: readonly string[];
 }
 
-/** Fields by their names in the API, each with its values before and after; null = none. Never the value of a secret. */
+/** Fields by their names in the API, with their values before and after; null = none. Never the value of a secret. */
 export type FieldChanges = Readonly<Record<string, { readonly from: unknown; readonly to: unknown }>>;
 
-/** Something to be written into the audit log, besides who did it. */
+/** The part of an entry that does not depend on who made the change. */
 export interface AuditedAction {
   readonly action: AuditAction;
   readonly target: AuditTarget;
   readonly changes: FieldChanges;
-  /** Missing: `success`. Else the code of the error with which the action was rejected. */
+  /** The code of the error with which the action was rejected; missing = `success`. */
   readonly outcome?: ErrorCode;
 }
 
 /** An entry of the audit log. */
 export interface AuditEntry extends Omit<AuditedAction, 'outcome'> {
-  /** From 1 on, without gaps, in the order of the chain. */
+  /** Starts at 1, without gaps, in the order of the chain. */
   readonly sequence: number;
-  /** Milliseconds since 1970. Replicas have clocks of their own: it may go back a little from entry to entry. */
+  /** Milliseconds since 1970. It may decrease a little from entry to entry, because the clocks of replicas differ. */
   readonly atMs: number;
   readonly actor: Actor;
   readonly reason: string | null;
@@ -62,7 +65,7 @@ export interface AuditEntry extends Omit<AuditedAction, 'outcome'> {
   readonly outcome: string;
 }
 
-/** The fields that differ between two states of something; null = it does not exist. */
+/** The fields that differ between two states of a record; null = the record does not exist. */
 export function changedFields(
   before: Readonly<Record<string, unknown>> | null,
   after: Readonly<Record<string, unknown>> | null,

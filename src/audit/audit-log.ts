@@ -1,17 +1,17 @@
 import type { AuditAction, AuditEntry, AuditedAction } from './audit-entry.ts';
 import type { ChangeContext } from './change-context.ts';
 
-/** Which entries are read; a missing field leaves none out. */
+/** Selects the entries to read. A missing field selects all. */
 export interface AuditFilter {
-  /** Included. Milliseconds since 1970. */
+  /** Inclusive. Milliseconds since 1970. */
   readonly fromMs?: number;
-  /** Excluded. */
+  /** Exclusive. Milliseconds since 1970. */
   readonly toMs?: number;
   readonly action?: AuditAction;
-  /** Of an admin token or a key, or `root` or `config`. */
+  /** The id of an admin token or a key, or `root` or `config`. */
   readonly actorId?: string;
   readonly targetId?: string;
-  /** Only entries about what has all of these tags. */
+  /** Only entries whose target has all of these tags. */
   readonly onlyTags?: readonly string[];
 }
 
@@ -22,33 +22,33 @@ export interface AuditPage {
   readonly beforeSequence?: number;
 }
 
-/** Whether the entries are as they were written. */
+/** The result of verifying the chain. */
 export interface ChainReport {
   readonly isValid: boolean;
-  /** Those that were looked at. */
+  /** The number of entries that were verified. */
   readonly entries: number;
-  /** The place in the chain of the first entry that was changed, put in or removed; undefined when there is none. */
+  /** The sequence number of the first entry that was changed, added or removed later; undefined if there is none. */
   readonly firstBroken: number | undefined;
-  /** Of the last entry: who notes it elsewhere can tell later that the log until here is the same. Hexadecimal. */
+  /** The hash of the last entry, hexadecimal. Kept elsewhere, it can prove later that the log up to here is unchanged. */
   readonly lastHash: string;
 }
 
 /**
- * The audit log besides the entries of changes to records, which repositories write with the change. All reject with
- * `StoreUnavailable`.
+ * The audit log, without the entries of changes to records: repositories write those together with the change. Every method rejects with
+ * `StoreUnavailable` if the store does not respond.
  */
 export interface AuditLog {
-  /** Writes an entry for an action that changes no record: something was shown or rejected. */
+  /** Writes an entry for an action that changes no record, such as showing a secret or rejecting a request. */
   record(action: AuditedAction, change: ChangeContext): Promise<void>;
   /**
-   * Writes the entry of something that is changed outside of the record store, and then has `work` change it. Nothing is done that can't be
-   * logged, and no crash leaves a change without its entry. Where `work` fails, another entry says so: the change may or may not have been made.
+   * For a change outside of the record store: writes the entry, and then runs `work`, which makes the change. No change is made without an
+   * entry, not even in a crash. If `work` fails, a second entry says so: the change may or may not have been made.
    */
   accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void>;
   list(filter: AuditFilter, page: AuditPage): Promise<readonly AuditEntry[]>;
   count(filter: AuditFilter): Promise<number>;
-  /** Compares every entry with its hash, and its hash with the entry before. */
+  /** Compares every entry with its hash, and checks that each hash continues the previous one. */
   verify(): Promise<ChainReport>;
-  /** Removes the oldest entries that were made before the instant. What is left is still a chain. Resolves with how many went. */
+  /** Removes the oldest entries, made before the instant. The others remain a valid chain. Resolves with the number removed. */
   prune(beforeMs: number): Promise<number>;
 }

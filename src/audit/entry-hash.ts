@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import type { AuditEntry } from './audit-entry.ts';
 
-/** What the first entry of a log follows. */
+/** The hash before the first entry. */
 export const CHAIN_START = Buffer.alloc(32);
 
-/** An entry, its changes as the text that is stored: another order of fields would be another hash. */
+/** An entry with its changes as stored text: another order of the fields would change the hash. */
 export interface ChainedEntry extends Omit<AuditEntry, 'changes'> {
   readonly changesText: string;
 }
 
-/** SHA-256 of the hash of the entry before and all that the entry says: who changes or removes one changes all that follow. */
+/** SHA-256 of the previous entry's hash and the whole entry: to change or remove an entry, all later ones must be changed, too. */
 export function entryHash(previousHash: Uint8Array, entry: ChainedEntry): Buffer {
   const { sequence, atMs, action, actor, target, changesText, reason, requestId, address, outcome } = entry;
   const content = [

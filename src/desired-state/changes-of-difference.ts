@@ -5,7 +5,7 @@ import type { StateChanges } from './desired-state-store.ts';
 import type { Difference } from './difference.ts';
 import { digestOf, writtenKey, writtenPlan } from './written-state.ts';
 
-/** What a difference means for the records, but for new keys. */
+/** The changes to the records that a difference requires, without new keys. */
 export function changesOfDifference(
   { plans, keys, notedPlans, notedKeys }: Difference,
   managedBy: string,

@@ -19,52 +19,52 @@ import { conflictsOf, type Difference, differenceBetween } from './difference.ts
 import { NewManagedKeys, type NewManagedKeysOptions, type RevealedSecret } from './new-managed-keys.ts';
 import { digestOf, writtenKey, writtenPlan } from './written-state.ts';
 
-/** What configurations are applied with. */
+/** What `DesiredStateService` is built from. */
 export interface DesiredStateServiceOptions extends NewManagedKeysOptions {
   readonly store: DesiredStateStore;
   readonly plans: Pick<PlanRepository, 'keysUnder'>;
   readonly keys: Pick<KeyRepository, 'findSnapshotsById'>;
   readonly unitOfWork: Pick<UnitOfWork, 'join' | 'afterCommit'>;
   readonly versions: RecordVersions;
-  /** Null: keys without a plan are unlimited. */
+  /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
 }
 
-/** Whose configuration it is, and what becomes of what it does not have. */
+/** The owner of a configuration, and whether applying it deletes what it does not contain. */
 export interface ConfigurationTerms {
   readonly owner: string;
-  /** What the owner manages and the configuration does not have is deleted. */
+  /** Whether plans and keys of the owner that are not in the configuration are deleted. */
   readonly prune: boolean;
 }
 
 export interface ApplyOptions extends ConfigurationTerms {
-  /** Takes over what is managed elsewhere, or was changed there. */
+  /** Also changes records that are managed elsewhere or were changed there. */
   readonly force: boolean;
-  /** Of the difference that is to be applied; undefined: whatever it is. */
+  /** The digest of the difference that is to be applied; undefined: apply any difference. */
   readonly expectDigest?: string | undefined;
-  /** Does nothing where the same configuration was the owner's last one, whatever has become of it since. */
+  /** Does nothing if the owner's last applied configuration was the same, even if records were changed since. */
   readonly unlessApplied?: boolean;
-  /** New keys must bring a secretHash: a secret that is made for them would be shown to no one. */
+  /** New keys need a `secretHash`: nobody would see a generated secret. */
   readonly needsSecretHash?: boolean;
 }
 
-/** What was applied. */
+/** The result of applying a configuration. */
 export interface AppliedState {
   readonly difference: Difference;
-  /** By externalId. */
+  /** The ids of new keys, by externalId. */
   readonly newKeyIds: ReadonlyMap<string, string>;
-  /** Of the new keys that brought none. */
+  /** The secrets of the new keys without a `secretHash`. */
   readonly secrets: readonly RevealedSecret[];
 }
 
-/** Longest that a change may take between the mark in Redis and its commit: half of the mark's time. */
+/** The longest time between marking keys stale in Redis and the commit: half of the time for which the mark lasts. */
 const LONGEST_WRITE_MS = 15_000;
-/** Deleted keys whose counters are removed together. */
+/** The number of deleted keys whose counters are removed together. */
 const RETIRED_AT_ONCE = 50;
 
 /**
- * Brings plans and keys to the state that a configuration wants, all or nothing. A change holds on every replica with the next request
- * once its promise is resolved; when it rejects with `StoreUnavailable` it may or may not have been made.
+ * Brings plans and keys to the state that a configuration describes, all or nothing. Once the promise resolves, a change applies to the
+ * next request on every replica. If it rejects with `StoreUnavailable`, the change may or may not have been made.
  */
 export class DesiredStateService {
   readonly #options: DesiredStateServiceOptions;
@@ -75,7 +75,7 @@ export class DesiredStateService {
     this.#newManagedKeys = new NewManagedKeys(options);
   }
 
-  /** What applying would do. Throws as `differenceBetween` does. */
+  /** The changes that applying the configuration would make. Throws like `differenceBetween`. */
   async diff(
     desired: DesiredState,
     terms: ConfigurationTerms,
@@ -87,8 +87,8 @@ export class DesiredStateService {
   }
 
   /**
-   * Throws as `differenceBetween` does, `ManagedElsewhere`, `DigestMismatch`, `PlanInUse` for a plan that would be deleted, and `SecretsTaken`.
-   * Undefined where it was applied before and need not be again.
+   * Throws like `differenceBetween`, and `ManagedElsewhere`, `DigestMismatch`, `PlanInUse` for a plan that would be deleted, and
+   * `SecretsTaken`. Undefined if `unlessApplied` is set and the configuration was the last one applied.
    */
   async apply(
     desired: DesiredState,
@@ -98,7 +98,7 @@ export class DesiredStateService {
     requireTags(desired, change.onlyTags);
     const { store, versions, unitOfWork } = this.#options;
     const selection = selectionOf(desired, options, change.onlyTags);
-    // One transaction for all that is read and written here: the embedded store has no second one beside it.
+    // A single transaction for all reads and writes: the embedded store can't run a second one at the same time.
     return unitOfWork.join(async () => {
       const written = await store.change(selection, change, (transaction) =>
         this.#write(transaction, { desired, options, change }),
@@ -118,12 +118,12 @@ export class DesiredStateService {
     return this.#options.store.exportPlans(owner);
   }
 
-  /** The keys whose externalId no other key of the selection has, in batches. */
+  /** The keys with an externalId that is unique in the selection, in batches. */
   exportKeys(selection: ExportSelection): AsyncIterable<readonly ConsumerKey[]> {
     return this.#options.store.exportKeys(selection);
   }
 
-  /** How many keys can't be exported: they have no externalId, or share it. */
+  /** The number of keys that can't be exported, because they have no externalId or share it. */
   countLeftOut(selection: ExportSelection): Promise<number> {
     return this.#options.store.countLeftOut(selection);
   }
@@ -148,14 +148,14 @@ export class DesiredStateService {
     const markedAtMs = clock.nowMs();
     await versions.markStale(stale);
     const changedVersions = await transaction.write(changes);
-    // A mark that has lapsed would let old copies be used again after the commit.
+    // After the stale marks have expired, replicas could use cached copies again after the commit.
     if (clock.nowMs() - markedAtMs > LONGEST_WRITE_MS)
       throw new StoreUnavailable('postgres', new Error('The configuration took too long to be written.'));
     const newKeyIds = new Map(newKeys.map(({ key }) => [key.externalId ?? '', key.id]));
     return { difference, newKeyIds, secrets, changes, changedVersions, retired };
   }
 
-  /** The keys of which replicas may have copies that are about to be outdated, each once: a second mark would never be withdrawn. */
+  /** The keys whose cached copies become outdated. Each occurs once: a second mark on the same key would never be removed. */
   async #keysTouched({
     changedPlans,
     changedKeys,
@@ -172,7 +172,7 @@ export class DesiredStateService {
     return [...touched];
   }
 
-  /** Read after the write: keys that came under the plans meanwhile are among them. */
+  /** Read after the write, so that keys which came under the plans in the meantime are included. */
   async #versionsAfter({ changes, changedVersions }: WrittenState): Promise<readonly RecordVersion[]> {
     const { plans, defaultPlanId } = this.#options;
     const versions = new Map(changedVersions.map((version) => [version.keyId, version]));
@@ -193,7 +193,7 @@ export class DesiredStateService {
     }
   }
 
-  /** Of the plans that apply to the keys; what other plans left behind ends by itself. */
+  /** The windows of the plans that apply to the keys. Windows of earlier plans expire by themselves. */
   async #windowNames(keys: readonly ConsumerKey[]): Promise<ReadonlyMap<string, readonly string[]>> {
     if (keys.length === 0) return new Map();
     try {
@@ -205,7 +205,7 @@ export class DesiredStateService {
         ]),
       );
     } catch (error) {
-      // Keys whose plan does not exist can be deleted all the same; if the store is unavailable, the deletion itself fails.
+      // Keys whose plan does not exist can still be deleted. If the store is unavailable, the deletion itself fails.
       if (error instanceof StoreUnavailable) return new Map();
       throw error;
     }
@@ -220,9 +220,9 @@ interface Application {
 
 interface WrittenState extends AppliedState {
   readonly changes: StateChanges;
-  /** Of the changed keys. */
+  /** The versions of the changed keys. */
   readonly changedVersions: readonly RecordVersion[];
-  /** The windows of the deleted keys, by id. */
+  /** The window names of the deleted keys, by key id. */
   readonly retired: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -242,7 +242,7 @@ function selectionOf(
   };
 }
 
-/** Throws `InvalidBody` for keys outside the tags that the principal is limited to. */
+/** Throws `InvalidBody` for keys that lack a tag which the principal is limited to. */
 function requireTags({ keys }: DesiredState, onlyTags: readonly string[]): void {
   const faults = keys.flatMap(({ tags }, index) => {
     const missing = onlyTags.filter((tag) => !tags.includes(tag));
@@ -253,7 +253,7 @@ function requireTags({ keys }: DesiredState, onlyTags: readonly string[]): void 
   requireNoFaults(faults);
 }
 
-/** Throws `InvalidBody` for new keys that bring no secret. */
+/** Throws `InvalidBody` for new keys without a `secretHash`. */
 function requireSecretHashes(desired: DesiredState, { keys }: Difference): void {
   const made = new Set(keys.flatMap(({ action, wanted }) => (action === 'create' ? (wanted ?? []) : [])));
   const faults = desired.keys.flatMap((key, index) => {

@@ -5,16 +5,16 @@ import type { SecretMatch } from '../keys/secrets/stored-secret.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
 import type { Plan } from '../plans/plan.ts';
 
-/** What there is, as far as a configuration may be about it. */
+/** The present records that a configuration may change. */
 export interface PresentState {
   readonly plans: readonly PresentPlan[];
-  /** By id. */
+  /** Sorted by id. */
   readonly keys: readonly PresentKey[];
 }
 
 export interface PresentPlan {
   readonly plan: Plan;
-  /** Of the state in which a configuration left it; null: none did. */
+  /** The digest of the state in which a configuration left the record; null if none did. */
   readonly managedDigest: Buffer | null;
 }
 
@@ -23,13 +23,13 @@ export interface PresentKey {
   readonly managedDigest: Buffer | null;
 }
 
-/** What a configuration may be about: the plans and keys that it names, and all that its owner manages. */
+/** Selects the records that a configuration may change: those that it names, and all that its owner manages. */
 export interface StateSelection {
   readonly owner: string;
-  /** Those that its keys are bound to included. */
+  /** Includes the plans of the configuration's keys. */
   readonly planIds: readonly string[];
   readonly externalIds: readonly string[];
-  /** Those of them whose keys, where they are new, bring their secrets. */
+  /** The externalIds of keys with a `secretHash`, which is used if they are new. */
   readonly hashedExternalIds: readonly string[];
   /** Only keys with all of these tags; empty: all keys. */
   readonly onlyTags: readonly string[];
@@ -38,19 +38,19 @@ export interface StateSelection {
 /** A new key. */
 export interface NewManagedKey {
   readonly key: NewConsumerKey;
-  /** Of a secret from outside; undefined for one that the gateway has made. */
+  /** Identifies an imported secret; undefined for a generated one. */
   readonly match: SecretMatch | undefined;
   readonly managedDigest: Buffer;
 }
 
-/** Something that there is, as it is to be. */
+/** The present and the wanted state of a record. */
 interface Changed<Present, Wanted> {
   readonly before: Present;
   readonly wanted: Wanted;
   readonly managedDigest: Buffer;
 }
 
-/** What is to be written. What is changed has another version afterwards. */
+/** The changes to write. Changed records get a new version. */
 export interface StateChanges {
   readonly newPlans: readonly { readonly plan: Plan; readonly managedDigest: Buffer }[];
   readonly changedPlans: readonly Changed<Plan, Plan>[];
@@ -58,38 +58,38 @@ export interface StateChanges {
   readonly newKeys: readonly NewManagedKey[];
   readonly changedKeys: readonly Changed<ConsumerKey, ConsumerKey>[];
   readonly deletedKeys: readonly ConsumerKey[];
-  /** What is as it is wanted, but was brought there by someone else: noted without a change. */
+  /** Records that already are as wanted, but by someone else's change: only the digest is stored. */
   readonly notedPlans: readonly { readonly id: string; readonly managedDigest: Buffer }[];
   readonly notedKeys: readonly { readonly id: string; readonly managedDigest: Buffer }[];
-  /** Of the whole configuration. */
+  /** The digest of the whole configuration. */
   readonly appliedDigest: Buffer;
 }
 
-/** A transaction that keeps the state that it has read from being changed elsewhere. */
+/** A transaction that protects the state it has read from changes elsewhere. */
 export interface StateTransaction {
   readonly present: PresentState;
-  /** Of the last configuration of the owner that was applied; undefined: none was. */
+  /** The digest of the owner's last applied configuration; undefined if there is none. */
   readonly appliedDigest: Buffer | undefined;
   /**
-   * Writes the changes. Resolves with the versions that the snapshots of the changed keys have then. Throws `PlanInUse`, and
-   * `SecretsTaken` for secrets from outside that a key has.
+   * Writes the changes. Resolves with the new versions of the changed keys' snapshots. Throws `PlanInUse`, and `SecretsTaken` if a key has
+   * one of the imported secrets.
    */
   write(changes: StateChanges): Promise<readonly RecordVersion[]>;
 }
 
-/** Which keys are exported. */
+/** Selects the keys to export. */
 export interface ExportSelection {
-  /** Undefined: of any owner, or none. */
+  /** Undefined: keys of any owner, or of none. */
   readonly owner: string | undefined;
   readonly onlyTags: readonly string[];
 }
 
-/** Where the state is kept that configurations are about. Every method rejects with `StoreUnavailable` when the store does not respond. */
+/** Stores the plans and keys of configurations. Every method rejects with `StoreUnavailable` if the store does not respond. */
 export interface DesiredStateStore {
   read(selection: StateSelection): Promise<PresentState>;
   /**
-   * Runs work in a transaction: what it writes is written, with its entries in the audit log, once the work is done, and not at all where
-   * that rejects. Configurations take turns, whichever replicas apply them.
+   * Runs work in a transaction. Its writes and their entries in the audit log are committed when the work resolves, and rolled back if it
+   * rejects. Of several configurations, also on different replicas, one is applied at a time.
    */
   change<Result>(
     selection: StateSelection,
@@ -98,8 +98,8 @@ export interface DesiredStateStore {
   ): Promise<Result>;
   /** The plans that an owner manages, or all, by id. */
   exportPlans(owner: string | undefined): Promise<readonly Plan[]>;
-  /** The keys whose externalId no other key of the selection has, by externalId, in batches. */
+  /** The keys with an externalId that is unique in the selection, by externalId, in batches. */
   exportKeys(selection: ExportSelection): AsyncIterable<readonly ConsumerKey[]>;
-  /** How many keys of the selection have no externalId, or one that another one has. */
+  /** The number of keys of the selection that have no externalId, or share it. */
   countLeftOut(selection: ExportSelection): Promise<number>;
 }

@@ -1,7 +1,7 @@
 import type { ConsumerKey } from '../keys/consumer-key.ts';
 import type { NewPlan } from '../plans/plan-service.ts';
 
-/** What a configuration decides of a key. */
+/** The fields of a key that a configuration sets. */
 export type ConfiguredKeyFields = Pick<
   ConsumerKey,
   | 'name'
@@ -16,24 +16,24 @@ export type ConfiguredKeyFields = Pick<
   | 'selfService'
 >;
 
-/** A key as a configuration wants it. */
+/** A key in a configuration. */
 export interface DesiredKey extends ConfiguredKeyFields {
-  /** By which it is found again; unique in the configuration. */
+  /** Identifies the key; unique in the configuration. */
   readonly externalId: string;
-  /** SHA-256 of the secret that it is made with; null: the gateway makes one. Says nothing of a key that there is already. */
+  /** SHA-256 of the secret of a new key; null: the gateway generates one. Ignored for a key that exists already. */
   readonly secretDigest: Buffer | null;
 }
 
-/** What a configuration wants there to be. Each part is well-formed, and no two have the same id. */
+/** The plans and keys in a configuration. Each is valid by itself, and ids are unique. */
 export interface DesiredState {
   readonly plans: readonly NewPlan[];
   readonly keys: readonly DesiredKey[];
 }
 
-/** The form of the owner of a configuration. */
+/** The form of an owner's name. */
 export const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
 
-/** Most plans of a configuration. */
+/** The most plans in a configuration. */
 export const MAX_CONFIGURED_PLANS = 1000;
-/** Most keys of a configuration. */
+/** The most keys in a configuration. */
 export const MAX_CONFIGURED_KEYS = 10_000;

@@ -6,26 +6,26 @@ import type { DesiredKey, DesiredState } from './desired-state.ts';
 import type { PresentKey, PresentPlan, PresentState, StateChanges } from './desired-state-store.ts';
 import { digestOf, type Written, writtenKey, writtenPlan } from './written-state.ts';
 
-/** Why something is not changed without `force`. */
+/** Why a record is not changed without `force`. */
 export const CONFLICT_REASONS = [
   'not_managed',
   'other_owner',
   'changed_elsewhere',
-  /** Several keys have the externalId: `force` does not help. */
+  /** Several keys have the externalId. `force` does not resolve this. */
   'ambiguous',
 ] as const;
 type ConflictReason = (typeof CONFLICT_REASONS)[number];
 
-/** One plan or key that is to be made, changed or deleted. */
+/** A plan or a key to create, update or delete. */
 interface Step<Present, Wanted> {
   readonly action: 'create' | 'update' | 'delete';
   /** The rateLimitId or the externalId. */
   readonly id: string;
-  /** Undefined: there is none. */
+  /** Undefined if it is to be created. */
   readonly before: Present | undefined;
-  /** Undefined: it is to be deleted. */
+  /** Undefined if it is to be deleted. */
   readonly wanted: Wanted | undefined;
-  /** As a configuration writes them, with `managedBy`. */
+  /** The fields as a configuration writes them, and `managedBy`. */
   readonly fields: FieldChanges;
   readonly conflict: ConflictReason | undefined;
 }
@@ -33,31 +33,31 @@ interface Step<Present, Wanted> {
 export type PlanStep = Step<PresentPlan, NewPlan>;
 export type KeyStep = Step<PresentKey, DesiredKey>;
 
-/** What is between a configuration and what there is. */
+/** The difference between a configuration and the present records. */
 export interface Difference {
   readonly plans: readonly PlanStep[];
   readonly keys: readonly KeyStep[];
-  /** How many plans and keys are as they are wanted. */
+  /** The number of plans and keys that already are as wanted. */
   readonly unchanged: number;
-  /** Those of them that someone else has brought there. */
+  /** Unchanged records that someone else has brought into the wanted state. */
   readonly notedPlans: StateChanges['notedPlans'];
   readonly notedKeys: StateChanges['notedKeys'];
-  /** SHA-256 of all that would be done, hexadecimal. */
+  /** SHA-256 of all changes, hexadecimal. */
   readonly digest: string;
 }
 
-/** How a configuration is compared. */
+/** How a configuration is compared with the records. */
 export interface DifferenceOptions {
   readonly owner: string;
-  /** What the owner manages and the configuration does not have is to be deleted. */
+  /** Whether records of the owner that are not in the configuration are deleted. */
   readonly prune: boolean;
-  /** Null: keys without a plan are unlimited. */
+  /** Null if keys without a plan are unlimited. */
   readonly defaultPlanId: string | null;
 }
 
 /**
- * Compares a configuration with what there is. Throws `InvalidBody` for keys whose plan does not exist, or would not any more, and
- * `PlanIsDefault` where the default plan would be deleted.
+ * Compares a configuration with the present records. Throws `InvalidBody` for keys whose plan does not exist or would be deleted, and
+ * `PlanIsDefault` if the default plan would be deleted.
  */
 export function differenceBetween(
   desired: DesiredState,
@@ -79,7 +79,7 @@ export function differenceBetween(
   };
 }
 
-/** What keeps a difference from being applied. `force` leaves only what nothing helps with. */
+/** The conflicts of a difference. With `force`, only those that `force` does not resolve. */
 export function conflictsOf({ plans, keys }: Difference, force: boolean): readonly ConfigurationConflict[] {
   const of = (type: 'plan' | 'key', steps: readonly (PlanStep | KeyStep)[]) =>
     steps.flatMap(({ id, conflict }): readonly ConfigurationConflict[] =>
@@ -88,7 +88,7 @@ export function conflictsOf({ plans, keys }: Difference, force: boolean): readon
   return [...of('plan', plans), ...of('key', keys)];
 }
 
-/** What was compared: a step where there is something to do. */
+/** The result for one record; `step` is undefined if nothing is to be changed. */
 interface Comparison<S> {
   readonly step: S | undefined;
   readonly noted: Difference['notedKeys'][number] | undefined;
@@ -145,14 +145,14 @@ function keyComparisons(
   ];
 }
 
-/** Something that there is, as it is compared. */
+/** A present record, as it is compared. */
 interface State<Present> {
   readonly present: Present;
   readonly recordId: string;
   readonly written: Written;
   readonly managedBy: string | null;
   readonly managedDigest: Buffer | null;
-  /** It came with the gateway and was never changed: the first owner that wants it may manage it. */
+  /** A plan that came with the gateway and was never changed: the first owner whose configuration has it may manage it. */
   readonly isUntouched: boolean;
 }
 
@@ -169,7 +169,7 @@ function stateOfKey(present: PresentKey): State<PresentKey> {
   return { present, recordId: id, written: writtenKey(key), managedBy, managedDigest, isUntouched: false };
 }
 
-/** Something that is wanted. */
+/** A wanted record, as it is compared. */
 interface Wish<Wanted> {
   readonly id: string;
   readonly wanted: Wanted;
@@ -217,12 +217,12 @@ function conflictWith<Present>(before: State<Present>, owner: string): ConflictR
   return isChanged(before) ? 'changed_elsewhere' : undefined;
 }
 
-/** Whether it is not as a configuration left it. */
+/** Whether the record differs from the state in which a configuration left it. */
 function isChanged<Present>({ written, managedDigest }: State<Present>): boolean {
   return managedDigest === null || !managedDigest.equals(digestOf(written));
 }
 
-/** Throws `InvalidBody` for keys that are to be bound to a plan that there is not afterwards. */
+/** Throws `InvalidBody` for keys whose plan would not exist afterwards. */
 function requirePlans(
   desired: DesiredState,
   present: PresentState,
@@ -238,7 +238,7 @@ function requirePlans(
   requireNoFaults(faults);
 }
 
-/** What a step does, without the state that surrounds it. */
+/** The part of a step that goes into the digest. */
 function contentOf({ action, id, fields, wanted }: PlanStep | KeyStep): unknown {
   const secret =
     action === 'create' && wanted !== undefined && 'secretDigest' in wanted && wanted.secretDigest;

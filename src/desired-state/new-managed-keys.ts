@@ -11,26 +11,26 @@ import type { NewManagedKey } from './desired-state-store.ts';
 import type { Difference } from './difference.ts';
 import { digestOf, writtenKey } from './written-state.ts';
 
-/** What new keys are made with. */
+/** What `NewManagedKeys` is built from. */
 export interface NewManagedKeysOptions {
   readonly sealer: SecretSealer;
   readonly clock: Clock;
   readonly random: Random;
-  /** In front of new secrets. */
+  /** The prefix of new secrets. */
   readonly keyPrefix: string;
 }
 
-/** A secret that was just made, which is never shown again. */
+/** A new secret, which is never shown again. */
 export interface RevealedSecret {
   readonly externalId: string;
   readonly keyId: string;
   readonly secret: string;
 }
 
-/** Keys that are sealed before other requests have their turn. */
+/** Keys that are sealed in one turn of the event loop. */
 const SEALED_AT_ONCE = 500;
 
-/** Makes the keys that a configuration has and the records don't, with a secret each unless they bring the hash of one. */
+/** Makes the keys that exist only in the configuration. A key without the hash of a secret gets a generated one. */
 export class NewManagedKeys {
   readonly #options: NewManagedKeysOptions;
   readonly #makeId: () => string;
@@ -40,7 +40,7 @@ export class NewManagedKeys {
     this.#makeId = keyIdMaker(options.clock, options.random);
   }
 
-  /** Those that a difference creates. */
+  /** Makes the keys that a difference creates. */
   async make(
     { keys }: Difference,
     owner: string,
@@ -50,7 +50,7 @@ export class NewManagedKeys {
     const secrets: RevealedSecret[] = [];
     for (const { action, wanted } of keys) {
       if (action !== 'create' || wanted === undefined) continue;
-      // To seal thousands takes the time of many requests.
+      // Sealing thousands of keys at once would delay other requests.
       if (newKeys.length % SEALED_AT_ONCE === SEALED_AT_ONCE - 1) await nextTurn();
       const { made, secret } = this.#makeKey(wanted, owner, change);
       newKeys.push(made);

@@ -4,8 +4,8 @@ import type { AdditionalLimit, PlanCost, PlanTerms } from '../plans/plan.ts';
 import type { ConfiguredKeyFields } from './desired-state.ts';
 
 /**
- * A plan or a key as a configuration writes it: by the names of the API, without what is as in a new one. A field that a later version
- * adds is missing in what was written before, so that nothing counts as changed because of it.
+ * A plan or a key as a configuration writes it: with the names of the API, and without fields that have the value of a new one. A field
+ * that a later version adds is missing in older records, so that it does not make them count as changed.
  */
 export type Written = Readonly<Record<string, unknown>>;
 
@@ -45,14 +45,14 @@ export function writtenKey(key: ConfiguredKeyFields & { readonly externalId: str
   });
 }
 
-/** SHA-256 of what is written, whatever the order of the fields. */
+/** SHA-256 of the fields in any order. */
 export function digestOf(written: unknown): Buffer {
   return createHash('sha256')
     .update(JSON.stringify(inOrder(written)))
     .digest();
 }
 
-/** Postgres keeps what is in a field, not the order of the fields. */
+/** Sets the order of the fields, which Postgres does not keep. */
 function writtenLimit({ limitId, limit, period, per, mode, match }: AdditionalLimit): Written {
   return withoutMissing({ limitId, limit, period, per, mode, match });
 }
@@ -79,6 +79,6 @@ function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
   if (typeof value !== 'object' || value === null) return value;
   const fields = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  // As pairs: an object would put names that look like numbers first, and drop one that is named __proto__.
+  // As pairs, because an object would put names that look like numbers first, and drop a field named __proto__.
   return fields.map(([name, inner]) => [name, inOrder(inner)]);
 }

@@ -4,7 +4,7 @@ import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { OnceOnly, ResponseStore, StoredResponse } from './response-store.ts';
 
-/** What the service of idempotent requests works with. */
+/** What `IdempotentRequests` is built from. */
 export interface IdempotentRequestsOptions {
   readonly store: ResponseStore;
   readonly vault: SecretVault;
@@ -13,14 +13,14 @@ export interface IdempotentRequestsOptions {
 
 /** A request with an `Idempotency-Key`. */
 export interface IdempotentRequest {
-  /** Whose key it is: each credential has its own. */
+  /** The credential of the request: each one has its own keys. */
   readonly credential: string;
   readonly key: string;
-  /** All that makes it this request: method, path and body. */
+  /** Identifies the request: its method, path and body. */
   readonly content: string;
 }
 
-/** A response without what belongs to one sending of it. */
+/** A response without the headers of a single attempt. */
 export interface KeptResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -30,7 +30,7 @@ export interface KeptResponse {
 /** How long a response is kept. Milliseconds. */
 const KEPT_MS = 24 * 3_600_000;
 
-/** A key that was used for another request. */
+/** A key that was already used for another request. */
 class IdempotencyKeyReused extends TollgateError {
   constructor() {
     super(
@@ -40,7 +40,7 @@ class IdempotencyKeyReused extends TollgateError {
   }
 }
 
-/** A request whose first sending is still under way. */
+/** A request whose first attempt is still running. */
 class IdempotencyInProgress extends TollgateError {
   constructor() {
     super('idempotency_in_progress', 'A request with this Idempotency-Key is under way. Try again shortly.');
@@ -48,8 +48,8 @@ class IdempotencyInProgress extends TollgateError {
 }
 
 /**
- * Performs requests once, however often they are sent: a request that is sent again gets the response of the first time. Responses are sealed
- * with the encryption key, because they may hold a secret, and kept for 24 hours.
+ * Performs requests once: a retry gets the response of the first attempt. Responses are sealed with the encryption key, because they may
+ * contain a secret, and kept for 24 hours.
  */
 export class IdempotentRequests {
   readonly #options: IdempotentRequestsOptions;
@@ -59,9 +59,9 @@ export class IdempotentRequests {
   }
 
   /**
-   * The work gets a name for what it does, the same each time: what it changes outside of the record store is kept from being done twice by
-   * that name. When the work rejects, its changes are undone and `responseTo` gives the response to be kept, or throws: then nothing is kept, and
-   * the request may be sent again. Throws `IdempotencyKeyReused`, `IdempotencyInProgress`.
+   * `operationId` is the same for all attempts, so that changes outside of the record store can be made idempotent. If the work rejects,
+   * its changes are rolled back, and `responseTo` returns the response to keep. If `responseTo` throws, nothing is kept, and the request
+   * may be retried. Throws `IdempotencyKeyReused` or `IdempotencyInProgress`.
    */
   async perform(
     request: IdempotentRequest,
@@ -84,7 +84,7 @@ export class IdempotentRequests {
     return { response: kept.response, isReplayed: performed.kind === 'stored' };
   }
 
-  /** Removes the responses that have lapsed. */
+  /** Removes expired responses. */
   async prune(): Promise<void> {
     const { store, clock } = this.#options;
     await store.prune(clock.nowMs() - KEPT_MS);
@@ -94,7 +94,7 @@ export class IdempotentRequests {
     return this.#options.vault.seal(sealedFor(id), JSON.stringify(kept));
   }
 
-  /** What `#seal` has sealed. */
+  /** Opens what `#seal` has sealed. */
   #open({ id, sealed }: StoredResponse): Kept {
     return JSON.parse(this.#options.vault.open(sealedFor(id), sealed)) as Kept;
   }
@@ -106,7 +106,7 @@ interface Kept {
   readonly response: KeptResponse;
 }
 
-/** The name under which a response is sealed: moved to another id it does not open. */
+/** The name that a response is sealed for: a copy under another id can't be opened. */
 export function sealedFor(id: Buffer): string {
   return `idempotent response ${id.toString('base64')}`;
 }

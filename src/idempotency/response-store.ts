@@ -1,4 +1,4 @@
-/** What became of a request: performed now, performed before, or under way at this moment. */
+/** The result for a request: performed now, or performed before, or in progress. */
 export type PerformedOnce =
   | { readonly kind: 'performed' | 'stored'; readonly sealed: Buffer }
   | { readonly kind: 'under_way' };
@@ -8,7 +8,7 @@ export interface OnceOnly {
   /** 32 bytes. */
   readonly id: Buffer;
   readonly atMs: number;
-  /** A response from before has lapsed. Milliseconds since 1970. */
+  /** Older responses have expired. Milliseconds since 1970. */
   readonly validSinceMs: number;
 }
 
@@ -18,23 +18,23 @@ export interface StoredResponse {
   readonly sealed: Buffer;
 }
 
-/** Where responses are kept. Every method rejects with `StoreUnavailable` when the store does not respond. */
+/** Stores responses. Every method rejects with `StoreUnavailable` if the store does not respond. */
 export interface ResponseStore {
   /**
-   * Performs the work unless there is a response under the id, and stores its response in the transaction of the changes that it makes:
-   * a crash leaves both or neither. Of several calls with the same id at once, on any replica, one performs.
+   * Performs the work unless a response is stored under the id. Stores the response in the same transaction as the changes of the work: a
+   * crash leaves both or neither. Of several concurrent calls with the same id, also on different replicas, one performs the work.
    *
-   * When the work rejects, its changes are undone and `responseTo` gives the response to be stored; where that rejects too, nothing is stored.
+   * If the work rejects, its changes are rolled back, and the response from `responseTo` is stored. If that throws, too, nothing is stored.
    */
   performOnce(
     request: OnceOnly,
     work: () => Promise<Buffer>,
     responseTo: (failure: unknown) => Buffer,
   ): Promise<PerformedOnce>;
-  /** Removes the responses from before an instant. */
+  /** Removes responses that are older than an instant. */
   prune(beforeMs: number): Promise<void>;
-  /** At most `limit` responses, by id, after the one given: for the rotation of encryption keys. */
+  /** At most `limit` responses, by id, after the given one. For the rotation of encryption keys. */
   after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
-  /** Replaces the sealed form of a response, unless it was removed or replaced meanwhile. */
+  /** Replaces a sealed response, unless it was removed or replaced in the meantime. */
   replace(response: StoredResponse, sealed: Buffer): Promise<void>;
 }

@@ -1,79 +1,79 @@
 import type { Logger } from '../platform/logger.ts';
 import { managementOutcomeOf, type Outcome } from './outcomes.ts';
 
-/** A request as a log line shows it. Times in milliseconds. */
+/** The fields of a request in a log line. Times are in milliseconds. */
 export interface LoggedRequest {
   readonly requestId: string;
   readonly traceId?: string | undefined;
   readonly method: string;
-  /** Without query. */
+  /** Without the query. */
   readonly path: string;
-  /** 0 when the client left before there was a response. */
+  /** 0 if the client disconnected before there was a response. */
   readonly status: number;
   readonly durationMs: number;
 }
 
-/** Why the gateway or the backend failed, as a log line shows it. */
+/** The reason in a log line for a failure of the gateway or the backend. */
 interface LoggedFailure {
   readonly cause: string | undefined;
-  /** The store that did not respond; undefined: it was not for a store. */
+  /** The store that did not respond; undefined if the failure has another reason. */
   readonly store: string | undefined;
-  /** How often the backend was tried. */
+  /** The number of attempts to reach the backend. */
   readonly attempts: number;
 }
 
-/** A proxied request as a log line shows it. */
+/** The fields of a proxied request in a log line. */
 export interface LoggedProxiedRequest extends LoggedRequest {
   readonly outcome: Outcome;
-  /** Of the error that the gateway sent; undefined when it sent none. */
+  /** The code of the error that the gateway sent; undefined if it sent none. */
   readonly errorCode: string | undefined;
-  /** Undefined when it was not authenticated. */
+  /** Undefined if the request was not authenticated. */
   readonly keyId: string | undefined;
-  /** Undefined when nothing was decided. */
+  /** Undefined if no limiter decided about the request. */
   readonly decision: { readonly kind: string; readonly degraded: boolean } | undefined;
-  /** Undefined when neither the gateway nor the backend failed. */
+  /** Undefined if neither the gateway nor the backend failed. */
   readonly failure: LoggedFailure | undefined;
-  /** The limit that rejected it; undefined when none did. */
+  /** The limit that rejected the request; undefined if none did. */
   readonly limitId: string | undefined;
-  /** Shadow limits that would have rejected it, although it was allowed. */
+  /** Shadow limits that would have rejected the request. It was allowed. */
   readonly shadowLimitIds: readonly string[];
   readonly bodyBytes: number;
   readonly gatewayMs: number;
 }
 
-/** What it says besides of a management request. */
+/** The fields of a management request in a log line. */
 export interface LoggedManagementRequest extends LoggedRequest {
   readonly notes: { readonly errorCode?: string; readonly operation?: string; readonly actor?: string };
 }
 
 export interface AccessLogOptions {
-  /** Which part of the requests is logged: above 0, 1 = all. */
+  /** The fraction of requests that is logged: above 0, and 1 for all. */
   readonly rate: number;
   readonly lines: Logger;
   /** Host and port of the backend. */
   readonly backend: string;
-  /** Makes a path fit to be written down. */
+  /** Masks secrets in a path. */
   readonly mask: (path: string) => string;
 }
 
 const SERVER_ERROR = 500;
-/** Of a path: a line must stay short enough to be written at once, also beside other writers. Characters. */
+/** The longest path in a line, in characters: a line must fit into one atomic write, because others write to the same pipe. */
 const PATH_LIMIT = 1024;
 
 /**
- * One line per request. Of a sample every line is as likely as any other, except that failures of the gateway or the backend are always
- * there. Lines are made of named fields, of which only the method, the path (masked, without query) and the request id are the client's.
+ * Writes one line for each request, or for a sample. Each request is equally likely to be in the sample, but failures of the gateway or the
+ * backend are always logged. Only the method, the path (masked, without query) and the request id can come from the client.
  */
 export class AccessLog {
   readonly #options: AccessLogOptions;
-  /** How much of the next line is saved up. */
+  /** The fraction of a line that the requests so far have earned. A line is written when it reaches 1. */
   #credit = 0;
 
   constructor(options: AccessLogOptions) {
     this.#options = options;
   }
 
-  /** A proxied request's response is over. */
+  /** Called when the response to a proxied request has ended. */
   proxied(request: LoggedProxiedRequest): void {
     if (!this.#isChosen(request.status)) return;
     const { outcome, errorCode, keyId, decision, failure, limitId, shadowLimitIds, bodyBytes, gatewayMs } =
@@ -94,7 +94,7 @@ export class AccessLog {
     });
   }
 
-  /** The response to a management request, or to one of a key about itself, is over. */
+  /** Called when the response to a management or a self-service request has ended. */
   managed(request: LoggedManagementRequest, route: 'management' | 'self-service'): void {
     if (!this.#isChosen(request.status)) return;
     const { operation, errorCode, actor } = request.notes;
@@ -102,7 +102,7 @@ export class AccessLog {
     this.#write(request, { route, operation, outcome, errorCode, actor });
   }
 
-  /** A request was rejected for its head, of which nothing but its id is repeated. */
+  /** Called when a request was rejected because of its head. The line repeats nothing of it but the request id. */
   rejected(requestId: string, status: number, errorCode: string): void {
     const outcome: Outcome = 'invalid_request';
     if (this.#isChosen(status))
@@ -118,7 +118,7 @@ export class AccessLog {
     return status >= SERVER_ERROR;
   }
 
-  /** Where the cause is to be looked for. */
+  /** The store or the backend that failed. */
   #failedAt(failure: LoggedFailure | undefined): object {
     if (failure === undefined) return {};
     const { store, attempts } = failure;
@@ -141,7 +141,7 @@ export class AccessLog {
   }
 }
 
-/** To microseconds. */
+/** Rounds to microseconds. */
 function rounded(ms: number): number {
   return Math.round(ms * 1000) / 1000;
 }

@@ -10,7 +10,7 @@ interface Scrape {
   readonly help: string;
   readonly type: 'counter' | 'gauge' | 'histogram';
   readonly values: readonly Sample[];
-  /** How prom-client adds up the workers of one machine. */
+  /** How prom-client merges the metrics of several workers. */
   readonly aggregator: 'sum';
 }
 
@@ -24,7 +24,7 @@ export class ArrayCounter<L extends string> {
   readonly name: string;
   readonly #help: string;
   readonly #labels: Labels<L>;
-  /** How many values each label has. */
+  /** The number of values of each label. */
   readonly #sizes: readonly number[];
   readonly #counts: Float64Array;
 
@@ -104,7 +104,7 @@ export class ArrayHistogram {
     this.#sums = new Float64Array(this.#series.length);
   }
 
-  /** Takes note of one value, in seconds, under the label's value at `position`. */
+  /** Counts one value, in seconds, under the label's value at `position`. */
   observe(seconds: number, position = 0): void {
     const bounds = this.#bounds;
     let bucket = 0;

@@ -1,16 +1,16 @@
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 
-/** What is known of a request to the backend that is over. */
+/** The part of an ended request that shows whether the backend could be reached. */
 export interface BackendAttempt {
   readonly outcome: string;
   readonly failure: { readonly cause: string | undefined; readonly isUnreachable: boolean } | undefined;
 }
 
-/** Time without a failed connection after which the backend counts as reachable again. Milliseconds. */
+/** After a failed connection, requests count as a sign of a reachable backend only when this time has passed. Milliseconds. */
 const CALM_MS = 1000;
 
-/** Logs once that there is no connection to the backend, and once that there is again: the lines of requests may be off, or many. */
+/** Logs when the backend becomes unreachable, and when it is reachable again: the lines of requests may be turned off, or many. */
 export class BackendReachability {
   readonly #log: Logger;
   readonly #clock: Clock;

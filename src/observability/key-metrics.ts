@@ -1,21 +1,21 @@
 import type { Reading } from './metrics.ts';
 import { OUTCOMES, type Outcome } from './outcomes.ts';
 
-/** Keys that are counted to find the busiest; others are left out until some of these have no more requests. */
+/** The most keys that are counted. While there are as many, requests of further keys are not counted. */
 const MOST_KEYS = 10_000;
-/** How long a key's requests count in full towards being one of the busiest. Milliseconds. */
+/** After this time a request counts half when the busiest keys are chosen. Milliseconds. */
 const HALF_LIFE_MS = 60_000;
 
-/** One key's requests. Edited in place: this is the hot path. */
+/** The requests of one key. Changed in place, because this is the hot path. */
 interface KeyCounts {
   readonly byOutcome: Float64Array;
-  /** Requests, those of earlier minutes worth less and less. */
+  /** Requests, weighted by their age. */
   recent: number;
 }
 
 /**
- * Requests of the busiest keys, for operators who want keys as labels. Of each key all requests are counted while it is kept, so its
- * series only grows; which keys are shown changes with who is busy.
+ * Counts the requests of the busiest keys, for operators who want keys as labels. As long as a key is counted, all of its requests are, so
+ * that its series only grows. The shown keys change with the traffic.
  */
 export class KeyMetrics {
   readonly #shown: number;
@@ -30,7 +30,7 @@ export class KeyMetrics {
     this.#agedAtMs = monotonicMs();
   }
 
-  /** A request of a key is over. */
+  /** Called when a request of a key has ended. */
   observe(keyId: string, outcome: Outcome): void {
     this.#age();
     const counts = this.#keys.get(keyId) ?? this.#open(keyId);
@@ -40,7 +40,7 @@ export class KeyMetrics {
     counts.recent += 1;
   }
 
-  /** For the registry. */
+  /** The metric for the registry. */
   reading(): Reading {
     return {
       name: 'tollgate_key_requests_total',
@@ -68,7 +68,7 @@ export class KeyMetrics {
     return [...this.#keys].toSorted(([, a], [, b]) => b.recent - a.recent).slice(0, this.#shown);
   }
 
-  /** Halves what is recent for every half-life that passed, and lets go of keys without a request for some of them. */
+  /** Halves `recent` for every half-life that has passed, and drops keys that have had no requests for several of them. */
   #age(): void {
     const halvings = Math.floor((this.#monotonicMs() - this.#agedAtMs) / HALF_LIFE_MS);
     if (halvings === 0) return;

@@ -1,6 +1,6 @@
 import { ArrayCounter } from './array-metrics.ts';
 
-/** What is looked at of a decision. */
+/** The part of a decision that is counted. */
 interface ObservedDecision {
   readonly kind: string;
   readonly windows?: readonly {
@@ -13,7 +13,8 @@ const OUTCOMES = ['allowed', 'limited'] as const;
 const MODES = ['enforce', 'shadow'] as const;
 
 /**
- * What the limits of plans decided: plain additions for each request. Without the ids of limits, which are as many as administrators make.
+ * Counts the decisions of plans' limits, with plain additions for each request. It has no limit ids as labels: administrators can create
+ * any number of them.
  */
 export class LimitMetrics {
   readonly total = new ArrayCounter(
@@ -22,7 +23,7 @@ export class LimitMetrics {
     { outcome: OUTCOMES, mode: MODES },
   );
 
-  /** A request is over about which was decided. A shadow limit is counted only where the request was allowed. */
+  /** Called when a request with a decision has ended. A shadow limit is counted only if the request was allowed. */
   observe({ kind, windows }: ObservedDecision): void {
     if (windows === undefined) return;
     for (const { isExceeded, limit } of windows) {

@@ -11,17 +11,17 @@ import type { RequestMetrics } from './request-metrics.ts';
 
 type LabelledValue = readonly [labels: Readonly<Record<string, string>>, value: number];
 
-/** A number that exists elsewhere and is read when Prometheus asks. */
+/** A number that is kept elsewhere and read when Prometheus scrapes. */
 export interface Reading {
   readonly name: string;
   readonly help: string;
   readonly type: 'gauge' | 'counter';
-  /** How the numbers of several workers are merged; by default their sum. */
+  /** How the numbers of several workers are merged; the sum by default. */
   readonly ofWorkers?: 'sum' | 'max' | 'min';
   readonly read: () => number | readonly LabelledValue[];
 }
 
-/** A histogram that exists elsewhere as plain counts per bucket, not cumulated; the last bucket has no upper bound. */
+/** A histogram that is kept elsewhere, as counts for each bucket that are not cumulative. The last bucket has no upper bound. */
 export interface BucketReading {
   readonly name: string;
   readonly help: string;
@@ -29,7 +29,7 @@ export interface BucketReading {
   readonly read: () => { readonly counts: readonly number[]; readonly sumSeconds: number };
 }
 
-/** What the metrics are made of. */
+/** The sources of the metrics. */
 export interface MetricSources {
   readonly requests: RequestMetrics;
   readonly readings: readonly Reading[];
@@ -37,7 +37,7 @@ export interface MetricSources {
 }
 
 const NANOSECONDS = 1e9;
-/** Gauges of prom-client's that are called totals; each is the sum of another one, by type, that is kept. */
+/** Gauges of prom-client whose names end in `_total`. Each is the sum of another gauge, by type, which is kept. */
 const MISNAMED = [
   'nodejs_active_handles_total',
   'nodejs_active_requests_total',
@@ -45,8 +45,8 @@ const MISNAMED = [
 ];
 
 /**
- * The registry behind `/metrics`: requests, what the parts of the gateway count, the event loop and the process. Every label has a
- * closed set of values; none of them comes from a client.
+ * The registry of `/metrics`: requests, readings of the parts of the gateway, the event loop and the process. Every label has a closed set
+ * of values, and none of them comes from a client.
  */
 export function createMetrics(sources: MetricSources): Registry {
   const registry = new Registry();
@@ -64,7 +64,7 @@ export function createMetrics(sources: MetricSources): Registry {
 }
 
 /**
- * Metrics between two turns of the event loop, in which traffic goes on. Not fewer: with a hundred turns a scrape of a busy process takes
+ * The number of metrics per turn of the event loop; traffic is served between turns. With fewer, a scrape of a busy process would take
  * longer than Prometheus, or the primary process of workers, waits for it.
  */
 const AT_ONCE = 16;
@@ -76,14 +76,14 @@ async function* namesInTurns(registry: Registry): AsyncGenerator<string> {
   }
 }
 
-/** The text of all metrics, as `registry.metrics()` has it. */
+/** The text of all metrics, like `registry.metrics()`. */
 export async function scrapeText(registry: Registry): Promise<string> {
   const parts: string[] = [];
   for await (const name of namesInTurns(registry)) parts.push(await registry.getSingleMetricAsString(name));
   return `${parts.join('\n\n')}\n`;
 }
 
-/** All metrics as objects, in the same way. */
+/** All metrics as objects, in turns as well. */
 export async function scrapeObjects(
   registry: Registry,
 ): Promise<MetricObjectWithValues<MetricValue<string>>[]> {
@@ -140,7 +140,7 @@ function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scra
   };
 }
 
-/** Since the last scrape, so that a stall shows in the scrape after it and not for ever. */
+/** The delay since the last scrape, so that a stall shows in one scrape only. */
 function eventLoopDelay(): Reading {
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();

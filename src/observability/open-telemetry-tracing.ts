@@ -34,15 +34,15 @@ import {
 import type { Logger } from '../platform/logger.ts';
 import type { RequestTrace, RequestTracing, TracedEnd, TracingOptions, TracingSettings } from './tracing.ts';
 
-/** The methods that semantic conventions name; others are `_OTHER`, so that names of spans stay few. */
+/** The methods that the semantic conventions name. Others become `_OTHER`, to bound the number of span names. */
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 const OTHER_METHOD = '_OTHER';
-/** Between two log lines about traces that could not be delivered. Milliseconds. */
+/** The pause between two log lines about traces that could not be delivered. Milliseconds. */
 const COMPLAINT_MS = 60_000;
 
 const propagator = new W3CTraceContextPropagator();
 
-/** Traces with OpenTelemetry's SDK, in batches over OTLP/HTTP, attributes after its semantic conventions for HTTP. */
+/** Traces with OpenTelemetry's SDK: batches over OTLP/HTTP, with the attributes of the semantic conventions for HTTP. */
 export class OpenTelemetryTracing implements RequestTracing {
   readonly #provider: TracerProvider;
   readonly #tracer: Tracer;
@@ -140,7 +140,7 @@ class Trace implements RequestTrace {
     const error = failure === undefined ? {} : { 'error.type': failure };
     const client = this.#client;
     if (client !== undefined) {
-      // The status of an error that the gateway sent is not the backend's.
+      // The status of the gateway's own error is not the backend's.
       client.setAttributes({ ...(outcome === 'forwarded' ? response : {}), ...error });
       if (failure !== undefined || status >= 400) client.setStatus({ code: SpanStatusCode.ERROR });
       client.end(backendEndedAtMs ?? undefined);
@@ -169,7 +169,7 @@ function samplerOf({ sampler, isParentBased, ratio }: TracingSettings): Sampler 
   return isParentBased ? new ParentBasedSampler({ root }) : root;
 }
 
-/** Where it sends to, with which fields, certificates and compression, it reads from `OTEL_EXPORTER_OTLP_…` itself. */
+/** The exporter. It reads endpoint, headers, certificates and compression from `OTEL_EXPORTER_OTLP_…` itself. */
 async function exporterOf({ protocol }: TracingSettings): Promise<SpanExporter> {
   const { OTLPTraceExporter } =
     protocol === 'http/json'
@@ -178,7 +178,7 @@ async function exporterOf({ protocol }: TracingSettings): Promise<SpanExporter> 
   return new OTLPTraceExporter();
 }
 
-/** Says now and then that traces get lost. The library's own words may hold an address or a field: they are not logged. */
+/** Logs from time to time that traces are lost. The library's messages are not logged: they may contain an address or a header. */
 function complainTo(log: Logger): void {
   let isQuiet = false;
   const complain = (): void => {

@@ -3,17 +3,17 @@
  * `docs/metrics.md` describes each for operators.
  */
 export const OUTCOMES = [
-  /** The backend's response reached the client, whatever its status; an upgraded connection counts once it is switched. */
+  /** The backend's response reached the client, with any status. An upgraded connection counts once it is switched. */
   'forwarded',
   /** The gateway responded to a CORS preflight. */
   'preflight',
-  /** Over the limit of the key's plan: 429. */
+  /** A limit of the key's plan rejected the request: 429. */
   'limited',
   /** No valid API key: 401, or 429 for a client that tries too many. */
   'unauthenticated',
-  /** The key may not be used from the request's address, or by the web page that makes it: 403. */
+  /** The key may not be used from the request's address or origin: 403. */
   'forbidden',
-  /** Rejected for its form. */
+  /** The gateway rejected the form of the request. */
   'invalid_request',
   /** The backend could not be reached, gave no valid response, or none in time: 502 or 504. */
   'backend_error',
@@ -21,33 +21,36 @@ export const OUTCOMES = [
   'truncated',
   /** The gateway or one of its stores could not serve it: 503 or 500. */
   'unavailable',
-  /** The client left before the response was complete. */
+  /** The client disconnected before the response was complete. */
   'client_gone',
 ] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
 
-/** How a management request ended, in the same words where the same thing happened. */
+/** How a management request ended. Outcomes of proxied requests have the same names. */
 export const MANAGEMENT_OUTCOMES = [
   /** The operation succeeded. */
   'served',
-  /** Too many requests of a key about itself: 429. */
+  /** Too many self-service requests of a key: 429. */
   'limited',
   /** No valid token or key: 401, or 429 for a client that tries too many. */
   'unauthenticated',
-  /** The token or key may not do this, or not from there: 403. */
+  /** The token or key lacks the permission, or may not be used from the address: 403. */
   'forbidden',
-  /** Rejected: another 4xx, whose reason is in `errorCode`. */
+  /** Another 4xx; the reason is in `errorCode`. */
   'invalid_request',
   /** A store, or the gateway, could not serve it: 503 or 500. */
   'unavailable',
-  /** The client left before the response was complete. */
+  /** The client disconnected before the response was complete. */
   'client_gone',
 ] as const;
 
 export type ManagementOutcome = (typeof MANAGEMENT_OUTCOMES)[number];
 
-/** The outcome of a management request, from the status of its response (0 = the client left before there was one), and who made it if that is known. */
+/**
+ * The outcome of a management request, from the status of its response (0 = the client disconnected before there was one), and from the
+ * actor, if that is known.
+ */
 export function managementOutcomeOf(status: number, actor: string | undefined): ManagementOutcome {
   if (status === 0) return 'client_gone';
   if (status === 429 && actor !== undefined) return 'limited';

@@ -1,15 +1,15 @@
 import type { Platform } from '../platform/platform.ts';
 import type { ComponentState, Readiness } from './readiness.ts';
 
-/** Time that connections normally take to come up: before that, a component that is not ready is not logged. */
+/** Time that connections usually take to come up. Before it has passed, components that are not ready are not logged. */
 const STARTING_MS = 1000;
 const WHILE_STARTING_MS = 50;
 const WHILE_WAITING_MS = 500;
 const WHEN_READY_MS = 5000;
 
 /**
- * Polls readiness, so that the log says why a replica is not ready and its metrics are current without a
- * probe: one line when a component becomes unhealthy or healthy again, and one when the replica is ready for the first time.
+ * Polls readiness, so that the log and the metrics are current without a probe. Logs one line when a component becomes unhealthy or healthy
+ * again, and one when the replica is ready for the first time.
  */
 export class ReadinessWatch {
   readonly #readiness: Readiness;

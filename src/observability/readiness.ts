@@ -1,33 +1,33 @@
-/** One thing that the replica needs to do its work. */
+/** A store or service that the replica needs. */
 export interface Component {
   readonly name: string;
   /** Resolves when the component responds; rejects with the reason when it does not. */
   check(): Promise<void>;
 }
 
-/** What `/readyz` shows. */
+/** The content of `/readyz`. */
 export interface ReadinessReport {
   readonly ready: boolean;
-  /** Component by component: `ok`, or why not. Reasons hold no address and no credential. */
+  /** By component: `ok`, or the reason. Reasons contain no address and no credential. */
   readonly components: Readonly<Record<string, string>>;
 }
 
-/** Longest that a component may take for a check. Milliseconds. */
+/** The longest that the check of a component may take. Milliseconds. */
 const CHECK_DEADLINE_MS = 2000;
 
 /**
- * Whether the replica may get traffic: all components have passed the same check once since the start, and the replica is not shutting
- * down. A component that fails later is named but does not take the replica out of service: all replicas share the stores, each
- * still does what it can without them, and a load balancer with no replica left would make a partial outage a complete one.
- * A report starts a check unless one is running, so a flood of probes costs the stores nothing. Once all components have passed, the
- * report shows the last check: a store that hangs must not make a probe time out.
+ * Whether the replica may get traffic: since the start, all components have passed one check together, and the replica is not shutting
+ * down. A component that fails later is named, but the replica stays ready: all replicas share the stores, and each still does what it can
+ * without them. A load balancer with no ready replica would make a partial outage a complete one. A report starts a check unless one is
+ * running, so that a flood of probes does not load the stores. Once all components have passed, it shows the last result: a store that
+ * hangs must not make a probe time out.
  */
 export class Readiness {
   readonly #components: readonly Component[];
   readonly #last = new Map<string, ComponentState>();
   #running: Promise<void> | undefined;
   #draining = false;
-  /** All components have passed the same check once. */
+  /** All components have passed one check together. */
   #hasStarted = false;
 
   constructor(components: readonly Component[]) {
@@ -35,19 +35,19 @@ export class Readiness {
     for (const { name } of components) this.#last.set(name, { text: 'not checked yet', level: 'info' });
   }
 
-  /** From now on never ready again: the replica is about to stop. */
+  /** The replica is about to stop: from now on it is never ready. */
   drain(): void {
     this.#draining = true;
   }
 
-  /** Starts a check and reports: before the first success with its result, afterwards at once. Never rejects. */
+  /** Starts a check. Before the first success it waits for the result; afterwards it reports the last one. Never rejects. */
   async report(): Promise<ReadinessReport> {
     const checked = this.check();
     if (!this.#hasStarted) await checked;
     return this.last();
   }
 
-  /** Checks every component; resolves when all checks have ended or timed out. Callers share a running check. */
+  /** Checks every component. Resolves when all checks have ended or timed out. Concurrent calls share a check. */
   check(): Promise<void> {
     this.#running ??= this.#checkAll().finally(() => {
       this.#running = undefined;
@@ -63,7 +63,7 @@ export class Readiness {
     return { ready: this.#hasStarted && !this.#draining, components };
   }
 
-  /** What the last check found, for the log. */
+  /** The results of the last check, for the log. */
   states(): ReadonlyMap<string, ComponentState> {
     return this.#last;
   }
@@ -96,16 +96,16 @@ export class Readiness {
   }
 }
 
-/** How a reason for not being ready is logged: `info` passes by itself, `warn` waits for an operator, `error` is a fault. */
+/** The level of the log line for a reason: `info` passes by itself, `warn` needs an operator, `error` is a fault. */
 type ReadinessLevel = 'info' | 'warn' | 'error';
 
-/** `ok`, or why not. */
+/** `ok`, or the reason. */
 export interface ComponentState {
   readonly text: string;
   readonly level: ReadinessLevel;
 }
 
-/** A reason for not being ready whose message may be shown on the ops port. */
+/** A reason for not being ready. Its message may be shown on the ops port. */
 export class ReadinessFault extends Error {
   readonly level: ReadinessLevel;
 

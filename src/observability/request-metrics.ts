@@ -12,24 +12,24 @@ const OVERHEAD_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.
 /** The operation of a management request that reached no endpoint: an unknown path, another method, wrong credentials. */
 const NO_OPERATION = 'none';
 
-/** What a request leaves in the metrics. */
+/** The part of a proxied request that is counted. */
 export interface RequestSample {
   readonly method: string;
-  /** 0 when the client left before there was a response. */
+  /** 0 if the client disconnected before there was a response. */
   readonly status: number;
   readonly durationMs: number;
   /** Time in the gateway, without the backend. */
   readonly gatewayMs: number;
 }
 
-/** What is known of a management request. */
+/** The part of a management request that is counted. */
 interface ManagementNotes {
-  /** Undefined where no endpoint was reached. */
+  /** Undefined if the request reached no endpoint. */
   readonly operation?: string;
   readonly actor?: string;
 }
 
-/** The metrics that each request touches: plain additions, no label is looked up by hashing. */
+/** The metrics of each request. Counting is plain addition: no label is hashed. */
 export class RequestMetrics {
   readonly total = new ArrayCounter('tollgate_requests_total', 'Proxied requests by how they ended.', {
     outcome: OUTCOMES,
@@ -47,13 +47,13 @@ export class RequestMetrics {
     label: { name: 'outcome', values: OUTCOMES },
   });
 
-  /** What the limits decided about them. */
+  /** The decisions of the limits about these requests. */
   readonly limits = new LimitMetrics();
 
   readonly management: ArrayCounter<'operation' | 'outcome'>;
   readonly #operations: readonly string[];
 
-  /** `operations` are the names of the management endpoints. */
+  /** `operations` are the operation ids of the management endpoints. */
   constructor(operations: readonly string[]) {
     this.#operations = [...operations, NO_OPERATION];
     this.management = new ArrayCounter(
@@ -63,13 +63,13 @@ export class RequestMetrics {
     );
   }
 
-  /** The response to a management request, or to one of a key about itself, is over. */
+  /** Called when the response to a management or a self-service request has ended. */
   managed({ operation, actor }: ManagementNotes, status: number): void {
     const outcome = MANAGEMENT_OUTCOMES.indexOf(managementOutcomeOf(status, actor));
     this.management.add([this.#operations.indexOf(operation ?? NO_OPERATION), outcome]);
   }
 
-  /** A proxied request's response is over. */
+  /** Called when the response to a proxied request has ended. */
   observe(outcome: Outcome, { method, status, durationMs, gatewayMs }: RequestSample): void {
     const position = OUTCOMES.indexOf(outcome);
     const known = METHODS.indexOf(method as (typeof METHODS)[number]);
@@ -78,7 +78,7 @@ export class RequestMetrics {
     this.overhead.observe(gatewayMs / 1000, position);
   }
 
-  /** A request was rejected for its head: its method is nothing to go by, and its time is none. */
+  /** Called when a request was rejected because of its head. Its method is not reliable, and it has no duration. */
   rejected(status: number): void {
     this.total.add([OUTCOMES.indexOf('invalid_request'), OTHER_METHOD, Math.floor(status / 100)]);
   }

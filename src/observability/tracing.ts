@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import type { Logger } from '../platform/logger.ts';
 import type { Outcome } from './outcomes.ts';
 
-/** How traces are sampled, encoded and sent, from the standard `OTEL_*` variables; where to, the exporter reads itself. */
+/** How traces are sampled, encoded and sent, from the standard `OTEL_*` variables. The exporter reads the endpoint itself. */
 export interface TracingSettings {
   readonly protocol: 'http/protobuf' | 'http/json';
   readonly sampler: 'always_on' | 'always_off' | 'traceidratio';
-  /** A decision that came with the request goes before the sampler's. */
+  /** Whether the sampling decision in a request's `traceparent` takes precedence over the sampler's. */
   readonly isParentBased: boolean;
-  /** 0 … 1, for `traceidratio`. */
+  /** From 0 to 1, for `traceidratio`. */
   readonly ratio: number;
-  /** Of the batches that spans are sent in, durations in milliseconds. What is missing has the default of OpenTelemetry's specification. */
+  /** The batches of spans; durations in milliseconds. Missing values have the defaults of OpenTelemetry's specification. */
   readonly batches: {
     readonly scheduledDelayMillis?: number;
     readonly exportTimeoutMillis?: number;
@@ -19,42 +19,42 @@ export interface TracingSettings {
   };
 }
 
-/** What spans say of a request that is over. */
+/** What the spans of an ended request contain. */
 export interface TracedEnd {
   readonly requestId: string;
   readonly path: string;
-  /** 0 when the client left before there was a response. */
+  /** 0 if the client disconnected before there was a response. */
   readonly status: number;
   readonly outcome: Outcome;
-  /** Of the error that the gateway sent; undefined when it sent none. */
+  /** The code of the error that the gateway sent; undefined if it sent none. */
   readonly errorCode: string | undefined;
   readonly keyId: string | undefined;
-  /** By the monotonic clock; null when the backend's part never ended by itself. */
+  /** The end of the backend's response, by the monotonic clock. Null if it did not end by itself. */
   readonly backendEndedAtMs: number | null;
 }
 
-/** One request's place in a trace: a server span, and within it a client span while the request is with the backend. */
+/** The spans of one request: a server span, and within it a client span for the request to the backend. */
 export interface RequestTrace {
   readonly traceId: string;
-  /** The request goes to the backend: adds its `traceparent` and `tracestate` to a flat list of fields. */
+  /** Called when the request goes to the backend. Adds `traceparent` and `tracestate` to a flat list of headers. */
   forward(fields: string[]): void;
-  /** The request's response is over. To be called once. */
+  /** Called once, when the request's response has ended. */
   end(end: TracedEnd): void;
 }
 
-/** Traces requests. None of its methods waits or throws; what can not be delivered is dropped. */
+/** Traces requests. No method waits or throws. Traces that can't be delivered are dropped. */
 export interface RequestTracing {
-  /** A request came in, at `startedAtMs` of the monotonic clock: continues its `traceparent`, or starts a trace. */
+  /** Called when a request comes in, at `startedAtMs` of the monotonic clock. Continues its `traceparent`, or starts a trace. */
   begin(req: IncomingMessage, startedAtMs: number): RequestTrace;
-  /** Sends what is left. */
+  /** Sends the remaining spans. */
   stop(): Promise<void>;
 }
 
-/** What tracing needs to know of the gateway. */
+/** What tracing is built from. */
 export interface TracingOptions extends TracingSettings {
   readonly backendUrl: URL;
   readonly version: string;
   readonly log: Logger;
-  /** Makes a path fit to be written down. */
+  /** Masks secrets in a path. */
   readonly mask: (path: string) => string;
 }

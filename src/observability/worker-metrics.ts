@@ -5,25 +5,25 @@ import {
   type Registry,
 } from 'prom-client';
 
-/** The metrics of one process, as they travel between processes. */
+/** The metrics of one process, in the form that is sent between processes. */
 export type MetricsSnapshot = readonly MetricObjectWithValues<MetricValue<string>>[];
 
 /**
- * The metrics of a group's workers as those of one process. What a worker has counted stays in the sums when it stops responding or ends, as
- * of its last snapshot: Prometheus takes a counter that falls for one that was reset, and would count the rest of it a second time.
+ * Merges the metrics of a group's workers. The counters of a worker that stops responding or ends stay in the sums, as of its last
+ * snapshot: Prometheus takes a counter that decreases for one that was reset, and would count the remaining value a second time.
  */
 export class WorkerMetrics {
-  /** By worker; of those that live. */
+  /** The last snapshot of each live worker. */
   readonly #last = new Map<number, MetricsSnapshot>();
-  /** What the workers that ended have counted, as one snapshot, however many they were. */
+  /** The merged counters of all workers that have ended. */
   #kept: Promise<MetricsSnapshot> = Promise.resolve([]);
 
-  /** A worker starts. Ids are never used again. */
+  /** Called when a worker starts. Ids are never reused. */
   started(worker: number): void {
     this.#last.set(worker, []);
   }
 
-  /** Takes the metrics of a worker. Those of one that has ended are dropped: they may arrive after its end. */
+  /** Sets the metrics of a worker. Ignored if the worker has ended: a snapshot may arrive late. */
   update(worker: number, snapshot: MetricsSnapshot): void {
     if (this.#last.has(worker)) this.#last.set(worker, snapshot);
   }
@@ -35,7 +35,7 @@ export class WorkerMetrics {
     void this.#keep(countsOf(last));
   }
 
-  /** For Prometheus. Only the workers in `responding` have gauges: those of the others would be out of date. */
+  /** The text for Prometheus. Gauges come only from the workers in `responding`: those of others would be out of date. */
   async merged(
     responding: ReadonlySet<number>,
   ): Promise<{ readonly contentType: string; readonly text: string }> {
@@ -46,7 +46,7 @@ export class WorkerMetrics {
     return { contentType: merged.contentType, text: await merged.metrics() };
   }
 
-  /** Adds to what is kept, and drops the keys that no worker shows any more, so that their number stays bounded. */
+  /** Adds counters to the kept ones. Drops series of keys that no live worker shows, so that their number stays bounded. */
   #keep(counts: MetricsSnapshot): Promise<MetricsSnapshot> {
     const living = [...this.#last.values()];
     this.#kept = this.#kept.then(async (kept) =>
@@ -56,18 +56,18 @@ export class WorkerMetrics {
   }
 }
 
-/** Each metric adds up as its `aggregator` says. */
+/** Merges each metric as its `aggregator` says. */
 function sumOf(snapshots: readonly MetricsSnapshot[]): Registry {
   return AggregatorRegistry.aggregate(snapshots as unknown as object[]);
 }
 
-/** Counters and histograms, those of Node and of the process included. */
+/** The counters and histograms, including those of Node and of the process. */
 function countsOf(snapshot: MetricsSnapshot): MetricsSnapshot {
-  // prom-client's types have numbers where its metrics have words.
+  // prom-client's type declarations have numbers here, but the values are strings.
   return snapshot.filter(({ type }) => ['counter', 'histogram'].includes(String(type)));
 }
 
-/** `kept` without the series of keys that none of the snapshots shows. */
+/** `kept` without the series of keys that no snapshot has. */
 function withKeysOf(snapshots: readonly MetricsSnapshot[], kept: MetricsSnapshot): MetricsSnapshot {
   const shown = new Set(
     snapshots.flatMap((metrics) =>

@@ -1,12 +1,12 @@
 import { ANY_SEGMENT, methodsFault, type PathPattern, parsePathPattern } from './path-pattern.ts';
 
-/** A pattern and what it stands for. */
+/** A pattern and its value. */
 export interface PatternEntry<Value> {
   readonly pattern: PathPattern;
   readonly value: Value;
 }
 
-/** A pattern that ends at a node, with its place in the list. */
+/** A pattern that ends at a node; `position` is its place in the list. */
 interface Ending<Value> {
   readonly position: number;
   readonly methods: ReadonlySet<string> | undefined;
@@ -15,7 +15,7 @@ interface Ending<Value> {
 
 /** All patterns that begin with the same segments. */
 interface Node<Value> {
-  /** Of the pattern that comes first in the list, of all those here and below. */
+  /** The position of the first pattern in the list that is at or below this node. */
   readonly first: number;
   readonly literals: Map<string, Node<Value>>;
   longestLiteral: number;
@@ -26,19 +26,19 @@ interface Node<Value> {
 }
 
 /**
- * A list of patterns of which the first that matches counts. Paths are compared as they were sent, undecoded and case-sensitive.
- * The patterns become a tree of segments when the matcher is made. A match looks at each node of it at most once and at no more of the
- * path than its deepest pattern has segments, so that no path can make it slow.
+ * A list of patterns of which the first that matches applies. Paths are compared as they were sent: undecoded, case-sensitive. The matcher
+ * makes a tree of segments from the patterns. A match visits each node at most once, and reads only as many segments of the path as its
+ * deepest pattern has, so that no path can make it slow.
  */
 export class PathMatcher<Value> {
   readonly #root: Node<Value> = createNode(0);
 
-  /** Throws an `Error` that says what is wrong with a malformed pattern. */
+  /** Throws an `Error` with the fault of a malformed pattern. */
   constructor(entries: readonly PatternEntry<Value>[]) {
     for (const [position, entry] of entries.entries()) this.#add(entry, position);
   }
 
-  /** The value of the first pattern that matches; undefined when none does. `path` has no query. */
+  /** The value of the first pattern that matches; undefined if none does. `path` has no query. */
   match(method: string, path: string): Value | undefined {
     return path.startsWith('/') ? find(this.#root, method, path, 1, undefined)?.value : undefined;
   }
@@ -76,8 +76,8 @@ function childOf<Value>(
 }
 
 /**
- * The first ending at or below a node that comes before `best` in the list, else `best`. `start` is where the path's next segment begins;
- * beyond the path's end there is no segment left. Positional parameters: an object for each node would be garbage with each request.
+ * The first ending at or below a node that comes before `best` in the list, or else `best`. `start` is where the path's next segment
+ * begins; beyond the path's end there is none. The parameters are positional because an options object for each node would be garbage.
  */
 function find<Value>(
   node: Node<Value>,

@@ -1,8 +1,8 @@
-/** The pattern of a path, and the methods that it is meant for. */
+/** The pattern of a path, and the methods that it applies to. */
 export interface PathPattern {
   /**
-   * Segments as requests send them (percent-encoding included), each literal, `*` or `{name}` for any one segment that is not
-   * empty; `**` as the last one for the rest of the path, also for none of it.
+   * Segments as requests send them, with percent-encoding. Each is literal, or `*` or `{name}` for any one segment that is not empty. `**`
+   * as the last segment matches the rest of the path, or nothing.
    */
   readonly path: string;
   /** In upper case, as requests send them. Missing: any method. */
@@ -12,13 +12,13 @@ export interface PathPattern {
 /** Matches any one segment. */
 export const ANY_SEGMENT = Symbol('any segment');
 
-/** The segments of a path pattern that has no fault, without the `**` at its end. */
+/** The segments of a valid path pattern, without the `**` at its end. */
 export interface PathSegments {
   readonly segments: readonly (string | typeof ANY_SEGMENT)[];
   readonly hasRest: boolean;
 }
 
-/** Longest path of a pattern, in characters: what names an endpoint in the statistics has no more bytes. */
+/** The longest path of a pattern, in characters: the name of an endpoint in the statistics has at most as many bytes. */
 export const MAX_PATTERN_LENGTH = 256;
 
 const METHOD = /^[!#$%&'*+.^_`|~0-9A-Z-]{1,64}$/;
@@ -27,7 +27,7 @@ const VISIBLE = /^[\x21-\x7e]*$/;
 const BAD_PERCENT = /%(?![0-9A-Fa-f]{2})/;
 const PARAMETER = /^\{[^{}]+\}$/;
 
-/** What is wrong with the path of a pattern, to follow "the pattern"; undefined when it is well-formed. Never repeats the pattern. */
+/** The fault of a path pattern, to follow "the pattern"; undefined if it is valid. Never contains the pattern. */
 export function pathPatternFault(path: string): string | undefined {
   if (!path.startsWith('/')) return 'must begin with "/"';
   if (path.length > MAX_PATTERN_LENGTH) return `must have at most ${MAX_PATTERN_LENGTH} characters`;
@@ -39,14 +39,14 @@ export function pathPatternFault(path: string): string | undefined {
   return segments.map((segment, index) => segmentFault(segment, index === segments.length - 1)).find(Boolean);
 }
 
-/** What is wrong with the methods of a pattern, to follow "the pattern"; undefined when nothing is. */
+/** The fault of a pattern's methods, to follow "the pattern"; undefined if they are valid. */
 export function methodsFault(methods: readonly string[]): string | undefined {
   if (methods.length === 0) return 'must name at least one method, or leave "methods" out for all';
   const wrong = methods.some((method) => !METHOD.test(method));
   return wrong ? 'must name methods in upper case, like "GET"' : undefined;
 }
 
-/** Takes a path pattern apart. Throws an `Error` whose message is its fault. */
+/** Parses a path pattern. Throws an `Error` with its fault as the message. */
 export function parsePathPattern(path: string): PathSegments {
   const fault = pathPatternFault(path);
   if (fault !== undefined) throw new Error(`the pattern ${fault}`);

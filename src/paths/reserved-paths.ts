@@ -1,7 +1,7 @@
-/** Paths that belong to the management interface: they and all below them are never proxied. */
+/** Paths of the management interface: they and all paths below them are never proxied. */
 const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys', '/tollgate'] as const;
 
-/** Where self-service is unless a setting says otherwise: the one path below a reserved prefix that is not for administrators. */
+/** The default path of self-service: the only path below a reserved prefix that is not for administrators. */
 export const SELF_SERVICE_PATH = '/tollgate/self';
 
 /** Whether `path` (no query) is reserved for the management interface. */
@@ -9,14 +9,14 @@ export function isReserved(path: string): boolean {
   return RESERVED_PATHS.some((prefix) => isAtOrBelow(path, prefix));
 }
 
-/** Whether `path` (no query) is the prefix or below it, literally and with case. */
+/** Whether `path` (no query) is the prefix or below it. The comparison is literal and case-sensitive. */
 export function isAtOrBelow(path: string, prefix: string): boolean {
   return path.startsWith(prefix) && (path.length === prefix.length || path[prefix.length] === '/');
 }
 
 /**
- * The management path that `path` (no query) was probably meant to be: a reserved prefix in the other number or another case, or the path of a key
- * below the plural. Undefined where it resembles none.
+ * The management path that `path` (no query) was probably meant to be: a reserved prefix in singular or plural or another case, or the path
+ * of a key below the plural. Undefined if it resembles none.
  */
 export function resembledManagementPath(path: string): string | undefined {
   if (path.startsWith('/api-keys/key_')) return '/consumer-api-key/{consumerApiKeyId}';

@@ -1,7 +1,7 @@
 import type { AuditTarget } from '../audit/audit-entry.ts';
 import type { Plan } from './plan.ts';
 
-/** What the audit log shows of a plan: its terms, by their names in the API. */
+/** The fields of a plan in the audit log: its terms, by their names in the API. */
 export function auditedPlan(plan: Plan): Readonly<Record<string, unknown>> {
   const { id: _, createdAtMs, updatedAtMs, version, ...terms } = plan;
   return terms;

@@ -4,8 +4,8 @@ import { ANY_SEGMENT, type PathPattern, parsePathPattern } from '../paths/path-p
 import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
 
 /**
- * Throws `InvalidBody` for a plan whose parts contradict each other: a `limitId` that is used twice or is `main`, and a cost for which an
- * enforced limit that such a request can meet never has room. Each part is well-formed already.
+ * Throws `InvalidBody` for a plan whose parts contradict each other: a `limitId` that is used twice or is `main`, or a cost above an
+ * enforced limit that applies to such a request, which could never be allowed. The parts are already valid by themselves.
  */
 export function checkPlan(plan: PlanTerms): void {
   const faults = [...limitIdFaults(plan.additionalLimits), ...costFaults(plan)];
@@ -38,7 +38,7 @@ function costFaults({ limit, additionalLimits, costs }: PlanTerms): readonly Fie
   });
 }
 
-/** Of the enforced limits that apply to some request of the pattern. */
+/** The lowest of the enforced limits that apply to some request of the pattern. */
 function lowestLimitMet(
   cost: PlanCost,
   mainLimit: number,
@@ -53,7 +53,7 @@ function lowestLimitMet(
   return lowest;
 }
 
-/** Whether there is a request that both patterns match. */
+/** Whether a request can match both patterns. */
 function canBothMatch(one: PathPattern, other: PathPattern): boolean {
   const shareMethod =
     one.methods === undefined ||
@@ -69,7 +69,7 @@ function canPathsMeet(one: string, other: string): boolean {
   for (let i = 0; i < common; i += 1) {
     if (!canSegmentsMeet(a.segments[i], b.segments[i])) return false;
   }
-  // The longer one's further segments must be covered by the other's rest.
+  // The other pattern must match the remaining segments of the longer one with `**`.
   if (a.segments.length > common && !b.hasRest) return false;
   return b.segments.length === common || a.hasRest;
 }
@@ -77,7 +77,7 @@ function canPathsMeet(one: string, other: string): boolean {
 type Segment = string | typeof ANY_SEGMENT | undefined;
 
 function canSegmentsMeet(a: Segment, b: Segment): boolean {
-  // `*` stands for a segment that is not empty, and an empty one ends a path such as `/users/`.
+  // `*` does not match an empty segment, such as the last one of `/users/`.
   if (a === ANY_SEGMENT) return b !== '';
   if (b === ANY_SEGMENT) return a !== '';
   return a === b;

@@ -4,10 +4,10 @@ import { parsePeriod } from '../limiter/period.ts';
 import { type CostRule, type LimitRule, RequestLimits } from '../limiter/request-limits.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
 
-/** What the limits are made of. */
+/** The part of a plan that its limits are made from. */
 type LimitedPlan = Pick<PlanTerms, 'limit' | 'period' | 'additionalLimits' | 'costs'>;
 
-/** The limits of a key under a plan. Throws for a period that can't be read. An override of a limit that the plan lacks does nothing. */
+/** The limits of a key under a plan. Throws for an invalid period. An override of a limit that the plan does not have is ignored. */
 export function limitsOfPlan(plan: LimitedPlan, overrides: LimitOverrides): RequestLimits {
   const main: AdditionalLimit = { limitId: MAIN_LIMIT_ID, limit: plan.limit, period: plan.period };
   const additional = plan.additionalLimits.map((limit) => ruleOf(limit, overrides));

@@ -8,7 +8,7 @@ import type { PlanChanges, PlanFilter, PlanRepository, PlanSelection } from './p
 
 const PUBLISHED_AT_ONCE = 1000;
 
-/** What the service of plans works with. */
+/** What `PlanService` is built from. */
 export interface PlanServiceOptions {
   readonly repository: PlanRepository;
   readonly versions: RecordVersions;
@@ -22,9 +22,9 @@ export interface NewPlan extends PlanTerms {
 }
 
 /**
- * Makes, shows, changes and deletes plans. A change holds on every replica, for every key under the plan, with the next
- * request once its promise is resolved; when it rejects with `StoreUnavailable` it may or may not have been made. Fields come in
- * validated each by itself; that they fit together is checked here.
+ * Creates, shows, changes and deletes plans. Once the promise resolves, a change applies to the next request of every key under the plan,
+ * on every replica. If it rejects with `StoreUnavailable`, the change may or may not have been made. Fields are already valid by
+ * themselves; this service checks that they fit together.
  */
 export class PlanService {
   readonly #options: PlanServiceOptions;
@@ -33,7 +33,7 @@ export class PlanService {
     this.#options = options;
   }
 
-  /** Throws `PlanExists` when the id is taken, and `InvalidBody` when its parts contradict each other. */
+  /** Throws `PlanExists` if the id is taken, and `InvalidBody` if the parts of the plan contradict each other. */
   async create(made: NewPlan, change: ChangeContext): Promise<Plan> {
     checkPlan(made);
     const plan = await this.#insert(made, change);
@@ -42,8 +42,8 @@ export class PlanService {
   }
 
   /**
-   * Makes the plan, or replaces what there is under its id. Throws `InvalidBody` when its parts contradict each other, `VersionMismatch`
-   * when what there is, or that there is nothing, is not as expected.
+   * Creates the plan, or replaces the present one. Throws `InvalidBody` if the parts of the plan contradict each other, and
+   * `VersionMismatch` if the present plan, or its absence, is not as expected.
    */
   async put(
     written: NewPlan,
@@ -58,12 +58,12 @@ export class PlanService {
       if (made !== undefined) return { plan: made, isNew: true };
       const replaced = await this.#write(id, terms, change);
       if (replaced !== undefined) return { plan: replaced, isNew: false };
-      // It is not there, or was deleted since.
+      // There is no such plan, or it was deleted since the insert.
       requireState(expects, undefined);
     }
   }
 
-  /** Undefined when the id is taken. */
+  /** Undefined if the id is taken. */
   async #insert(made: NewPlan, change: ChangeContext): Promise<Plan | undefined> {
     const { id } = made;
     const plan = {
@@ -75,7 +75,7 @@ export class PlanService {
     };
     if (!(await this.#options.repository.insert(plan, change))) return undefined;
     if (id === this.#options.defaultPlanId) {
-      // Keys without a plan were rejected until now; some have a version from then.
+      // Until now, keys without a plan were rejected. Some of them have a published version from that time.
       for await (const keys of this.#options.repository.keysUnder(id)) {
         await this.#options.versions.publishVersion(keys);
       }
@@ -83,7 +83,7 @@ export class PlanService {
     return plan;
   }
 
-  /** The plans of a part of the list, by id. */
+  /** The selected plans, by id. */
   list(selection: PlanSelection = {}): Promise<readonly Plan[]> {
     return this.#options.repository.list(selection);
   }
@@ -92,7 +92,7 @@ export class PlanService {
     return this.#options.repository.count(filter);
   }
 
-  /** How many keys with all of the tags are bound to each of the plans; nothing for one without any key. */
+  /** For each of the plans, how many keys with all of the tags are bound to it; a plan without keys is missing. */
   countBound(
     planIds: readonly string[],
     onlyTags: readonly string[],
@@ -102,7 +102,7 @@ export class PlanService {
 
   /** Throws `PlanNotFound`. */
   async get(planId: string): Promise<Plan> {
-    // What has another form is no plan, and may hold what a database rejects.
+    // No plan has an id of another form, and Postgres might reject its characters.
     const plan = isPlanId(planId) ? await this.#options.repository.find(planId) : undefined;
     if (plan === undefined) {
       throw new PlanNotFound();
@@ -111,21 +111,21 @@ export class PlanService {
   }
 
   /**
-   * Throws `PlanNotFound`, `InvalidBody` when the parts of the changed plan contradict each other, and `VersionMismatch` for a plan that is
-   * in another state than expected.
+   * Throws `PlanNotFound`, `InvalidBody` if the parts of the changed plan contradict each other, and `VersionMismatch` if the plan's state
+   * is not the expected one.
    */
   async update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan> {
-    // Checked with the write as well, with the plan locked; here, so that a bad change does nothing else.
+    // The write checks this again, with the plan locked. Checked here so that an invalid change marks no keys stale.
     checkPlan({ ...(await this.get(planId)), ...changes });
     const plan = await this.#write(planId, changes, change);
     if (plan === undefined) throw new PlanNotFound();
     return plan;
   }
 
-  /** Undefined when there is no such plan. */
+  /** Undefined if there is no such plan. */
   async #write(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
     const { repository, versions } = this.#options;
-    // Checked here as well, so that a change that is not made does not make the copies of a hundred thousand keys stale.
+    // The write checks this again. Checked here so that a rejected change does not make the cached copies of many keys stale.
     const present = await repository.find(planId);
     if (present === undefined) return undefined;
     requireState(change.expects, present);
@@ -134,7 +134,7 @@ export class PlanService {
     }
     const plan = await repository.update(planId, changes, change);
     if (plan === undefined) return undefined;
-    // Read again after the write: these are the new versions, and keys that came under the plan meanwhile are among them.
+    // Read after the write: this gives the new versions, and includes keys that came under the plan in the meantime.
     for await (const keys of repository.keysUnder(planId)) {
       await versions.publishVersion(keys);
     }
@@ -142,23 +142,23 @@ export class PlanService {
   }
 
   /**
-   * Throws `PlanNotFound`, `PlanInUse` when a key is bound to it, `PlanIsDefault`, whichever plan the settings name, or `VersionMismatch` for
-   * a plan that is in another state than expected.
+   * Throws `PlanNotFound`, `PlanInUse` if a key is bound to the plan, `PlanIsDefault` for the default plan and the shipped one, and
+   * `VersionMismatch` if the plan's state is not the expected one.
    */
   async remove(planId: string, change: ChangeContext): Promise<void> {
     const { repository, defaultPlanId } = this.#options;
     await this.get(planId);
-    // The shipped one stays while another default is set: a restart without the setting needs it.
+    // The shipped plan stays even if another one is the default: a restart without that setting needs it.
     if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
-    // No version changes: a plan that can be deleted is in no key's snapshot.
+    // No version changes: no key's snapshot has a plan that can be deleted.
     const outcome = await repository.delete(planId, change);
     if (outcome === 'not_found') throw new PlanNotFound();
     if (outcome !== 'deleted') throw new PlanInUse(planId, outcome);
   }
 
   /**
-   * Binds all keys of a plan to another one and deletes it. Resolves with how many keys that were. Throws as `remove` does, but `PlanInUse`
-   * only for keys that do not exist for who makes the change, and `PlanNotFound` for the other plan, too.
+   * Binds all keys of a plan to another one and deletes the plan. Resolves with the number of keys. Throws like `remove`, but `PlanInUse`
+   * only if the author of the change can't see one of the keys, and `PlanNotFound` also for the other plan.
    */
   async replace(planId: string, byPlanId: string, change: ChangeContext): Promise<number> {
     const { repository, versions, defaultPlanId } = this.#options;

@@ -4,23 +4,23 @@ import { BoundedCache } from '../platform/bounded-cache.ts';
 import { limitsOfPlan } from './limits-of-plan.ts';
 import type { Plan } from './plan.ts';
 
-/** What the limits of a key are made of. */
+/** The part of a plan that its limits are made from. */
 type LimitedPlan = Pick<Plan, 'id' | 'limit' | 'period' | 'additionalLimits' | 'costs'>;
 
-/** Plans whose limits are shared between keys. */
+/** The most plans whose limits are cached. */
 const CAPACITY = 1000;
 
 /**
- * Makes the limits of keys, once for all keys under the same plan: a hundred thousand cached keys must not have a hundred thousand
- * copies of them. A key with overrides does not share its limits.
+ * Makes the limits of keys, once for all keys under the same plan: a hundred thousand cached keys must not hold a hundred thousand copies.
+ * A key with overrides has its own limits.
  */
 export class PlanSnapshots {
   readonly #shared = new BoundedCache<RequestLimits>(CAPACITY);
 
-  /** Throws for a period that can't be read. */
+  /** Throws for an invalid period. */
   limitsOf(plan: LimitedPlan, overrides: LimitOverrides): RequestLimits {
     if (Object.keys(overrides).length > 0) return limitsOfPlan(plan, overrides);
-    // Not by its version: a plan may be deleted and created again with the same version.
+    // The version would not be enough: a plan may be deleted and created again with the same version.
     const terms = JSON.stringify([plan.id, plan.limit, plan.period, plan.additionalLimits, plan.costs]);
     const known = this.#shared.get(terms);
     if (known !== undefined) return known;

@@ -3,33 +3,33 @@ import type { PathPattern } from '../paths/path-pattern.ts';
 
 /** A rate limit plan: how much the requests of a key may cost in one window, or in several at once. */
 export interface Plan extends PlanTerms {
-  /** Chosen by its author, `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`. */
+  /** Chosen by the plan's author: `^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`. */
   readonly id: string;
   /** Milliseconds since 1970. */
   readonly createdAtMs: number;
-  /** Milliseconds since 1970; equals `createdAtMs` for a plan never changed. */
+  /** Milliseconds since 1970; equals `createdAtMs` if the plan was never changed. */
   readonly updatedAtMs: number;
   /** Grows by one with every change. */
   readonly version: number;
-  /** The owner of the configuration that manages it; null = it was made through the API. */
+  /** The owner of the configuration that manages the plan; null = it was made through the API. */
   readonly managedBy: string | null;
 }
 
-/** What a plan's author decides. */
+/** The fields of a plan that its author sets. */
 export interface PlanTerms {
   /** 0 … 1024 characters. */
   readonly description: string;
-  /** 1 … 999 999 999 999 999 in one window, for the limit `main`. */
+  /** The limit `main`: 1 … 999 999 999 999 999 in one window. */
   readonly limit: number;
   /** The window's length as the author wrote it; `parsePeriod` reads it. */
   readonly period: string;
   /** At most 7. */
   readonly additionalLimits: readonly AdditionalLimit[];
-  /** At most 32; the first whose pattern matches says what a request costs, 1 without one. */
+  /** At most 32. The first cost that matches a request applies; without one, the request costs 1. */
   readonly costs: readonly PlanCost[];
 }
 
-/** A limit beside the plan's `main`, as its author wrote it. */
+/** A limit in addition to the plan's `main`, as its author wrote it. */
 export interface AdditionalLimit {
   /** Unique in the plan, at most 32 characters, not `main`. */
   readonly limitId: string;
@@ -40,22 +40,22 @@ export interface AdditionalLimit {
   readonly per?: LimitScope;
   /** Missing: `enforce`. */
   readonly mode?: LimitMode;
-  /** The requests that it is for, any of these; missing: every request. */
+  /** The limit applies to requests that match any of these; missing: to every request. */
   readonly match?: readonly PathPattern[];
 }
 
-/** What the requests of a pattern cost, as the plan's author wrote it. */
+/** The cost of the requests of a pattern, as the plan's author wrote it. */
 export interface PlanCost extends PathPattern {
   /** 0 … 999 999 999 999 999, or `response`: the backend reports it. */
   readonly cost: number | 'response';
-  /** What is reserved until the backend reports; only beside `response`. Missing: 1. */
+  /** The units reserved until the backend reports the cost; only with `response`. Missing: 1. */
   readonly reserve?: number;
 }
 
-/** The plan that the migrations make, and that applies by default unless the settings say otherwise. */
+/** The plan that the migrations create. It is the default plan unless a setting names another one. */
 export const SHIPPED_PLAN_ID = 'default';
 
-/** The form of a plan's id, which lands in a response header. */
+/** The form of a plan's id. It occurs in a response header. */
 export const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 
 /** Whether a text has the form of a plan id. */

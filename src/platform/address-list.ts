@@ -2,14 +2,14 @@ import { isIP, SocketAddress } from 'node:net';
 
 /**
  * IP addresses and networks (CIDR), compiled so that a look-up among a hundred costs little more than among one. An IPv6 address that maps
- * an IPv4 one (`::ffff:192.0.2.1`) is that IPv4 address, in the list and in `includes`; apart from those, `::/0` holds IPv6 addresses only.
+ * an IPv4 one (`::ffff:192.0.2.1`) equals that IPv4 address, in the list and in `includes`. Otherwise `::/0` contains only IPv6 addresses.
  */
 export class AddressList {
   readonly #entries: readonly string[];
   readonly #ipv4: readonly AddressRange[];
   readonly #ipv6: readonly AddressRange[];
 
-  /** Each entry must be one that `isNetwork` accepts. Bits behind the prefix are ignored. */
+  /** Each entry must be valid for `isNetwork`. Bits after the prefix are ignored. */
   constructor(entries: readonly string[]) {
     const ranges = entries.map(rangeOf);
     this.#entries = entries;
@@ -17,7 +17,7 @@ export class AddressList {
     this.#ipv6 = merged(ranges.filter(({ first }) => first.length === IPV6_UNITS));
   }
 
-  /** Whether a valid address is one of these, or in one of these networks. False for an empty text: no address is known. */
+  /** Whether a valid address is in the list or in one of its networks. False for an empty text, which stands for an unknown address. */
   includes(address: string): boolean {
     const sought = unitsOf(address);
     const ranges = sought.length === IPV4_UNITS ? this.#ipv4 : this.#ipv6;
@@ -45,7 +45,7 @@ export function isNetwork(text: string): boolean {
   return version !== 0 && prefix <= (version === 4 ? IPV4_BITS : IPV6_BITS);
 }
 
-/** The network as it is to be written, where its address has bits behind the prefix: `10.0.0.0/8` for `10.1.2.3/8`. Undefined for any other text. */
+/** For a network with bits after the prefix, the network without them: `10.0.0.0/8` for `10.1.2.3/8`. Otherwise undefined. */
 export function networkWithoutHostBits(text: string): string | undefined {
   if (!isNetwork(text)) return undefined;
   const { address, prefix } = partsOf(text);
@@ -58,7 +58,7 @@ export function networkWithoutHostBits(text: string): string | undefined {
   return `${new SocketAddress({ address: groups, family: 'ipv6' }).address}/${prefix}`;
 }
 
-/** The addresses from the first to the last, both included, written as `unitsOf` writes them. */
+/** The addresses from `first` to `last`, both inclusive, in the form of `unitsOf`. */
 interface AddressRange {
   readonly first: string;
   readonly last: string;
@@ -76,10 +76,10 @@ const DIGIT_ZERO = 0x30;
 const DIGIT_NINE = 0x39;
 const LETTER_A = 0x61;
 const LOWER_CASE_BIT = 0x20;
-/** The six groups that an IPv6 address begins with that maps an IPv4 one. */
+/** The first six groups of an IPv6 address that maps an IPv4 one. */
 const MAPPED = '\0\0\0\0\0\uffff';
 
-/** An address alone has the longest prefix; a malformed prefix is longer than any. */
+/** A single address has the longest prefix. A malformed prefix becomes longer than any valid one. */
 function partsOf(text: string): { readonly address: string; readonly prefix: number } {
   const [address = '', bits, ...rest] = text.split('/');
   const longest = address.includes(':') ? IPV6_BITS : IPV4_BITS;
@@ -92,7 +92,7 @@ function rangeOf(text: string): AddressRange {
   if (!address.includes(':')) return boundsOf(ipv4UnitsOf(address), prefix, IPV4_BITS / IPV4_UNITS);
   const range = boundsOf(ipv6UnitsOf(address), prefix, IPV6_BITS / IPV6_UNITS);
   const [first, last] = [unmapped(range.first), unmapped(range.last)];
-  // A network is IPv4's only when all of it is.
+  // A network is an IPv4 network only if it is completely mapped.
   return first.length === last.length ? { first, last } : range;
 }
 
@@ -100,7 +100,7 @@ function boundsOf(units: string, prefix: number, bitsPerUnit: number): AddressRa
   const full = 2 ** bitsPerUnit - 1;
   const bound = (fill: number) =>
     String.fromCharCode(
-      // By code units: a group from d800 and one from dc00 in a row are a surrogate pair, one character.
+      // By code units, not characters: a group from d800 followed by one from dc00 would be a surrogate pair, one character.
       ...units.split('').map((unit, index) => {
         const fixedBits = Math.min(bitsPerUnit, Math.max(0, prefix - index * bitsPerUnit));
         const free = full >> fixedBits;
@@ -110,7 +110,7 @@ function boundsOf(units: string, prefix: number, bitsPerUnit: number): AddressRa
   return { first: bound(0), last: bound(full) };
 }
 
-/** In order, without overlaps. */
+/** Sorted and without overlaps. */
 function merged(ranges: readonly AddressRange[]): readonly AddressRange[] {
   const result: AddressRange[] = [];
   for (const range of ranges.toSorted((a, b) => (a.first < b.first ? -1 : 1))) {
@@ -122,8 +122,8 @@ function merged(ranges: readonly AddressRange[]): readonly AddressRange[] {
 }
 
 /**
- * An address as text that sorts like the address: a code unit for each byte of an IPv4 address, or for each group of an IPv6 one. Strings of
- * a few units are the cheapest thing of that size to compare.
+ * An address as text that sorts like the address: one code unit for each byte of an IPv4 address, or for each group of an IPv6 one. Strings
+ * of a few units are cheaper to compare than anything else of this size.
  */
 function unitsOf(address: string): string {
   return address.includes(':') ? unmapped(ipv6UnitsOf(address)) : ipv4UnitsOf(address);
@@ -141,7 +141,7 @@ function ipv4UnitsOf(address: string): string {
   return String.fromCharCode(bytes[0], bytes[1], bytes[2], bytes[3]);
 }
 
-/** Without a zone: the same address is the same one on every link. */
+/** Ignores the zone: on every link, equal addresses count as the same. */
 function ipv6UnitsOf(text: string): string {
   const address = text.includes('.') ? withoutDots(text) : text;
   const groups: number[] = [];
@@ -162,12 +162,12 @@ function ipv6UnitsOf(text: string): string {
   return String.fromCharCode(...groups);
 }
 
-/** Of a letter in any case too. */
+/** The value of a hexadecimal digit, in either case. */
 function hexDigit(code: number): number {
   return code <= DIGIT_NINE ? code - DIGIT_ZERO : (code | LOWER_CASE_BIT) - LETTER_A + 10;
 }
 
-/** The last two groups may be written as an IPv4 address. */
+/** Rewrites the last two groups, which may be in the form of an IPv4 address, as groups. */
 function withoutDots(address: string): string {
   return address.replace(/(\d+)\.(\d+)\.(\d+)\.(\d+)/, (_all, ...bytes: string[]) => {
     const [a = 0, b = 0, c = 0, d = 0] = bytes.map(Number);

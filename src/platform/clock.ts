@@ -1,12 +1,12 @@
-/** Where time comes from. Only `platform/` reads the system's clock, so that tests can move it. */
+/** The source of time. Only `platform/` reads the system's clock, so that tests can move it. */
 export interface Clock {
-  /** Wall-clock time in milliseconds since 1970-01-01T00:00:00Z. May jump; use it for stamps, not for durations. */
+  /** Wall-clock time in milliseconds since 1970-01-01T00:00:00Z. May jump: use it for timestamps, not for durations. */
   nowMs(): number;
-  /** Milliseconds since an arbitrary start. Never goes back; use it for durations and deadlines. */
+  /** Milliseconds since an arbitrary start. Never decreases: use it for durations and deadlines. */
   monotonicMs(): number;
 }
 
-/** The machine's own clock. */
+/** The machine's clock. */
 export const systemClock: Clock = Object.freeze({
   nowMs: () => Date.now(),
   monotonicMs: () => performance.now(),

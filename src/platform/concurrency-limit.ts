@@ -1,8 +1,8 @@
-/** Asynchronous work: calls `done` exactly once when it has ended. */
+/** Asynchronous work that calls `done` exactly once, when it has ended. */
 export type Task = (done: () => void) => void;
 
 /**
- * Lets at most `maxRunning` tasks run together and at most `maxWaiting` wait, first come first served, so that a flood of them can take
+ * Runs at most `maxRunning` tasks at a time and lets at most `maxWaiting` wait, first in, first out, so that a flood of tasks can take
  * neither all of a store's connections nor all of the process's memory.
  */
 export class ConcurrencyLimit {
@@ -16,7 +16,7 @@ export class ConcurrencyLimit {
     this.#maxWaiting = maxWaiting;
   }
 
-  /** Starts the task, now or later. False, and the task is not started, when too many wait. */
+  /** Starts the task, now or later. Returns false, and does not start it, if too many wait. */
   run(task: Task): boolean {
     if (this.#running < this.#maxRunning) {
       this.#start(task);

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** Something that must be over by a certain time. The links are the list's own. */
+/** An item with a deadline. `before` and `after` belong to the queue that it is in. */
 export interface Due<T> {
   /** By the monotonic clock, in milliseconds. Changed only by `postpone` while the item is in a queue. */
   dueAtMs: number;
@@ -9,9 +9,9 @@ export interface Due<T> {
 }
 
 /**
- * Items by the time at which they are due, with one timer for all of them: one for each costs a busy process half a microsecond. They
- * are linked, because each time a `Set` rehashes, its old table keeps the items of that moment and a reference to its
- * successor, so that under load nearly every item, and all that it refers to, outlives the young generation.
+ * Items by deadline, with a single timer: a timer for each would cost a busy process half a microsecond. The items are linked instead of
+ * kept in a `Set`: each time a `Set` rehashes, its old table keeps the items of that moment and a reference to its successor, so that under
+ * load nearly every item, and all that it refers to, outlives the young generation.
  */
 export class DeadlineQueue<T extends Due<T>> {
   readonly #clock: Clock;
@@ -20,12 +20,12 @@ export class DeadlineQueue<T extends Due<T>> {
   #first: T | undefined = undefined;
   #last: T | undefined = undefined;
   #timer: NodeJS.Timeout | undefined = undefined;
-  /** When the timer runs out; infinite while there is none. */
+  /** When the timer fires; infinite if there is none. */
   #wakesAtMs = Number.POSITIVE_INFINITY;
 
   /**
-   * `onDue` is called with each item that was not deleted in time, after it was taken out. `beforeLook` is called before items are
-   * found to be due, and may postpone them.
+   * `onDue` is called with each item whose deadline has passed, after it was removed from the queue. `beforeLook` is called before
+   * deadlines are checked, and may postpone them.
    */
   constructor(clock: Clock, onDue: (item: T) => void, beforeLook: () => void = () => {}) {
     this.#clock = clock;
@@ -33,7 +33,7 @@ export class DeadlineQueue<T extends Due<T>> {
     this.#beforeLook = beforeLook;
   }
 
-  /** The item must be in no list. `nowMs` is the time by the monotonic clock. Nearly free for an item that is due after all others. */
+  /** The item must be in no queue. `nowMs` is by the monotonic clock. Nearly free for an item that is due after all others. */
   add(item: T, nowMs: number): void {
     let before = this.#last;
     while (before !== undefined && before.dueAtMs > item.dueAtMs) before = before.before;
@@ -47,19 +47,19 @@ export class DeadlineQueue<T extends Due<T>> {
     if (item.dueAtMs < this.#wakesAtMs) this.#wakeAt(item.dueAtMs, nowMs);
   }
 
-  /** The item must be in this list. */
+  /** The item must be in this queue. */
   delete(item: T): void {
     const { before, after } = item;
     if (before === undefined) this.#first = after;
     else before.after = after;
     if (after === undefined) this.#last = before;
     else after.before = before;
-    // An item that is gone must not keep its neighbours alive.
+    // A removed item must not keep its neighbours alive.
     item.before = undefined;
     item.after = undefined;
   }
 
-  /** Moves the deadline of every item `ms` milliseconds later, but to `latestMs` at most. */
+  /** Postpones the deadline of every item by `ms` milliseconds, but not beyond `latestMs`. */
   postpone(ms: number, latestMs: number): void {
     for (let item = this.#first; item !== undefined; item = item.after) {
       item.dueAtMs = Math.min(item.dueAtMs + ms, latestMs);
@@ -74,7 +74,7 @@ export class DeadlineQueue<T extends Due<T>> {
     clearTimeout(this.#timer);
     this.#wakesAtMs = atMs;
     const delayMs = Math.max(0, Math.ceil(atMs - nowMs));
-    // One turn later, so that responses that arrived while the process was busy are read before they time out.
+    // One turn later, so that responses which arrived while the process was busy are read before they time out.
     this.#timer = setTimeout(() => setImmediate(() => this.#look()), delayMs).unref();
   }
 

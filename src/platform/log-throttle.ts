@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts';
 
-/** The pause between two lines about the same. Milliseconds. */
+/** The pause between two log lines about the same event. Milliseconds. */
 const PAUSE_MS = 60_000;
 
-/** Bounds the lines about what happens again and again: one at once, then one a minute at most. */
+/** Limits log lines about a repeated event: one at once, then at most one a minute. */
 export class LogThrottle {
   readonly #clock: Clock;
   #loggedAtMs = Number.NEGATIVE_INFINITY;
@@ -13,7 +13,7 @@ export class LogThrottle {
     this.#clock = clock;
   }
 
-  /** It happened: how often since the last line where another one is due, otherwise 0. */
+  /** Called for each event. If a line is due, returns the number of events since the last line; otherwise 0. */
   note(): number {
     this.#count += 1;
     const nowMs = this.#clock.monotonicMs();

@@ -2,34 +2,34 @@ import { type Logger, pino } from 'pino';
 
 export type { Logger };
 
-/** From silent to everything. */
+/** From none to all. */
 export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' | 'trace';
 
 /**
- * JSON lines on standard output, times in ISO 8601, with the process that wrote them. Callers log named fields that they chose one by one, never a request,
- * a header or a body, so that no secret can reach a line.
+ * Logs JSON lines to standard output, with times in ISO 8601 and the process id. Callers log named fields that they choose one by one,
+ * never a request, a header or a body, so that no secret can reach a line.
  */
 export function createLogger(level: LogLevel): Logger {
   return pino(optionsOf(level));
 }
 
-/** A logger for very many lines, which are written in batches. `flush` writes those that wait. */
+/** A logger for many lines, which are written in batches. */
 export interface BulkLogger {
   readonly lines: Logger;
-  /** Writes what is left. */
+  /** Writes the buffered lines. */
   flush(): void;
 }
 
-/** Largest write to a pipe that is atomic: PIPE_BUF of Linux. */
+/** The largest atomic write to a pipe: PIPE_BUF of Linux. */
 const WHOLE_BYTES = 4096;
-/** Longest that a line waits for others. Milliseconds. */
+/** The longest that a line is buffered. Milliseconds. */
 const WAIT_MS = 200;
-/** Most bytes of lines buffered while their reader is slow; further lines are dropped, because a log must not stop the traffic. */
+/** The most bytes of buffered lines if the reader is slow. Further lines are dropped, because a log must not stop the traffic. */
 const WAITING_BYTES = 1024 * 1024;
 
 /**
- * The same lines, also on standard output, for what is logged once per request: a process that is killed loses those of the last 200 ms,
- * and a reader that stalls loses lines instead of stalling the gateway.
+ * Logs the same kind of lines, also to standard output, for events that occur once per request. A process that is killed loses the lines of
+ * the last 200 ms. If the reader stalls, lines are dropped instead of stalling the gateway.
  */
 export function createBulkLogger(): BulkLogger {
   const destination = pino.destination({

@@ -1,16 +1,16 @@
 import type { Clock } from './clock.ts';
 
-/** A time in which something did not respond. Milliseconds since 1970. */
+/** A period in which a service did not respond. Milliseconds since 1970. */
 export interface Outage {
-  /** It responded until then. */
+  /** When the last call before the outage that got a response was sent. */
   readonly fromMs: number;
   readonly toMs: number;
 }
 
-/** Older ones are forgotten. */
+/** The most outages that are kept; older ones are dropped. */
 const KEPT = 100;
 
-/** Remembers when something that is called regularly did not respond. */
+/** Records when a service that is called regularly did not respond. */
 export class OutageHistory {
   readonly #clock: Clock;
   readonly #silentAfterMs: number;
@@ -18,20 +18,20 @@ export class OutageHistory {
   #hasFailed = false;
   #ended: readonly Outage[] = [];
 
-  /** Without any response for `silentAfterMs` milliseconds there is an outage, even if no call failed: one may be waiting. */
+  /** An outage begins without any response for `silentAfterMs`, even if no call has failed: one may still be waiting. */
   constructor(clock: Clock, silentAfterMs: number) {
     this.#clock = clock;
     this.#silentAfterMs = silentAfterMs;
     this.#respondedAtMs = clock.nowMs();
   }
 
-  /** Oldest first; the last one lasts until now where there is no response now. */
+  /** Oldest first. If there is an outage now, it is the last one and ends now. */
   get outages(): readonly Outage[] {
     const present = this.#present();
     return present === undefined ? this.#ended : [...this.#ended, present];
   }
 
-  /** There was a response to a call that was sent at `sentAtMs`. */
+  /** Called with the time at which a call was sent, when its response has come. */
   noteResponse(sentAtMs: number): void {
     this.#ended = this.outages.slice(-KEPT);
     this.#hasFailed = false;

@@ -3,15 +3,15 @@ import type { Random } from './random.ts';
 /** How often a periodic task runs. */
 export interface PeriodicTaskOptions {
   readonly random: Random;
-  /** From the end of a run to the start of the next one. Milliseconds. */
+  /** The pause between the end of a run and the start of the next one. Milliseconds. */
   readonly pauseMs: number;
-  /** The longest pause after runs that failed; `pauseMs` when missing. Milliseconds. */
+  /** The longest pause after failed runs; missing: `pauseMs`. Milliseconds. */
   readonly longestPauseMs?: number;
 }
 
 /**
- * Runs a task again and again, never twice at a time: a pause after one run's end, the next begins. Pauses vary by a quarter, so that replicas do
- * not keep step; after a failed run they double up to a cap. Does not keep the process alive.
+ * Runs a task repeatedly, with a pause after each run, so that runs never overlap. Pauses are shortened at random by up to a quarter, so
+ * that replicas do not run in step. After a failed run they double, up to a maximum. Does not keep the process alive.
  */
 export class PeriodicTask {
   readonly #task: () => Promise<boolean>;
@@ -34,21 +34,21 @@ export class PeriodicTask {
     this.#longestPauseMs = longestPauseMs;
   }
 
-  /** The first run comes after a pause. */
+  /** Starts with a pause before the first run. */
   start(): void {
     if (this.#isStarted || this.#isStopped) return;
     this.#isStarted = true;
     this.#schedule(this.#pauseMs);
   }
 
-  /** The first run comes now. */
+  /** Starts with a run. */
   startAtOnce(): void {
     if (this.#isStarted || this.#isStopped) return;
     this.#isStarted = true;
     this.#running = this.#run(this.#pauseMs);
   }
 
-  /** Resolves when the run under way has ended; none begins after, even if `start` is called only then. */
+  /** Resolves when the current run has ended. After that none begins, even if `start` is called later. */
   async stop(): Promise<void> {
     this.#isStopped = true;
     clearTimeout(this.#timer);
@@ -57,7 +57,7 @@ export class PeriodicTask {
 
   #schedule(pauseMs: number): void {
     if (this.#isStopped) return;
-    // Shorter, never longer: the pause is a promise to users.
+    // Shortened, never extended: users rely on the pause as a maximum.
     const variedMs = pauseMs * (1 - (this.#random.bytes(1)[0] ?? 0) / 1024);
     this.#timer = setTimeout(() => {
       this.#running = this.#run(pauseMs);

@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts';
 import type { Logger } from './logger.ts';
 import type { Random } from './random.ts';
 
-/** What every part needs of the world outside. */
+/** The parts of the outside world that every part of the gateway needs. */
 export interface Platform {
   readonly clock: Clock;
   readonly random: Random;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 
-/** Where unpredictable bytes come from. Injected, so that tests can repeat a run. */
+/** The source of unpredictable bytes. Injected, so that tests are repeatable. */
 export interface Random {
   /** `count` unpredictable bytes. */
   bytes(count: number): Buffer;

@@ -1,14 +1,14 @@
-/** Writes to the record store that are made together or not at all. */
+/** Writes to the record store that are committed together or not at all. */
 export interface UnitOfWork {
   /**
-   * Runs work whose queries and transactions, also those of everything that it awaits, are part of one transaction. Resolves with what the
-   * work does after the commit and the effects that wait for it; rejects, with nothing written, when the work does.
+   * Runs work in one transaction, which includes the queries and transactions of everything that the work awaits. Resolves with the result
+   * of the work, after the commit and the effects that wait for it. If the work rejects, this rejects, and nothing is written.
    */
   run<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Runs work as a part of the unit under way, or else in one of its own. */
+  /** Runs work in the current unit, or else in its own. */
   join<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Within a unit: runs work whose writes alone are undone, and whose effects are dropped, when it rejects. */
+  /** Within a unit: runs work. If it rejects, only its writes are rolled back, and its effects are dropped. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
-  /** Runs an effect that must not be seen before the writes of the unit: after its commit, outside of a unit at once. */
+  /** Runs an effect that must not be seen before the writes of the unit: after its commit, or at once outside of a unit. */
   afterCommit(effect: () => Promise<void>): Promise<void>;
 }

@@ -1,7 +1,7 @@
 /**
- * Collects all garbage and gives memory that the heap does not need back to the system. To be called when everything is loaded and nothing
- * waits yet: loading grows the heap to twice of what is needed afterwards, and V8 keeps that of an idle process for minutes. Does nothing
- * where Node has no inspector, or may not use it.
+ * Collects all garbage and returns unneeded heap memory to the system. Called when everything is loaded and no request waits yet: loading
+ * grows the heap to twice the size that is needed afterwards, and V8 keeps the memory of an idle process for minutes. Does nothing if Node
+ * has no inspector, or does not allow it.
  */
 export async function collectGarbage(): Promise<void> {
   try {
@@ -9,7 +9,7 @@ export async function collectGarbage(): Promise<void> {
     const session = new Session();
     session.connect();
     await session.post('HeapProfiler.collectGarbage');
-    // Not in the callback of the response: V8 holds a lock there that a disconnect waits for.
+    // Not in the callback of the response: there V8 holds a lock that a disconnect waits for.
     setImmediate(() => session.disconnect());
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined;

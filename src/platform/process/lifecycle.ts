@@ -6,7 +6,7 @@ interface Resource {
   readonly deadlineMs: number;
 }
 
-/** What was started, so that it can be stopped in reverse order, each within its deadline. */
+/** Keeps what was started, to stop it in reverse order, each within its deadline. */
 export class Lifecycle {
   readonly #resources: Resource[] = [];
   readonly #log: Logger;
@@ -16,14 +16,14 @@ export class Lifecycle {
     this.#log = log;
   }
 
-  /** Registers how to stop something that runs from now on. `deadlineMs` is the longest that `stop` may take. */
+  /** Registers how to stop a resource that was started. `deadlineMs` is the longest that `stop` may take. */
   add(name: string, deadlineMs: number, stop: () => Promise<void> | void): void {
     this.#resources.push({ name, stop, deadlineMs });
   }
 
   /**
-   * Stops everything, the newest first. A failure or a passed deadline is logged and does not keep the others from stopping.
-   * Resolves with true when all stopped cleanly. A second call gets the first one's promise.
+   * Stops all resources, the newest first. A failure or a missed deadline is logged, and the others are still stopped. Resolves with true
+   * if all stopped cleanly. A second call gets the same promise.
    */
   stop(): Promise<boolean> {
     this.#stopping ??= this.#stopAll();

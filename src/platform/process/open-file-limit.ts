@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** What Linux lets a process have at most (`fs.nr_open`). */
+/** The most open files that Linux allows a process by default (`fs.nr_open`). */
 const ELSEWHERE = 1_048_576;
 
 /**
- * How many files and sockets this process may have open at a time (`ulimit -n`; Node has raised the soft limit to the hard one).
- * Where the system does not tell in `/proc`, a number that limits nothing.
+ * The most files and sockets that this process may have open (`ulimit -n`; Node has raised the soft limit to the hard one). If the system
+ * does not show it in `/proc`, a number so high that it limits nothing.
  */
 export function openFileLimit(): number {
   try {

@@ -1,13 +1,13 @@
 import type { Clock } from '../clock.ts';
 
-/** Between two looks at the clock while something is waited for. Milliseconds. */
+/** The interval at which the clock is checked while deadlines run. Milliseconds. */
 const LOOK_EVERY_MS = 25;
-/** From one look to the next, on a machine that is merely busy. Milliseconds. */
+/** The longest time between two checks that a busy machine explains. Milliseconds. */
 const LONGEST_TURN_MS = 2 * LOOK_EVERY_MS;
 
 /**
- * Finds out that this process did not run: its host stood still, its quota of CPU time was used up, or a turn of its event loop took too
- * long. Code that measures others by a deadline subtracts that time, because it says nothing about them.
+ * Detects that this process did not run: its host was suspended, its CPU quota was used up, or a turn of its event loop took too long. Code
+ * that applies deadlines to others subtracts this time, because they are not to blame for it.
  */
 export class PauseDetector {
   readonly #clock: Clock;
@@ -16,14 +16,14 @@ export class PauseDetector {
   #timer: NodeJS.Timeout | undefined = undefined;
   #lookedAtMs = 0;
 
-  /** `onPause` gets the milliseconds in which the process did not run. It looks for as long as `isNeeded` says so. */
+  /** `onPause` gets the milliseconds in which the process did not run. The clock is checked as long as `isNeeded` returns true. */
   constructor(clock: Clock, isNeeded: () => boolean, onPause: (pausedMs: number) => void) {
     this.#clock = clock;
     this.#isNeeded = isNeeded;
     this.#onPause = onPause;
   }
 
-  /** To be called when it is needed from now on. Nearly free while it looks already. `nowMs` is by the monotonic clock. */
+  /** Starts checking the clock. Nearly free if it is already checked. `nowMs` is by the monotonic clock. */
   watch(nowMs: number): void {
     if (this.#timer !== undefined) return;
     this.#lookedAtMs = nowMs;
@@ -31,7 +31,7 @@ export class PauseDetector {
     this.#timer.unref();
   }
 
-  /** To be called before something is held to have been too late: the pause may be over before the timer could run. */
+  /** Called before a deadline is applied: a pause may have ended before the timer could run. */
   look(): void {
     if (this.#timer === undefined) return;
     const nowMs = this.#clock.monotonicMs();

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { StartFault } from './start-fault.ts';
 
-/** Makes a directory that only its owner may enter, unless it is there. Throws a `StartFault` where it can't be made. */
+/** Creates a directory that only its owner may enter, unless it exists. Throws a `StartFault` if it can't be created. */
 export function makePrivateDirectory(directory: string): void {
   try {
     makeWithParents(directory);
@@ -11,7 +11,7 @@ export function makePrivateDirectory(directory: string): void {
   }
 }
 
-/** Not Node's own `recursive`: it never returns where a directory can't be made although its parent exists, as in /proc. */
+/** Replaces Node's `recursive`, which never returns if a directory can't be created although its parent exists, as in /proc. */
 function makeWithParents(directory: string): void {
   const parent = dirname(directory);
   if (!existsSync(parent)) makeWithParents(parent);
@@ -19,7 +19,7 @@ function makeWithParents(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 });
   } catch (error) {
-    // Another process may have made it meanwhile.
+    // Another process may have created it in the meantime.
     if (!isDirectory(directory)) throw error;
   }
 }
@@ -28,7 +28,7 @@ function isDirectory(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** What to throw where something below `DATA_DIR` can't be written. The first words say what. */
+/** The error if something below `DATA_DIR` can't be written. `what` is the beginning of its message. */
 export function notWritable(what: string, cause: unknown): StartFault {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : 'unknown error';
   return new StartFault(`${what} (${code}): let this user write there, or set DATA_DIR to another place.`, {

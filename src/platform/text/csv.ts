@@ -1,13 +1,13 @@
 /** A value of a CSV file. Null and undefined are empty cells. */
 export type CsvValue = string | number | boolean | null | undefined;
 
-/** Characters of text that are written together. */
+/** The length of a chunk, in characters. */
 const CHUNK_LENGTH = 16_384;
-/** What a spreadsheet would take for a formula at the start of a cell. */
+/** Text that a spreadsheet would take for a formula at the start of a cell. */
 const FORMULA = /^[=+\-@\t\r]/;
 const NEEDS_QUOTES = /[",\r\n]/;
 
-/** A CSV file as RFC 4180 has it, in chunks: the header row first. Texts that a spreadsheet would run as a formula begin with `'`. */
+/** A CSV file (RFC 4180) in chunks, beginning with the header row. Texts that a spreadsheet would run as a formula get a `'` in front. */
 export function* csvFile(
   columns: readonly string[],
   rows: Iterable<readonly CsvValue[]>,
@@ -16,7 +16,7 @@ export function* csvFile(
   yield* csvRows(rows);
 }
 
-/** Rows without a header, in chunks: more of the same file. */
+/** Rows without a header, in chunks, to continue a file. */
 export function* csvRows(rows: Iterable<readonly CsvValue[]>): Generator<string, void, undefined> {
   let text = '';
   for (const row of rows) {

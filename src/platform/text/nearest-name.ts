@@ -1,22 +1,25 @@
-/** Edits between a name and a known one beyond which it is no slip of the pen. */
+/** The most edits between a misspelt name and the known one. */
 const MOST_EDITS = 3;
-/** Shortest name that is taken for the beginning of another, in characters. */
+/** The shortest text that is taken for the beginning of a known name, in characters. */
 const SHORTEST_BEGINNING = 3;
-/** Longest name that is compared or repeated, in characters. */
+/** The longest name that is compared or shown, in characters. */
 const LONGEST_NAME = 64;
 
-/** What to say of an unknown name: the nearest known one where one is near, otherwise all that are known. */
+/** A hint for an unknown name: the nearest known one, or else all known names. */
 export function nameHint(name: string, known: readonly string[]): string {
   const nearest = nearestName(name, known);
   return nearest === undefined ? `Known are ${known.join(', ')}.` : `Did you mean "${nearest}"?`;
 }
 
-/** An unknown name as it may be repeated: it can be of any length. */
+/** An unknown name, shortened to be shown: it may be of any length. */
 export function shownName(name: string): string {
   return name.slice(0, LONGEST_NAME);
 }
 
-/** The known name with the fewest edits, or the only one that begins with it, without regard to case, `_` and `-`; undefined when none is near. */
+/**
+ * The known name with the fewest edits, or else the only one that begins with `name`, ignoring case, `_` and `-`. Undefined if none is
+ * near.
+ */
 function nearestName(name: string, known: readonly string[]): string | undefined {
   if (name.length > LONGEST_NAME) return undefined;
   const ranked = known
@@ -32,7 +35,7 @@ function bare(name: string): string {
   return name.toLowerCase().replaceAll(/[_-]/g, '');
 }
 
-/** How many letters must be added, removed, replaced or swapped with their neighbour to get from one word to the other. */
+/** The number of letters to add, remove, replace or swap with their neighbour to turn one word into the other. */
 export function editDistance(from: string, to: string): number {
   let beforeLast: readonly number[] = [];
   let last: readonly number[] = Array.from({ length: to.length + 1 }, (_, index) => index);
