@@ -22,6 +22,7 @@ const config: Config = {
     '\\.css$': '<rootDir>/tests/console/components/support/class-names.ts',
     '\\.svg$': '<rootDir>/tests/console/components/support/picture-url.ts',
   },
+  setupFiles: ['<rootDir>/tests/support/recognize-errors.ts'],
   testMatch: ['<rootDir>/tests/**/*.test.{ts,tsx}'],
   globalSetup: '<rootDir>/tests/support/global-setup.ts',
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',

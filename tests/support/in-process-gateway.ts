@@ -1,4 +1,3 @@
-import { types } from 'node:util';
 import { type ClientLimits, limitClients } from '../../src/app/client-limits.ts';
 import type { ListenerParts, Listeners } from '../../src/app/open-listeners.ts';
 import type { ReplicaContext } from '../../src/app/replica-context.ts';
@@ -157,7 +156,6 @@ export async function startInProcess(
   environment: Readonly<Record<string, string>>,
   { isReady = true }: { readonly isReady?: boolean } = {},
 ): Promise<RunningGateway> {
-  recognizeErrorsOfNode();
   const [{ startSingleProcess }, { pino }] = await Promise.all([
     import('../../src/app/single-process.ts'),
     import('pino'),
@@ -190,18 +188,4 @@ export async function startInProcess(
     });
   }
   return replica;
-}
-
-/**
- * Jest runs each file in a realm of its own, where what Node throws is no `instanceof Error`, and the gateway would not find out what is wrong with a store or the
- * backend. In a process there is one realm.
- */
-function recognizeErrorsOfNode(): void {
-  Object.defineProperty(Error, Symbol.hasInstance, {
-    configurable: true,
-    value(this: unknown, value: unknown): boolean {
-      if (this === Error && types.isNativeError(value)) return true;
-      return Function.prototype[Symbol.hasInstance].call(this, value);
-    },
-  });
 }
