@@ -146,7 +146,7 @@ export interface Settings
   readonly opsHost: string;
   readonly autoMigrate: boolean;
   readonly shutdownDelayMs: number;
-  /** Half of `BACKEND_CONNECTIONS`, at least one, where `BACKEND_CONNECTIONS_PER_KEY` is not set. */
+  /** Half of `BACKEND_CONNECTIONS`, and at least one, if `BACKEND_CONNECTIONS_PER_KEY` is not set. */
   readonly backendConnectionsPerKey: number;
   /** From OpenTelemetry's own variables; null = no traces. */
   readonly tracing: ReturnType<typeof readTracing>;

@@ -56,7 +56,7 @@ export interface GatewayFacts {
 
 /** A request that is authenticated and has the required scopes, and whose body matches the endpoint's schema. */
 export interface Call<Body> {
-  /** The decoded path parameter; empty if the path has none. It may be any text: if it does not have the form of an id, nothing has it. */
+  /** The decoded path parameter; empty if the path has none. It may be any text, also one that can't be an id. */
   readonly id: string;
   readonly query: ParsedUrlQuery;
   readonly body: Body;

@@ -23,7 +23,7 @@ export function listOf(items: ResponseSchema): ResponseSchema {
   return { type: 'array', items };
 }
 
-/** The value, or null where there is none. */
+/** The value, or null if there is none. */
 export function orNull(schema: ResponseSchema): ResponseSchema {
   return { anyOf: [schema, { type: 'null' }] };
 }

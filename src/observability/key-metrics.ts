@@ -1,7 +1,7 @@
 import type { Reading } from './metrics.ts';
 import { OUTCOMES, type Outcome } from './outcomes.ts';
 
-/** The most keys that are counted. While there are as many, requests of further keys are not counted. */
+/** The most keys that are counted at a time. Beyond that, requests of further keys are not counted. */
 const MOST_KEYS = 10_000;
 /** After this time a request counts half when the busiest keys are chosen. Milliseconds. */
 const HALF_LIFE_MS = 60_000;

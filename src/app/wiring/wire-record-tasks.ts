@@ -13,7 +13,7 @@ import { wireUsage } from './wire-usage.ts';
 export interface RecordTaskParts extends Sealing {
   readonly stores: Stores;
   readonly redactor: SecretRedactor;
-  /** The content of `CONFIG_FILE`; undefined where there is none. */
+  /** The content of `CONFIG_FILE`; undefined if it is not set. */
   readonly desired: DesiredState | undefined;
 }
 

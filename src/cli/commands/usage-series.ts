@@ -77,7 +77,7 @@ function busiestFirst(rows: readonly Row[]): readonly Row[] {
   );
 }
 
-/** Whether a row is the sum of all others. One `__other__` is not enough: a key has it for the endpoints that are not counted apart. */
+/** Whether a row sums all other groups. All names must be `__other__`: a key's row with only that endpoint sums its other endpoints. */
 function isOthers(row: Row): boolean {
   return GROUPS.every(({ name }) => (row[name] ?? '__other__') === '__other__');
 }

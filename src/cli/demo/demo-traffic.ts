@@ -77,7 +77,7 @@ export async function sendRequest(
     });
     await response.arrayBuffer();
   } catch {
-    // Without a stop this was a failure, such as a timeout after the machine slept: the traffic goes on with the next request.
+    // Rejects if it was stopped. Other failures, such as a timeout after the machine slept, are ignored: the next request follows.
     stopping?.throwIfAborted();
   }
 }
