@@ -82,34 +82,72 @@ describe('tollgate audit', () => {
 
   it('follows the log: each new entry once, and none from before', async () => {
     await tollgate.text('keys', 'create', 'before the look');
-    const command = resolve('bin/tollgate.js');
-    const child = spawn(process.execPath, [command, 'audit', '--follow', '-o', 'ndjson'], {
-      env: { PATH: process.env.PATH ?? '', ...tollgate.environment },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    let output = '';
-    child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-      output += chunk;
-    });
-    try {
-      let made = 0;
+    await following(async (shown) => {
       await until(async () => {
-        made += 1;
-        await fleet.admin.makeKey(`followed ${made}`);
-        return output.split('"action":"key.create"').length > 3;
+        await fleet.admin.makeKey('followed');
+        return shown().length > 2;
       });
-      const ids = output
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line).auditId as string);
-      expect(new Set(ids).size).toBe(ids.length);
-      expect(ids).toEqual(ids.toSorted());
-      expect(output).not.toContain('before the look');
-    } finally {
-      await endChild(child);
-    }
+      expect(shown().map(({ target }) => target.name)).not.toContain('before the look');
+      expect(sequencesOf(shown())).toEqual(consecutiveFrom(shown()));
+    });
+  });
+
+  it('follows the log also where more entries come at once than a page has', async () => {
+    const keys = Array.from({ length: 2500 }, (_, n) => ({ externalId: `burst-${n}`, name: `burst ${n}` }));
+    await following(async (shown) => {
+      const isShown = (name: string) => shown().some(({ target }) => target.name === name);
+      await until(async () => {
+        await fleet.admin.makeKey('before the burst');
+        return isShown('before the burst');
+      });
+      const applied = fleet.admin.call('POST', '/tollgate/config/apply', { owner: 'burst', config: { keys } });
+      await until(async () => {
+        await fleet.admin.makeKey('beside the burst');
+        return isShown('burst 2499');
+      });
+      expect(await applied).toMatchObject({ status: 200 });
+      expect(sequencesOf(shown())).toEqual(consecutiveFrom(shown()));
+    });
   });
 });
+
+interface ShownEntry {
+  readonly auditId: string;
+  readonly target: { readonly name: string | null };
+}
+
+/** Runs work beside `tollgate audit --follow`, whose output it can read so far. */
+async function following(work: (shown: () => readonly ShownEntry[]) => Promise<void>): Promise<void> {
+  const command = resolve('bin/tollgate.js');
+  const child = spawn(process.execPath, [command, 'audit', '--follow', '-o', 'ndjson'], {
+    env: { PATH: process.env.PATH ?? '', ...tollgate.environment },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let output = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    output += chunk;
+  });
+  try {
+    await work(() =>
+      output
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    );
+  } finally {
+    await endChild(child);
+  }
+}
+
+function sequencesOf(entries: readonly ShownEntry[]): readonly number[] {
+  return entries.map(({ auditId }) => Number(auditId.replace('aud_', '')));
+}
+
+/** As many numbers, without a gap. */
+function consecutiveFrom(entries: readonly ShownEntry[]): readonly number[] {
+  const [first = 0] = sequencesOf(entries);
+  return entries.map((_, index) => first + index);
+}
 
 describe('tollgate top', () => {
   it('shows the busiest keys with their names', async () => {

@@ -69,24 +69,43 @@ Examples:
 
 /** Writes new entries as they come, until the process is stopped. */
 async function follow(session: Session, options: AuditOptions): Promise<void> {
-  const { output } = session;
-  const seen = new Set<string>();
-  let from = options.from === undefined ? systemClock.nowMs() - OVERLAP_MS : undefined;
+  const query = queryOf(options);
+  let from = query.from ?? overlapBefore(systemClock.nowMs());
   // Older entries are shown only with --from.
-  let isShown = options.from !== undefined;
+  let last = query.from === undefined ? await newestId(session, { ...query, from }) : '';
   for (;;) {
-    const since = from === undefined ? {} : { from: `${new Date(from).toISOString().slice(0, 19)}Z` };
     const startedAtMs = systemClock.nowMs();
-    const { entries } = await read(session, { ...queryOf(options), ...since });
-    for (const entry of entries.toReversed()) {
-      if (seen.has(entry.auditId)) continue;
-      seen.add(entry.auditId);
-      if (isShown) output.record(ENTRIES, entry);
-    }
-    isShown = true;
-    from = startedAtMs - OVERLAP_MS;
+    const entries = await entriesAfter(last, session, { ...query, from });
+    for (const entry of entries) session.output.record(ENTRIES, entry);
+    last = entries.at(-1)?.auditId ?? last;
+    const reachedBack = overlapBefore(startedAtMs);
+    if (Date.parse(reachedBack) > Date.parse(from)) from = reachedBack;
     await pause(FOLLOW_MS);
   }
+}
+
+function overlapBefore(ms: number): string {
+  return `${new Date(ms - OVERLAP_MS).toISOString().slice(0, 19)}Z`;
+}
+
+/** Of the newest entry; empty where there is none. */
+async function newestId(session: Session, query: Query): Promise<string> {
+  const { entries } = await read(session, { ...query, limit: 1 });
+  return entries[0]?.auditId ?? '';
+}
+
+/** The entries that were written after one, oldest first, whatever number of pages they take. Ids sort in the order of the log. */
+async function entriesAfter(last: string, session: Session, query: Query): Promise<readonly Entry[]> {
+  const newestFirst: Entry[] = [];
+  let cursor: string | undefined;
+  do {
+    // A cursor names an entry: what is written meanwhile comes before it, and moves nothing to another page.
+    const page = await read(session, { ...query, ...(cursor !== undefined && { cursor }) });
+    const added = page.entries.filter(({ auditId }) => auditId > last);
+    newestFirst.push(...added);
+    cursor = added.length < page.entries.length ? undefined : page.nextCursor;
+  } while (cursor !== undefined);
+  return newestFirst.toReversed();
 }
 
 function queryOf({ from, to, action, actor, target }: AuditOptions): Query {
