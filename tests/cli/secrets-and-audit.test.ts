@@ -100,7 +100,10 @@ describe('tollgate audit', () => {
         await fleet.admin.makeKey('before the burst');
         return isShown('before the burst');
       });
-      const applied = fleet.admin.call('POST', '/tollgate/config/apply', { owner: 'burst', config: { keys } });
+      const applied = fleet.admin.call('POST', '/tollgate/config/apply', {
+        owner: 'burst',
+        config: { keys },
+      });
       await until(async () => {
         await fleet.admin.makeKey('beside the burst');
         return isShown('burst 2499');
