@@ -218,6 +218,9 @@ describe('a consumer', () => {
     expect(response.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
     expect(response.headers.get('vary')).toBe('Origin');
     expect(response.headers.get('access-control-expose-headers')).toContain('retry-after');
+    const error = await ask(`${SELF}/usage?from=nonsense`, made.secret, { headers });
+    expect([error.status, error.headers.get('vary')]).toEqual([400, 'Origin, Accept']);
+    expect(error.headers.get('access-control-allow-origin')).toBe('https://app.example.com');
   });
 
   it.each([

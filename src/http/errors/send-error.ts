@@ -14,7 +14,10 @@ const JSON_TYPE_LINE = headerLine('Content-Type', JSON_TYPE);
 export function sendError(res: ServerResponse, { status, headers, body }: ErrorResponse): void {
   if (!maySend(res)) return;
   const length = Buffer.byteLength(body);
-  res.writeHead(status, { 'Content-Type': JSON_TYPE, 'Content-Length': length, ...headers });
+  // `writeHead` would replace what the response varies by already.
+  const vary = [res.getHeader('Vary'), headers.Vary].filter((value) => value !== undefined).join(', ');
+  const all = { 'Content-Type': JSON_TYPE, 'Content-Length': length, ...headers };
+  res.writeHead(status, vary === '' ? all : { ...all, Vary: vary });
   endWith(res, body, length);
 }
 
