@@ -96,9 +96,9 @@ describe('tollgate doctor', () => {
     const environment = { ...fleet.environment, BACKEND_URL: `http://127.0.0.1:${await freePort()}` };
     const { code, stdout } = await runTollgate(['doctor', '-o', 'table'], { environment });
     expect(code).toBe(1);
-    expect(stdout).toMatch(/^ok {7}settings {2}The settings are valid\.$/m);
+    expect(stdout).toMatch(/^ok {11}settings {2}The settings are valid\.$/m);
     expect(stdout).toMatch(
-      /^fault {4}backend {3}There is no connection to the backend .*: connection refused.*\n {19}Do: Start it, or correct BACKEND_URL/m,
+      /^fault {8}backend {3}There is no connection to the backend .*: connection refused.*\n {23}Do: Start it, or correct BACKEND_URL/m,
     );
   });
 

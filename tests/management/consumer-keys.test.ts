@@ -161,7 +161,8 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     const { id } = await management.createKey();
     const patch = async (changes: object, status = 200) =>
       (await management.send('patch', `/consumer-api-key/${id}`, changes).expect(status)).body;
-    const metadata = { invoice: { plan: 'a', seats: 3 }, notes: ['🗝'] };
+    // The path has a backslash and the letters of an escape, not the character.
+    const metadata = { invoice: { plan: 'a', seats: 3 }, notes: ['🗝'], path: 'C:\\u0000\\ud800' };
     const set = { rateLimitId, externalId: 'acme', tags: ['b', 'a', 'b'], metadata };
     expect(await patch(set)).toMatchObject({ ...set, tags: ['b', 'a'] });
     expect((await patch({ addTags: ['c', 'a'], removeTags: ['b'] })).tags).toEqual(['a', 'c']);
@@ -174,7 +175,12 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     expect((await patch({ tags: tooMany }, 400)).errors[0].field).toBe('tags');
     await patch({ tags: tooMany.slice(1) });
     expect((await patch({ addTags: ['one-more'] }, 400)).errors[0].field).toBe('addTags');
-    for (const bad of [{ metadata: { a: 'x'.repeat(8200) } }, { metadata: { a: '\0' } }, { metadata: [] }])
+    for (const bad of [
+      { metadata: { a: 'x'.repeat(8200) } },
+      { metadata: { a: '\0' } },
+      { metadata: { a: '\\\ud800' } },
+      { metadata: [] },
+    ])
       expect((await patch(bad, 400)).errors[0].field).toBe('metadata');
     expect((await patch({ externalId: '' }, 400)).errors[0].field).toBe('externalId');
     expect((await patch({ tags: ['UPPER'] }, 400)).errors[0].field).toBe('tags[0]');

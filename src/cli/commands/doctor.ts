@@ -43,8 +43,8 @@ Examples:
 function linesOf(findings: readonly Finding[]): string {
   return findings
     .map(({ check, status, finding, remedy }) => {
-      const line = `${status.padEnd(7)}  ${check.padEnd(8)}  ${shownCell(finding)}\n`;
-      return remedy === null ? line : `${line}${' '.repeat(19)}Do: ${shownCell(remedy)}\n`;
+      const line = `${status.padEnd(11)}  ${check.padEnd(8)}  ${shownCell(finding)}\n`;
+      return remedy === null ? line : `${line}${' '.repeat(23)}Do: ${shownCell(remedy)}\n`;
     })
     .join('');
 }

@@ -36,7 +36,7 @@ export function SystemPage() {
               <PostgresPanel postgres={stores.postgres} />
               <RedisPanel redis={stores.redis} />
               <BackendPanel backend={backend} />
-              <UsagePanel usage={usage} />
+              <UsagePanel usage={usage} isLate={degraded.includes('usage')} />
             </div>
             <section aria-labelledby="replicas">
               <h2 id="replicas" className={styles.section}>

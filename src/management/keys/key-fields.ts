@@ -123,8 +123,8 @@ export function readExpiry(text: string | null | undefined, clock: Clock): numbe
 function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields['metadata'] {
   if (metadata === null || metadata === undefined) return metadata;
   const text = JSON.stringify(metadata);
-  // Postgres stores neither NUL nor unpaired surrogates; JSON.stringify escapes both.
-  const isStored = !/\\u(?:0000|d[89ab][0-9a-f]{2}|d[c-f][0-9a-f]{2})/i.test(text);
+  // Postgres stores neither NUL nor unpaired surrogates; JSON.stringify escapes both, and a backslash as two.
+  const isStored = !/\\u(?:0000|d[89a-f][0-9a-f]{2})/.test(text.replaceAll('\\\\', ''));
   if (Buffer.byteLength(text) <= MAX_METADATA_BYTES && isStored) return metadata;
   throw new InvalidBody([{ field: 'metadata', message: KEY_FIELDS.metadata.description }]);
 }

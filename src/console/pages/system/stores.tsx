@@ -91,15 +91,19 @@ export function BackendPanel({ backend }: { readonly backend: System['backend'] 
   );
 }
 
-export function UsagePanel({ usage }: { readonly usage: System['usage'] }) {
+interface UsagePanelProps {
+  readonly usage: System['usage'];
+  /** As the gateway judges it. */
+  readonly isLate: boolean;
+}
+
+export function UsagePanel({ usage, isLate }: UsagePanelProps) {
   const { flushIntervalSeconds, pendingSeconds, oldestPendingAt, lastFlushAt } = usage;
-  // Counts normally wait for up to one interval; after two, something delays them.
-  const isLate = pendingSeconds !== null && pendingSeconds > 2 * flushIntervalSeconds + 5;
   return (
     <Panel
       title="Usage"
       about="From memory to Postgres"
-      action={<StatusBadge tone={isLate ? 'limited' : 'allowed'}>{isLate ? 'Late' : 'On time'}</StatusBadge>}
+      action={<LatenessBadge isKnown={pendingSeconds !== null} isLate={isLate} />}
     >
       <Facts
         facts={[
@@ -117,4 +121,10 @@ export function UsagePanel({ usage }: { readonly usage: System['usage'] }) {
       />
     </Panel>
   );
+}
+
+function LatenessBadge({ isKnown, isLate }: { readonly isKnown: boolean; readonly isLate: boolean }) {
+  if (isLate) return <StatusBadge tone="limited">Late</StatusBadge>;
+  if (!isKnown) return <StatusBadge tone="neutral">Not known</StatusBadge>;
+  return <StatusBadge tone="allowed">On time</StatusBadge>;
 }
