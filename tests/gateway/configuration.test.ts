@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Pool } from 'pg';
@@ -82,6 +83,29 @@ describe('a configuration that one replica applies', () => {
     await apply(replica(1), { owner, prune: true, config: { plans: [plan(1000)], keys: keys.slice(0, 2) } });
     for (const { url } of fleet.replicas)
       for (const secret of [a, b]) expect(await statusOf(url, secret)).toBe(200);
+  });
+
+  it("gives a pruned key's secret to the key that replaces it, on every replica", async () => {
+    const secret = randomBytes(24).toString('base64url');
+    const secretHash = { algorithm: 'sha256', value: createHash('sha256').update(secret).digest('hex') };
+    const configOf = (name: string) => ({
+      plans: [{ rateLimitId: `${name}-plan`, limit: 1000, period: 'day' }],
+      keys: [{ externalId: name, name: 'renamed', rateLimitId: `${name}-plan`, secretHash }],
+    });
+    const owner = 'renamed';
+    expect(await apply(replica(0), { owner, config: configOf('before') })).toMatchObject({ status: 200 });
+    for (const { url } of fleet.replicas) expect(await statusOf(url, secret)).toBe(200);
+    // Without prune both would have the secret.
+    const both = await apply(replica(0), { owner, config: configOf('after') });
+    expect(both).toMatchObject({ status: 409, body: { code: 'secret_taken' } });
+    const after = await apply(replica(0), { owner, prune: true, config: configOf('after') });
+    expect(after.body.summary).toEqual({ create: 2, update: 0, delete: 2, unchanged: 0 });
+    for (const { url } of fleet.replicas) expect(await statusOf(url, secret)).toBe(200);
+    const { body } = await send(replica(1), 'GET', '/tollgate/audit-log?limit=4');
+    const actions = body.entries.map(({ action }: { action: string }) => action);
+    expect(actions.toReversed()).toEqual(['plan.create', 'key.delete', 'key.create', 'plan.delete']);
+    const found = await send(replica(1), 'POST', '/api-keys/find', { secret });
+    expect(found.body).toMatchObject({ externalId: 'after', rateLimitId: 'after-plan' });
   });
 
   it.each([

@@ -38,9 +38,11 @@ export async function writeStateChanges(
 ): Promise<readonly RecordVersion[]> {
   await insertPlans(trx, changes.newPlans);
   await updatePlans(trx, changes.changedPlans, options);
+  // Before the new ones, which may bring the same secrets: a key whose externalId changes is another key.
+  await deleteKeys(trx, changes.deletedKeys);
   await insertKeys(trx, changes.newKeys);
   const keyVersions = await updateKeys(trx, changes.changedKeys, options);
-  await deleteKeys(trx, changes.deletedKeys);
+  // After the keys that are moved from them.
   await deletePlans(trx, changes.deletedPlans, options);
   await noteDigests(trx, 'plans', changes.notedPlans);
   await noteDigests(trx, 'consumer_keys', changes.notedKeys);
@@ -100,6 +102,13 @@ async function updatePlans(
       id text, description text, "limit" bigint, period text, additional_limits jsonb, costs jsonb, managed_by text, managed_digest text
     )
     WHERE plans.id = wanted.id`.execute(trx);
+}
+
+async function deleteKeys(trx: RecordsDatabase, keys: readonly ConsumerKey[]): Promise<void> {
+  for (const some of slicesOf(keys)) {
+    const ids = some.map(({ id }) => id);
+    await sql`DELETE FROM consumer_keys WHERE id = ANY (${ids}::text[])`.execute(trx);
+  }
 }
 
 async function insertKeys(trx: RecordsDatabase, keys: StateChanges['newKeys']): Promise<void> {
@@ -164,13 +173,6 @@ function rowOfWanted(key: ConsumerKey, managedDigest: Buffer) {
   };
 }
 
-async function deleteKeys(trx: RecordsDatabase, keys: readonly ConsumerKey[]): Promise<void> {
-  for (const some of slicesOf(keys)) {
-    const ids = some.map(({ id }) => id);
-    await sql`DELETE FROM consumer_keys WHERE id = ANY (${ids}::text[])`.execute(trx);
-  }
-}
-
 async function deletePlans(
   trx: RecordsDatabase,
   plans: readonly Plan[],
@@ -201,6 +203,7 @@ async function noteDigests(
   }
 }
 
+/** In the order in which the changes are written. */
 function noteActions(changes: StateChanges, note: NoteAction): void {
   for (const { plan } of changes.newPlans)
     note({
@@ -212,6 +215,8 @@ function noteActions(changes: StateChanges, note: NoteAction): void {
     const fields = changedFields(auditedPlan(before), auditedPlan(wanted));
     note({ action: 'plan.update', target: planTarget(wanted), changes: fields });
   }
+  for (const key of changes.deletedKeys)
+    note({ action: 'key.delete', target: keyTarget(key), changes: changedFields(auditedKey(key), null) });
   for (const { key } of changes.newKeys) {
     const fields = changedFields(null, auditedKey(recordOf(key)));
     note({ action: 'key.create', target: keyTarget(key), changes: fields });
@@ -220,8 +225,6 @@ function noteActions(changes: StateChanges, note: NoteAction): void {
     const fields = changedFields(auditedKey(before), auditedKey(wanted));
     note({ action: 'key.update', target: keyTarget(wanted), changes: fields });
   }
-  for (const key of changes.deletedKeys)
-    note({ action: 'key.delete', target: keyTarget(key), changes: changedFields(auditedKey(key), null) });
   for (const plan of changes.deletedPlans)
     note({
       action: 'plan.delete',
