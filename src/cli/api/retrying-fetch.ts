@@ -15,11 +15,13 @@ const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 10_000;
 const REQUEST_TIMEOUT_MS = 60_000;
 /** Statuses with which the same request may succeed a little later. */
-const TEMPORARY = [429, 502, 503, 504];
+const TEMPORARY: readonly number[] = [429, 502, 503, 504];
+/** Those that come from in front of the gateway, which may have carried the request out. */
+const UNCERTAIN: readonly number[] = [502, 504];
 
 /**
- * `fetch` that retries where that is safe. A POST gets an `Idempotency-Key` that is the same in every attempt. A DELETE whose connection
- * broke is not retried: it may have been carried out, and a second one would get 404.
+ * `fetch` that retries where that is safe. A POST gets an `Idempotency-Key` that is the same in every attempt. A DELETE that may have been
+ * carried out is not retried, because a second one would get 404: its connection broke, or a proxy says 502 or 504.
  */
 export function retryingFetch({
   retries,
@@ -55,9 +57,10 @@ async function send(request: Request): Promise<Response | { readonly error: unkn
 function reasonToRetry(method: string, outcome: Response | { readonly error: unknown }): string | undefined {
   if (outcome instanceof Response) {
     // 409 with Retry-After: an earlier attempt of this request is still running.
-    const isTemporary =
-      TEMPORARY.includes(outcome.status) || (outcome.status === 409 && outcome.headers.has('retry-after'));
-    return isTemporary ? `the gateway responded with ${outcome.status}` : undefined;
+    const { status, headers } = outcome;
+    if (method === 'DELETE' && UNCERTAIN.includes(status)) return undefined;
+    const isTemporary = TEMPORARY.includes(status) || (status === 409 && headers.has('retry-after'));
+    return isTemporary ? `the gateway responded with ${status}` : undefined;
   }
   const cause = outcome.error instanceof Error ? outcome.error.cause : undefined;
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : undefined;
