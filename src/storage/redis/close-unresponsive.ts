@@ -1,11 +1,11 @@
 import { Cluster, type Redis } from 'ioredis';
 
-/** Looks at a connection within the time after which it is closed. */
+/** How often a connection is checked within the timeout after which it is closed. */
 const LOOKS = 4;
 
 /**
- * Closes a connection on which nothing has arrived for `timeoutMs` to a quarter more although something was written: its server vanished
- * without a sign. The client's own `socketTimeout` would set and clear a timer, and add and remove a listener, for each command.
+ * Closes a connection if something was written and nothing has arrived for `timeoutMs` (up to a quarter longer): its server is gone
+ * without having closed it. The client's `socketTimeout` would set and clear a timer, and add and remove a listener, for each command.
  */
 export function closeUnresponsive(redis: Redis | Cluster, timeoutMs: number): void {
   if (redis instanceof Cluster) redis.on('+node', (node: Redis) => watch(node, timeoutMs));
@@ -14,7 +14,7 @@ export function closeUnresponsive(redis: Redis | Cluster, timeoutMs: number): vo
 
 function watch(redis: Redis, timeoutMs: number): void {
   let seen = { stream: redis.stream, read: 0, written: 0 };
-  // Looks and not milliseconds: after a time in which this process stood still there may be much to read.
+  // Counts checks, not milliseconds: after a pause of this process there may be replies that it has not read yet.
   let inVain = 0;
   const timer = setInterval(() => {
     const { stream } = redis;

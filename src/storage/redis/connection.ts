@@ -29,7 +29,7 @@ export interface RedisAddress {
 export interface RedisSettings {
   readonly address: RedisAddress;
   readonly mode: RedisMode;
-  /** The longest that a decision may take. Other commands get more, see `connectRedis`. */
+  /** The timeout of a decision in milliseconds. Other commands have a longer one, see `RedisPurpose`. */
   readonly timeoutMs: number;
 }
 
@@ -43,26 +43,27 @@ export interface RedisPlatform {
  * What a connection is for.
  *
  * - `decisions`: the hot path. `DecisionCalls` bounds each call by `timeoutMs`.
- * - `usage`: everything that is not a decision: usage, changes, heartbeats. Larger pipelines, so ten times as long.
- * - `subscription`: listens. Waits for Redis as long as it takes. In a cluster at one server, the next one whenever that is lost.
+ * - `usage`: all other commands: usage, changes, heartbeats. Its pipelines are larger, so its timeout is ten times as long, at least 2 s.
+ * - `subscription`: receives messages, and waits for Redis without a limit. In a cluster it connects to one server, and to the next one
+ *   whenever that connection is lost.
  */
 export type RedisPurpose = 'decisions' | 'usage' | 'subscription';
 
-/** Replies keep their shapes of RESP2, which is the client's default. */
+/** Without `replyMapping`: replies keep their RESP2 shapes, which is the client's default. */
 type ClientOptions = Omit<CommonRedisOptions, 'replyMapping'>;
 
-/** What the docs of Sentinel call the master. */
+/** The master's name in the docs of Sentinel. */
 const MASTER_NAME = 'mymaster';
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 2000;
-/** What a socket gets to close by itself; the client waits for it even where the socket is gone already. */
+/** How long a socket may take to close. The client waits this long even if the socket is closed already. */
 const DISCONNECT_TIMEOUT_MS = 500;
 const TRY_AGAIN_MS = 10;
 const SLOTS_REFRESH_MS = 5000;
 
 /**
- * Connects, and connects again for as long as the process runs. Never throws for a server that is unreachable: commands fail at once while
- * there is no connection, and none is sent a second time after one was lost, because it may have been carried out.
+ * Connects, and reconnects until the connection is closed. Never throws for a server that is unreachable: commands fail at once while
+ * there is no connection. A command whose connection was lost is not sent again, because it may have been carried out.
  */
 export function connectRedis(
   purpose: RedisPurpose,
@@ -77,7 +78,7 @@ export function connectRedis(
   return redis;
 }
 
-/** Ends a connection: gracefully where it is up, so that what was sent gets its reply first. Never rejects. */
+/** Closes a connection. If it is up, commands that were sent get their replies first. Never rejects. */
 export async function closeRedis(redis: RedisConnection): Promise<void> {
   try {
     if (redis.status === 'ready') {
@@ -85,7 +86,7 @@ export async function closeRedis(redis: RedisConnection): Promise<void> {
       return;
     }
   } catch {
-    // A server that does not respond is left without its response.
+    // The server did not reply to QUIT: close the connection anyway.
   }
   redis.disconnect();
 }
@@ -124,20 +125,20 @@ function openCluster(purpose: RedisPurpose, address: RedisAddress, options: Clie
     scaleReads: 'master',
     clusterRetryStrategy: retryStrategy,
     clusterNodeRetryStrategy: retryStrategy,
-    // Decisions know whether there is a connection, and come here only when they are redirected to a server that may be new.
+    // Decisions go through this client only when they are redirected, perhaps to a server that it is still connecting to.
     enableOfflineQueue: purpose === 'decisions',
     // A command that was sent before its connection was closed may have been carried out: a decision is not sent again.
     ...(purpose === 'decisions' && { retryDelayOnFailover: 0 }),
     // The cluster is down for as long as a failover takes: commands fail at once instead of waiting for it.
     retryDelayOnClusterDown: 0,
-    // A slot is on the move and some names of a key have arrived before the others.
+    // TRYAGAIN: a slot is being migrated, and only some of the command's keys have arrived.
     retryDelayOnTryAgain: TRY_AGAIN_MS,
     slotsRefreshInterval: SLOTS_REFRESH_MS,
     redisOptions,
   });
 }
 
-/** Messages reach all servers of a cluster. The client's own subscription moves between them without saying when it missed some. */
+/** Messages reach all servers of a cluster. The client's own subscription changes servers without reporting missed messages. */
 function listenInTurn({ nodes }: RedisAddress, options: ClientOptions): Redis {
   const redis = new Redis({ ...options, ...nodes[0], disconnectTimeout: DISCONNECT_TIMEOUT_MS });
   let turn = 0;
@@ -154,7 +155,7 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
   const common: ClientOptions = {
     retryStrategy,
     autoResendUnfulfilledCommands: false,
-    // `RedisChangeFeed` does it: the failure of the client's own attempt has no handler, and would end the process.
+    // `RedisChangeFeed` resubscribes: a failure of the client's own attempt has no handler, and would end the process.
     autoResubscribe: false,
     enableReadyCheck: true,
     connectTimeout: patientMs,
@@ -169,12 +170,12 @@ function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: R
     ...common,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
-    // Decisions time out earlier, by a clock that knows when this process did not run, and `connectRedis` watches their sockets.
+    // Decisions have a shorter timeout that leaves out pauses of this process; `closeUnresponsive` watches their sockets.
     ...(purpose !== 'decisions' && { commandTimeout: patientMs, socketTimeout: 2 * patientMs }),
   };
 }
 
-/** For everything that is not a decision. */
+/** The timeout of all commands but decisions. */
 function patienceMs({ timeoutMs }: RedisSettings): number {
   return Math.max(10 * timeoutMs, 2000);
 }
@@ -194,7 +195,7 @@ function retryDelayMs(attempt: number, random: Random): number {
   return Math.round(cap / 2 + (cap / 2) * fraction);
 }
 
-/** One line when the connection is lost or can't be made, one when it is back; however many attempts lie between. */
+/** Logs one line when the connection is lost or can't be made and one when it is back, however many attempts lie between. */
 function logStateChanges(redis: RedisConnection, log: Logger): void {
   if (redis instanceof Cluster) {
     redis.on('+node', (node: Redis) =>
@@ -213,7 +214,7 @@ function logStateChanges(redis: RedisConnection, log: Logger): void {
     reason = safeRedisError(error);
     if (redis.status !== 'ready') lost();
   });
-  // And not 'close', which also ends a connection that we end.
+  // Not 'close', which is also emitted when this process closes the connection.
   redis.on('reconnecting', lost);
   redis.on('ready', () => {
     if (isLost) log.info('Redis connection is back');

@@ -11,13 +11,13 @@ import { type LiveReplica, ReplicaRegistry } from './decisions/replica-registry.
 import { redisUnavailable } from './redis-failure.ts';
 import { describeServers, type RedisServer } from './redis-health.ts';
 
-/** What a look at Redis finds that leaves no trace there. */
+/** The result of `inspectRedis`, which changes nothing in Redis. */
 export interface RedisInspection {
   /** The server, or the masters of a cluster. */
   readonly servers: readonly RedisServer[];
   /** The shortest of a few round trips. */
   readonly latencyMs: number;
-  /** By how much the server's clock is ahead of ours, as far as the latency lets us know. */
+  /** By how many milliseconds the server's clock is ahead of ours, accurate to half the latency. */
   readonly clockAheadMs: number;
   readonly replicas: readonly LiveReplica[];
 }
@@ -25,7 +25,7 @@ export interface RedisInspection {
 const ROUND_TRIPS = 5;
 const LISTED_REPLICAS = 1000;
 
-/** Looks at Redis over one connection, which is closed again. Unlike `openRedis` it registers no replica. Rejects with `StoreUnavailable`. */
+/** Inspects Redis over one connection and closes it. Unlike `openRedis` it registers no replica. Rejects with `StoreUnavailable`. */
 export async function inspectRedis(
   settings: RedisSettings,
   { clock, deadlineMs, ...platform }: RedisPlatform & { readonly clock: Clock; readonly deadlineMs: number },
@@ -44,7 +44,7 @@ export async function inspectRedis(
   }
 }
 
-/** Rejects with the first failure: a look does not wait for what is not there. */
+/** Rejects with the first connection error: an inspection does not wait until Redis is up. */
 function connected(redis: RedisConnection, deadlineMs: number): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const timer = setTimeout(() => reject(new Error('The connection timed out.')), deadlineMs);

@@ -4,12 +4,12 @@ export const CHANGES_CHANNEL = 'tg:changes';
 /** Sorted set of the live replicas. */
 export const REPLICAS_KEY = 'tg:replicas';
 
-/** What a live replica says of itself. */
+/** A live replica's description of itself, as JSON. */
 export function replicaKey(replicaId: string): string {
   return `tg:replica:${replicaId}`;
 }
 
-/** Shared version of a key's record. The braces are the hash tag: all that belongs to a key lies in one slot. */
+/** Shared version of a key's record. The braces are the hash tag: everything that belongs to a key lies in one slot. */
 export function versionKey(keyId: string): string {
   return `tg:{${keyId}}:version`;
 }
@@ -19,7 +19,7 @@ export function windowKey(keyId: string, windowName: string): string {
   return `tg:{${keyId}}:window:${windowName}`;
 }
 
-/** Room that was given in an open window beyond its limit. */
+/** Units granted in an open window beyond its limit. */
 export function grantedKey(keyId: string, windowName: string): string {
   return `tg:{${keyId}}:granted:${windowName}`;
 }

@@ -8,18 +8,18 @@ import { redisUnavailable } from './redis-failure.ts';
 export type ScriptCallback = (error: Error | null | undefined, reply?: unknown) => void;
 
 /**
- * A Lua script, called by its digest. Where the server does not know it (a new or restarted server, SCRIPT FLUSH) the call
- * is made again with the text, which also makes the server learn it. An EVALSHA that the server does not know has run nothing,
- * so the second call can't count twice.
+ * A Lua script, called by its digest. If the server does not know it (a new or restarted server, SCRIPT FLUSH), the call is
+ * repeated with the text, which the server then keeps. An EVALSHA with an unknown digest has run nothing, so the second call
+ * can't count twice.
  */
 export class LuaScript {
   readonly #text: string;
   readonly #sha: string;
-  /** The name of the command and the digest as they are sent, but for the last line end. */
+  /** The name of the command and the digest as RESP bulk strings, without the last CRLF. */
   readonly #head: string;
   readonly #numberOfKeys: number;
 
-  /** Reads the file, whose name ends in the number of KEYS (`addCount-2.lua`), or in `n` for any. Throws when there is no such file. */
+  /** Reads the file, whose name ends in the number of KEYS (`addUnits-7.lua`), or in `n` for any. Throws when there is no such file. */
   constructor(file: URL) {
     this.#text = readFileSync(file, 'utf8');
     this.#sha = createHash('sha1').update(this.#text).digest('hex');
@@ -27,7 +27,7 @@ export class LuaScript {
     this.#numberOfKeys = Number(/-(\d+)\.lua$/.exec(file.pathname)?.[1]);
   }
 
-  /** Runs the script with its KEYS followed by its ARGV. With a callback, because decisions are made in the hot path. */
+  /** Runs the script with its KEYS followed by its ARGV. Takes a callback instead of returning a promise: decisions are the hot path. */
   call(redis: RedisConnection, keysAndArguments: string[], onReply: ScriptCallback): void {
     this.#send(redis, this.#numberOfKeys, keysAndArguments, onReply);
   }
@@ -66,7 +66,7 @@ export class LuaScript {
     return promise;
   }
 
-  // Not with the client's own callbacks: those, and all that they refer to, would live until the old generation is collected.
+  // Not with callbacks that the client takes: they, and everything they refer to, would live until the old generation is collected.
   #send(redis: RedisConnection, keys: number, keysAndArguments: string[], onReply: ScriptCallback): void {
     const succeeded = (reply: unknown) => onReply(null, reply);
     this.#callByDigest(redis, keys, keysAndArguments).then(succeeded, (error: Error) => {
@@ -76,7 +76,7 @@ export class LuaScript {
   }
 
   #callByDigest(redis: RedisConnection, keys: number, keysAndArguments: string[]): Promise<unknown> {
-    // A cluster finds the server by the keys, which it reads from the arguments.
+    // The cluster client finds the server by the keys, which it reads from the arguments.
     if (redis instanceof Cluster) return redis.evalsha(this.#sha, keys, ...keysAndArguments);
     const command = new EncodedCall(this.#head, keys, keysAndArguments);
     redis.sendCommand(command as unknown as Command);
@@ -84,7 +84,7 @@ export class LuaScript {
   }
 }
 
-/** A command of the client, with the methods that only its types keep from others. A test fails when the client does without them. */
+/** The client's `Command`, with methods that are private in its types only. A test fails if the client no longer has them. */
 interface OpenCommand extends Pick<Command, Exclude<keyof Command, 'toWritable'>> {
   toWritable(): string;
   initPromise(): void;
@@ -95,7 +95,7 @@ const OpenCommand = Command as unknown as new (
   ...options: ConstructorParameters<typeof Command>
 ) => OpenCommand;
 
-/** A call as it is sent. The client would check each argument, and join them after more checks, for each call anew. */
+/** A call, encoded when it is made. The client would check each argument of each call, and check again to join them. */
 class EncodedCall extends OpenCommand {
   readonly #text: string;
 
@@ -106,7 +106,7 @@ class EncodedCall extends OpenCommand {
     let text = start + lengthLine(count.length) + count;
     for (const argument of keysAndArguments) text += lengthLine(argument.length) + argument;
     text += '\r\n';
-    // Lengths are in bytes. Nearly all calls are plain ASCII, and to look once is cheaper than once for each argument.
+    // Lengths are in bytes. Nearly all calls are plain ASCII, and one check is cheaper than one for each argument.
     const isAscii = Buffer.byteLength(text) === text.length;
     this.#text = isAscii ? text : `${start}\r\n${[count, ...keysAndArguments].map(bulkString).join('')}`;
   }
@@ -116,8 +116,8 @@ class EncodedCall extends OpenCommand {
   }
 
   /**
-   * As the client's own does it, but for where the functions live. V8 makes a function that is written as the value of a property in the
-   * old generation, where each would keep its command, its reply and its promise until that is collected.
+   * Does the same as the client's method, which writes the functions directly as values of properties. V8 allocates such functions in
+   * the old generation, where each would keep its command, reply and promise in memory until that generation is collected.
    */
   override initPromise(): void {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -135,19 +135,19 @@ function rejection(command: OpenCommand, reject: (error: Error) => void): (error
   };
 }
 
-/** Lines of shorter arguments than this are made once: nearly all arguments of decisions are. */
+/** Length lines of arguments shorter than this are built once: nearly all arguments of decisions are shorter. */
 const MADE_LINES = 256;
 const LENGTH_LINES: readonly string[] = Array.from(
   { length: MADE_LINES },
   (_, length) => `\r\n$${length}\r\n`,
 );
 
-/** The end of one argument's line, and the line that says how long the next one is. */
+/** The CRLF that ends the previous bulk string, and the line with the length of the next one. */
 function lengthLine(bytes: number): string {
   return LENGTH_LINES[bytes] ?? `\r\n$${bytes}\r\n`;
 }
 
-/** As the protocol of Redis has it. */
+/** A bulk string of RESP, the protocol of Redis. */
 function bulkString(text: string): string {
   return `$${Buffer.byteLength(text)}\r\n${text}\r\n`;
 }

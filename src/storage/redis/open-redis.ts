@@ -19,27 +19,27 @@ export interface OpenRedisPlatform {
   readonly replicaId: string;
 }
 
-/** All that is built on Redis, over three connections. */
+/** Everything that is built on Redis, over three connections. */
 export interface OpenRedis {
   readonly limiter: RedisRateLimiter;
   readonly versions: RedisRecordVersions;
   readonly changes: RedisChangeFeed;
   readonly replicas: ReplicaRegistry;
   readonly counters: RedisWindowCounters;
-  /** For usage: not pipelined by itself, fails at once without a connection, never sends a command twice. */
+  /** For usage: has no automatic pipelining, fails at once without a connection, never sends a command twice. */
   readonly usageConnection: RedisConnection;
   /**
-   * Resolves with true as soon as all connections are up and every server can be asked for decisions, with false after `timeoutMs`.
+   * Resolves with true as soon as all connections are up and every server is ready for decisions, or with false after `timeoutMs`.
    * A gateway starts without Redis too, but waits a moment for it.
    */
   waitUntilReady(timeoutMs: number): Promise<boolean>;
-  /** Rejects with `StoreUnavailable` when a server that decides does not respond. */
+  /** Rejects with `StoreUnavailable` if one of the servers that make decisions does not respond. */
   ping(): Promise<void>;
   /** Whether the server is fit for use. Rejects with `StoreUnavailable`. */
   checkHealth(): Promise<RedisHealth>;
   /** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
   describeServers(): Promise<readonly RedisServer[]>;
-  /** What a connection failed with last, while it is not up; for `failureReason`. A command only knows that there is no connection. */
+  /** The last error of a connection that is not up, for `failureReason`: the error of a command says only that there is no connection. */
   lastFailure(): unknown;
   /** Takes the replica off the list and ends the connections. Never rejects. */
   close(): Promise<void>;
@@ -87,8 +87,8 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
 }
 
 /**
- * A new connection may lead to a server that was restarted with older data, or was promoted without the last changes; in a cluster, so may
- * a master that was not one before.
+ * Calls `changed` when decisions may go to another server. A new connection may lead to a server that was restarted with older data, or
+ * was promoted without the last changes. In a cluster, so may a new master.
  */
 function onServerChange(decisions: RedisConnection, changed: () => void): void {
   decisions.on('ready', changed);

@@ -1,11 +1,11 @@
 import { StoreUnavailable } from '../../errors.ts';
 
-/** What the client says of a command while it has no connection: advice on its own options, which no setting of ours changes. */
+/** The client's messages for a command without a connection. They name options of the client, which no setting of ours changes. */
 const NOT_CONNECTED = /Stream isn't writeable|max retries per request/;
 
 /**
- * What may be kept of an error of the Redis client: its message, name and code. The client hangs the failed command with all
- * its arguments onto the error, and for a rejected log-in these are the password.
+ * A copy of an error of the Redis client that is safe to keep: message, name and code. The client attaches the failed command with all
+ * its arguments to the error, and the arguments of a rejected login contain the password.
  */
 export function safeRedisError(error: unknown): Error {
   if (!(error instanceof Error)) return new Error('unknown failure of the Redis client');
@@ -20,7 +20,7 @@ export function redisUnavailable(error: unknown): StoreUnavailable {
   return error instanceof StoreUnavailable ? error : new StoreUnavailable('redis', safeRedisError(error));
 }
 
-/** A reply of the Redis client, whose failure is `StoreUnavailable`. */
+/** Resolves with a reply of the Redis client. Rejects with `StoreUnavailable`. */
 export async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
   try {
     return await reply;
@@ -29,7 +29,7 @@ export async function settled<Reply>(reply: Promise<Reply>): Promise<Reply> {
   }
 }
 
-/** Whether a port's promise rejected because the server said no, rather than nothing. */
+/** Whether a port's promise rejected because the server replied with an error, not because it did not reply. */
 export function isRejected(error: unknown): boolean {
   return (
     error instanceof StoreUnavailable && error.cause instanceof Error && error.cause.name === 'ReplyError'

@@ -2,20 +2,20 @@ import { Cluster, type Redis } from 'ioredis';
 import type { RedisConnection } from './connection.ts';
 import { redisUnavailable } from './redis-failure.ts';
 
-/** What a server says of itself. */
+/** A server, as its INFO describes it. */
 export interface RedisServer {
   /** Host and port. */
   readonly address: string;
-  /** The server's own, or what it is compatible with. */
+  /** The server's own version, or the version of Redis that it is compatible with. */
   readonly version: string;
   readonly role: string;
-  /** Empty where the server does not say. */
+  /** Empty if the server does not report it. */
   readonly evictionPolicy: string;
-  /** Whether it keeps a log of its writes, so that a restart loses a second of them at most. */
+  /** Whether it has an append-only file, so that a restart loses a second of writes at most. */
   readonly isAppendOnly: boolean;
 }
 
-/** `version` is the server's own, or what it is compatible with. */
+/** Whether a server is fit for use. `version` is as in `RedisServer`. */
 export interface RedisHealth {
   readonly version: string;
   /** Sentences, one for each reason not to work with this server. They hold no address and no credential. */
@@ -49,7 +49,7 @@ export async function describeServers(redis: RedisConnection): Promise<readonly 
   }
 }
 
-/** The verdict on the text that INFO responds. */
+/** Reads the health of a server from the text of INFO. */
 export function readHealth(info: string): RedisHealth {
   const server = readServer(info);
   return { version: server.version, faults: serverFaults(server) };
@@ -84,7 +84,7 @@ function readServer(info: string): Omit<RedisServer, 'address'> {
   };
 }
 
-/** With sentinels the options name no server, but the connection leads to one. */
+/** With sentinels the options name no server: the socket has its address. */
 function addressOf({ options, stream }: Redis): string {
   const { host, port } = options.sentinels
     ? { host: stream.remoteAddress, port: stream.remotePort }

@@ -1,16 +1,15 @@
 --[[
-  Ends an announced change: the new version becomes the shared one. Only where nothing else happened since the
-  announcement: another change that overlapped, or one that settled after our mark had lapsed, may have written the record
-  after us. Then the mark stays for its full time, and every request reads the record store until it has lapsed.
-  A deleted key stays deleted.
+  Ends a change that markStale began: the new version becomes the shared one, if nothing else happened since. Another
+  change that overlapped, or one that ended after our mark had lapsed, may have written the record after us. Then the
+  mark is set for its full time, and every request reads the record store until it lapses. A deleted key stays deleted.
 
-  KEYS[1]  version: shared version of the key's record, with the end of its rejections where it has one (see decideRequests)
+  KEYS[1]  version: shared version of the key's record, then the end of its cached rejections, if there is one (see decideRequests)
 
   ARGV[1]  the new version
   ARGV[2]  milliseconds that a version is kept
   ARGV[3]  milliseconds after which a mark lapses
 
-  Response: milliseconds until no replica repeats a rejection from before the change
+  Reply: milliseconds until no replica repeats a rejection from before the change
 ]]
 local known, rejections = string.match(redis.call('GET', KEYS[1]) or '', '^(%S*)( ?%d*)$')
 rejections = rejections or ''

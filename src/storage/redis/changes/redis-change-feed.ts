@@ -2,7 +2,7 @@ import type { ChangeFeed } from '../../../limiter/record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
 import { CHANGES_CHANNEL } from '../key-names.ts';
 
-/** How often a quiet subscription is tried: a half-open socket is noticed only by writing to it. */
+/** How often the subscription is pinged: a half-open socket is noticed only by writing to it. */
 const PING_INTERVAL_MS = 5000;
 
 /** Listens on `tg:changes` over a separate connection. */
@@ -19,7 +19,7 @@ export class RedisChangeFeed implements ChangeFeed {
     redis.on('message', (channel: string, keyId: string) => {
       if (channel === CHANGES_CHANNEL) for (const changed of this.#changed) changed(keyId);
     });
-    // Only this response says from when on nothing is missed. On a cluster, the client also subscribes again by itself.
+    // The client does not resubscribe by itself: only the reply to SUBSCRIBE says from when on no message is missed.
     redis.on('ready', () => void this.#subscribe());
     redis.on('close', () => this.#interrupted());
     this.#ping = setInterval(() => void this.#tryConnection(), PING_INTERVAL_MS);
@@ -39,12 +39,12 @@ export class RedisChangeFeed implements ChangeFeed {
     this.#reset.push(reset);
   }
 
-  /** To be called when a connection may lead to another server, which may have missed changes. */
+  /** Makes caches forget everything. To be called when a connection may lead to another server, which may have missed changes. */
   distrust(): void {
     this.#tellReset();
   }
 
-  /** Stops the timer; the connection is its owner's to close. */
+  /** Stops the timer. The owner of the connection closes it. */
   stop(): void {
     clearInterval(this.#ping);
   }

@@ -9,7 +9,7 @@ import { redisUnavailable } from '../redis-failure.ts';
 export const VERSION_KEPT_MS = '3600000';
 /** Milliseconds after which a mark lapses: longer than any write to the record store may take. */
 const MARK_KEPT_MS = '30000';
-/** Calls that are under way together; more would hold up the server and the memory of the replica. */
+/** Calls that are under way together: more would block the server and fill the replica's memory. */
 const CHUNK_SIZE = 500;
 
 /** The shared versions as Redis strings; changes are published on `tg:changes`. */
@@ -45,7 +45,10 @@ export class RedisRecordVersions implements RecordVersions {
     await outlive([leftMs]);
   }
 
-  /** After the tombstone, so that nothing opens them again. Those of customers may be thousands. */
+  /**
+   * Removes the named windows of the key and all windows of its customers, which may be thousands. Called after the tombstone is
+   * written, so that nothing opens them again.
+   */
   async #removeWindows(keyId: string, ofKey: readonly string[]): Promise<void> {
     try {
       const names = [...ofKey, ...(await this.#redis.zrange(customersKey(keyId), '0', '-1'))];
@@ -66,9 +69,9 @@ export class RedisRecordVersions implements RecordVersions {
   }
 
   /**
-   * Called before the version is written, while the mark makes every copy stale: once the reply to that write is here, the server has
-   * sent the message to all subscribers, so none repeats an old rejection after the change is acknowledged. If the message came last, a
-   * server that stops halfway through its subscribers would leave some with old rejections for a moment.
+   * Called before the version is written, while the mark makes every copy stale. When the reply to that write arrives, the server has sent
+   * the message to all subscribers, so none repeats an old rejection after the change is acknowledged. If the message were sent last, a
+   * server that stops before it has reached all subscribers would leave some with old rejections for a moment.
    */
   async #publish(keyId: string): Promise<void> {
     try {
@@ -92,8 +95,8 @@ async function inChunks<Item>(
 }
 
 /**
- * Waits until no replica repeats a rejection from before the change. Most have forgotten it with the message, but one whose subscription
- * is slow or was cut has not. No wait for a key that was not limited within the last second.
+ * Waits until no replica repeats a rejection from before the change. The message makes replicas forget it, but a replica whose
+ * subscription is slow or broken has not got it. There is no wait for a key that was not limited within the last second.
  */
 async function outlive(repliesMs: readonly unknown[]): Promise<void> {
   let longestMs = 0;

@@ -1,11 +1,12 @@
 --[[
-  Forgets a deleted key: leaves a tombstone, so that no copy of its record is installed again and nothing counts for it.
+  Replaces the version of a deleted key with a tombstone, so that no copy of its record is installed again and nothing is
+  counted for it.
 
-  KEYS[1]  version: shared version of the key's record, with the end of its rejections where it has one (see decideRequests)
+  KEYS[1]  version: shared version of the key's record, then the end of its cached rejections, if there is one (see decideRequests)
 
   ARGV[1]  milliseconds that the tombstone is kept
 
-  Response: milliseconds until no replica repeats a rejection from before the deletion
+  Reply: milliseconds until no replica repeats a rejection from before the deletion
 ]]
 local rejections = string.match(redis.call('GET', KEYS[1]) or '', ' (%d+)$')
 redis.call('SET', KEYS[1], '-', 'PX', ARGV[1])

@@ -1,23 +1,24 @@
 --[[
-  Adds units to a window outside a decision: what a replica allowed on its own while Redis was unavailable (the count may exceed the limit by
-  this), or, negative, room that an administrator gives. Opens the window where none is open. A deleted key gets none.
+  Adds units to a window outside a decision: units that a replica allowed by itself while Redis was unavailable (the count may then
+  exceed the limit), or, as a negative number, units that an administrator grants. Opens a window if none is open. Does nothing for a
+  deleted key.
 
   KEYS[1]  version: shared version of the key's record, "-" once deleted
   KEYS[2]  window: units counted in it
-  KEYS[3]  granted: room given in it beyond its limit
-  KEYS[4]  window that all customers beyond the bound share; KEYS[2] again for a limit of the key
+  KEYS[3]  granted: units granted in it beyond its limit
+  KEYS[4]  window that all customers beyond the bound (10000 open windows) share; KEYS[2] again for a limit of the key
   KEYS[5]  granted of that window
   KEYS[6]  index: sorted set of the open windows of customers by their end
   KEYS[7]  operation: set of the windows that the operation has added to
 
   ARGV[1]  units to add, -999999999999999 to 999999999999999
-  ARGV[2]  room given by this, 0 for none
+  ARGV[2]  units granted by this call, 0 for none
   ARGV[3]  when a window that opens now ends, in milliseconds since 1970
   ARGV[4]  channel on which the change is published and
   ARGV[5]  the message; both empty for none
-  ARGV[6]  milliseconds for which the operation is remembered: called again, it adds nothing. 0: it is not remembered
+  ARGV[6]  milliseconds for which the operation is remembered: a repeated call adds nothing. 0: it is not remembered
 
-  Reply: milliseconds until no replica repeats a rejection from before
+  Reply: milliseconds until no replica repeats a rejection from before this change
 ]]
 local MAX_CUSTOMER_WINDOWS, MOST = 10000, 999999999999999
 local call = redis.call

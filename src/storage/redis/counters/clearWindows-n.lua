@@ -1,15 +1,15 @@
 --[[
-  Closes windows of a key: the next request of each opens a new one.
+  Closes windows of a key: the next request that is counted in one opens a new one.
 
   KEYS[1]    version: shared version of the key's record
   KEYS[2]    index: sorted set of the open windows of customers by their end
-  KEYS[3..]  what is removed: windows, and the room that was given in them
+  KEYS[3..]  names to remove: windows, and the units granted in them
 
   ARGV[1]    channel on which the change is published
   ARGV[2]    the message
   ARGV[3..]  members of the index that are removed
 
-  Reply: milliseconds until no replica repeats a rejection from before
+  Reply: milliseconds until no replica repeats a rejection from before this change
 ]]
 local function part(list, from) return unpack(list, from) end
 redis.call('UNLINK', part(KEYS, 3))

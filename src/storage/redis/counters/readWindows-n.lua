@@ -1,18 +1,19 @@
 --[[
-  Reads windows of one or more consumer keys without counting. Several together only where their keys are on one server.
+  Reads windows of one or more consumer keys without counting. On a cluster one at a time, because each consumer key has
+  its own hash slot.
 
   KEYS, for each consumer key:
     index: sorted set of the open windows of customers by their end
     then four for each window:
       window: units counted in it
-      granted: room given in it beyond its limit
-      window that all customers beyond the bound share; the first again for a limit of the key
+      granted: units granted in it beyond its limit
+      window that all customers beyond the bound (10000 open windows) share; the first again for a limit of the key
       granted of that window
 
   ARGV  for each consumer key, the number of its windows
 
-  Reply: the time in milliseconds since 1970, and for each window three numbers: units counted, room given, and its end; the end is -1
-  when the window is not open, -2 when it lost its expiry (the next request sets it again)
+  Reply: the time in milliseconds since 1970, and for each window three numbers: units counted, units granted, and its end; the end
+  is -1 when the window is not open, -2 when it lost its expiry (the next request sets it again)
 ]]
 local MAX_CUSTOMER_WINDOWS = 10000
 local call = redis.call

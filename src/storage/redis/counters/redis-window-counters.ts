@@ -25,12 +25,12 @@ import {
 import { LuaScript } from '../lua-script.ts';
 import { isRejected, redisUnavailable } from '../redis-failure.ts';
 
-/** Windows of customers that one call closes: it blocks every decision while it runs. */
+/** Windows of customers that one call closes: the script blocks every decision while it runs. */
 const CLOSED_AT_ONCE = 500;
 /** Consumer keys whose windows one call reads, for the same reason. */
 const READ_AT_ONCE = 50;
 const WINDOW_WITHOUT_EXPIRY = -2;
-/** Milliseconds; as long as the response to a request with an idempotency key. */
+/** Milliseconds; as long as the response to a request with an idempotency key is kept. */
 const GRANT_REMEMBERED_MS = 86_400_000;
 /** Milliseconds, as `CountRestorer` says. */
 const RESTORE_REMEMBERED_MS = 600_000;
@@ -38,15 +38,15 @@ const RESTORE_REMEMBERED_MS = 600_000;
 /** How units are added. */
 interface Addition {
   readonly nowMs: number;
-  /** Room given by it beyond the limit. */
+  /** Units granted by it beyond the limit. */
   readonly granted: number;
-  /** Repeated while it is remembered, it adds nothing. */
+  /** While the operation is remembered, repeating it adds nothing. */
   readonly operationId?: string | undefined;
   /** Milliseconds. */
   readonly rememberedMs: number;
 }
 
-/** The windows in Redis, for all that is no decision. A customer beyond the bound has the window that those share. */
+/** Reads and changes the windows in Redis outside of decisions. Customers beyond the bound of open windows share one window. */
 export class RedisWindowCounters implements WindowCounters, CountRestorer {
   readonly #redis: RedisConnection;
   readonly #addUnits = new LuaScript(new URL('./addUnits-7.lua', import.meta.url));
@@ -54,7 +54,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
   readonly #settleCost = new LuaScript(new URL('./settleCost-n.lua', import.meta.url));
   readonly #readWindows = new LuaScript(new URL('./readWindows-n.lua', import.meta.url));
 
-  /** A connection that need not be fast. */
+  /** `redis` need not be the connection for decisions. */
   constructor(redis: RedisConnection) {
     this.#redis = redis;
   }
@@ -66,7 +66,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
   }
 
   async readAll(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]> {
-    // Of a cluster, each consumer key has its own hash slot.
+    // On a cluster, each consumer key has its own hash slot.
     const atOnce = this.#redis instanceof Redis ? READ_AT_ONCE : 1;
     const calls: Promise<readonly WindowCounts[]>[] = [];
     for (let start = 0; start < subjects.length; start += atOnce) {
@@ -76,7 +76,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
   }
 
   async restore(uncounted: UncountedUnits, operationId: string): Promise<void> {
-    // Nothing is sent that adds before the time is known.
+    // Nothing has been added if the time can't be read: no script was sent yet.
     const nowMs = await this.#nowMs().catch(() => {
       throw new NotCounted('there is no connection to Redis');
     });
@@ -177,7 +177,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     }
   }
 
-  /** Redis's clock, as for every window. */
+  /** The time by Redis's clock, which every window uses. */
   async #nowMs(): Promise<number> {
     try {
       const [seconds, microseconds] = await this.#redis.time();
@@ -188,7 +188,10 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
   }
 }
 
-/** The window with its room, and the one that customers beyond the bound share with its room: both the same for a limit of the key. */
+/**
+ * The names of a window and of its granted units, then those of the window that customers beyond the bound share. For a limit of the key
+ * both pairs are the same.
+ */
 function windowKeysOf(keyId: string, limit: Limit, customerId: string): readonly string[] {
   const isOfKey = limit.per === 'key';
   const own = isOfKey ? limit.windowName : customerWindowName(limit, customerId);

@@ -1,12 +1,12 @@
 --[[
-  Adds units to the windows in which a request was counted, or takes them off, while they are the same windows. The count may exceed the
-  limit by this: the request was made. A deleted key is left alone.
+  Adds units to the windows in which a request was counted, or subtracts them, if these windows are still open. The count may then
+  exceed the limit: the request was made. Does nothing for a deleted key.
 
   KEYS[1]    version: shared version of the key's record, "-" once deleted
   KEYS[2..]  window: units counted in it
 
   ARGV[1]    units to add, -999999999999999 to 999999999999999
-  ARGV[i]    when the window of KEYS[i] ends, in milliseconds since 1970: another end is another window
+  ARGV[i]    when the window of KEYS[i] ends, in milliseconds since 1970: a window with another end is a later one
 
   Reply: windows that were changed
 ]]

@@ -2,19 +2,19 @@ import type { RedisConnection } from '../connection.ts';
 import type { LuaScript } from '../lua-script.ts';
 import { type DecisionReply, placesOf, readNumbers } from './decision-reply.ts';
 
-/** Decisions in one call at most: while it runs the server does nothing else, about 10 µs for each. */
+/** Most decisions in one call: the server does nothing else while it runs, about 10 µs for each decision. */
 const MOST = 64;
 
-/** One decision as the script takes it. */
+/** One decision, in the form that the script takes. */
 export interface DecisionCall {
   readonly keys: readonly string[];
-  /** The deadline included. */
+  /** Its ARGV, the deadline included. */
   readonly words: string;
-  /** Windows in the reply when the request was counted. */
+  /** Number of windows in the reply if the request is allowed or limited. */
   readonly windows: number;
 }
 
-/** Called once with either the failure or the reply; undefined when the reply is not one of the script. */
+/** Called once with either the failure or the reply, or without both if Redis's reply is not one of the script's. */
 export type DecisionCallback = (error: Error | null, reply?: DecisionReply) => void;
 
 interface Waiting {
@@ -23,9 +23,9 @@ interface Waiting {
 }
 
 /**
- * Makes one call of all that are made in a turn of the event loop: one command to write, one reply to read and one script to start,
- * where each would cost more than the decision itself. For a script that decides its calls one after the other, and of which an
- * error says that it counted nothing: then each is made by itself, so that one can't fail the others.
+ * Combines all calls of an event-loop turn into one: one command to write, one reply to read and one script to start, each of which
+ * costs more than a decision. The script must decide the calls one after the other, and an error of it must mean that it counted
+ * nothing: then each call is made separately, so that one can't fail the others.
  */
 export class CallBatcher {
   readonly #redis: RedisConnection;

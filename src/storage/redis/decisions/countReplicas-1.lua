@@ -1,12 +1,12 @@
 --[[
   Records a heartbeat of this replica, forgets replicas without one for too long, and counts the rest.
 
-  KEYS[1]  replicas: sorted set of replica ids, score = the server's time of the last sign of life in milliseconds
+  KEYS[1]  replicas: sorted set of replica ids, score = the server's time of the last heartbeat in milliseconds
 
   ARGV[1]  id of this replica
   ARGV[2]  milliseconds without a heartbeat after which a replica counts as gone
 
-  Response: number of live replicas, this one included
+  Reply: number of live replicas, this one included
 ]]
 local time = redis.call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)

@@ -1,27 +1,27 @@
 --[[
   Decides requests, one after the other: is the replica's copy of the key's record current, and is there room in every window that the
-  request meets? One call, one round trip, atomic over all replicas. Time is the server's. A call may bring several decisions; on a
-  cluster only one, because their keys lie in different slots. What fails, fails at the first write, so that an error means that
+  request meets? One call, one round trip, atomic over all replicas, by the server's clock. A call may contain several decisions; on a
+  cluster only one, because their keys lie in different slots. A call that fails does so at its first write, so an error means that
   nothing was counted.
 
   KEYS of each decision, in the order of the decisions:
-    version  shared version of the key's record; "*" or "**" while a change is under way, "-" once deleted. After a blank may follow until
-             when replicas may repeat a rejection that was decided under it: a change is not acknowledged before
-    window   units counted in the open window, for each limit that applies. Of a limit for each customer two: the window of the
-             request's customer, and the one that all customers beyond the bound share
+    version  shared version of the key's record; "*" or "**" while a change is under way, "-" once deleted. After a blank, an instant in
+             milliseconds since 1970 may follow: until then replicas may repeat a rejection under this version, and a change waits
+    window   units counted in the open window, for each limit that applies. A limit for each customer has two: the window of the
+             request's customer, and the one that all customers beyond the bound (10000 open windows) share
     index    only where there is a limit for each customer: sorted set of the open windows of customers by their end
 
-  ARGV[i] of the i-th decision, words with a blank between each two: one text costs the client and the server less than many
+  ARGV[i] has the i-th decision, as words separated by blanks: one text costs the client and the server less than many
     deadline by the server's clock, in milliseconds since 1970: from then on the replica no longer waits for the reply
     version of the replica's copy
     "!<ms>" only when the copy was read for this very request (fresh): milliseconds that an installed version is kept
     then one of
       "-"                        no limit applies: one key
       <limit> <token>            one enforced limit and a cost of 1: two keys
-      "="<cost> <limit>...       enforced limits of the key alone, and a cost above 0: a key for each, whose name ends in the token
+      "="<cost> <limit>...       enforced limits of the key only, and a cost above 0: a key for each, whose name ends in the token
       "*" or "**" <cost> <limits>  else, "**" where a limit is for each customer; <limits> is a JSON list with three values for each:
-                                 0 (enforced) or 1 (shadow), 2 more where it is for each customer
-                                 the limit, or [limit, until, base]: from that instant on the base holds
+                                 0 (enforced) or 1 (shadow), plus 2 for a limit for each customer
+                                 the limit, or [limit, until, base]: from the instant `until` on, `base` applies
                                  token of the period: milliseconds ("3600000") or calendar months in UTC ("1mo")
 
   Reply: one text, because parsing an array of numbers is the client's largest cost. It holds the server's time in
@@ -39,20 +39,19 @@ local call, pcall, match, format = redis.call, redis.pcall, string.match, string
 local time = call('TIME')
 local nowMs = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 
--- Any decision. Each call of a script makes all its functions again, and these cost more than the decisions that most calls bring:
--- they are made where one needs them.
+-- Creates the function that makes any decision. Each call of a script creates its functions again, and these cost more than the
+-- decisions of most calls: they are created only when a decision needs them.
 local function makeDecide()
   local STALE, ALLOWED, LIMITED, UNLIMITED, TOO_LATE = '0', '1', '2', '3', '4'
   local MAX_CUSTOMER_WINDOWS = 10000
   local DAY_MS = 86400000
   local TOMBSTONE = '-'
-  -- As long as RejectionCache repeats a rejection.
+  -- How long RejectionCache repeats a rejection.
   local REJECTION_CACHED_MS = 1000
-  -- A key that is limited all the time is written this often at the most.
+  -- Least time between two notes about a key that is limited all the time.
   local REJECTION_NOTED_MS = 100
 
-  -- The end of a window of calendar months. A function that makes the others only where one is needed: each call of the script makes
-  -- all its functions again.
+  -- The end of a window of calendar months. Its functions are created only when needed, as above.
   local calendarEndMs
   local function makeCalendarEnd()
     -- Days since 1970-01-01 of a date in the proleptic Gregorian calendar, and back. Years are counted from 1 March, so
@@ -106,7 +105,7 @@ local function makeDecide()
   -- Lua writes large numbers with an exponent.
   local function decimal(number) return format('%d', number) end
 
-  -- Adds to an open window. What looks like a number and is none to Redis is no count: a new window begins.
+  -- Adds to an open window. A value that is a number for Lua, but not for INCRBY, is no count: the count begins again.
   local function addTo(windowKey, cost, resetAtMs)
     local count = pcall('INCRBY', windowKey, cost)
     if type(count) == 'number' then return count end
@@ -114,7 +113,7 @@ local function makeDecide()
     return tonumber(cost)
   end
 
-  -- When the window ends that holds a count. The expiry may be missing: without one the count would never be cleared.
+  -- When a window with a count ends. A missing expiry is set again: without one the count would never be cleared.
   local function endOf(windowKey, token)
     local resetAtMs = call('PEXPIRETIME', windowKey)
     if resetAtMs >= 0 then return resetAtMs end
@@ -135,22 +134,22 @@ local function makeDecide()
   local function isCurrent(versionKey, shared, version, isFresh, keptMs)
     if shared == version then return true end
     local known = shared and match(shared, '^%S+')
-    -- The record is gone for good, whenever the copy was read: nothing may open a window for it again.
+    -- The key is deleted, even if the copy was read for this request: nothing may open a window for it again.
     if known == TOMBSTONE then return false end
     if known == version then return true end
-    -- A fresh copy comes from the record store after the request arrived: it decides in any case, but is installed
-    -- only where nothing is, or something older, so that it can't undo a mark or a newer version.
+    -- A fresh copy was read from the record store after the request arrived: it decides in any case. It is installed only
+    -- if there is no version, or an older one, so that it can't undo a mark or a newer version.
     if isFresh and (not known or isNewer(version, known)) then call('SET', versionKey, version, 'PX', keptMs) end
     return isFresh
   end
 
-  -- A replica may repeat this rejection without a call. A change of the record reads here until when. No replica remembers the
-  -- rejection of a copy that was read for the request.
+  -- Notes until when replicas may repeat this rejection without a call: a change of the record waits until then. A rejection under a
+  -- fresh copy is not noted, because no replica caches it.
   local function noteRejection(versionKey, shared, version)
     local notedUntilMs = tonumber(match(shared, ' (%d+)$') or '0')
     local untilMs = nowMs + REJECTION_CACHED_MS
     if notedUntilMs >= untilMs then return end
-    -- A server without memory rejects this write, and every change as well.
+    -- A server that is out of memory rejects this write, and every change as well.
     pcall('SET', versionKey, version .. ' ' .. decimal(untilMs + REJECTION_NOTED_MS), 'KEEPTTL')
   end
 
@@ -166,10 +165,10 @@ local function makeDecide()
     return false, format('%s 0 1 %d', ALLOWED, resetAtMs)
   end
 
-  -- Decides under any limits. A function that makes the others only where one is needed: each call of the script makes them again.
+  -- Decides under any limits. Its functions are created only when needed, as above.
   local decideWindows
   local function makeDecideWindows()
-    -- Where a window of a customer is counted: in its own, or in the one of all customers beyond the bound.
+    -- Whether a customer without an open window is counted in the window that all customers beyond the bound share.
     local function isBeyondBound(indexKey, opening)
       if opening == 0 then call('ZREMRANGEBYSCORE', indexKey, '-inf', decimal(nowMs)) end
       return call('ZCARD', indexKey) + opening >= MAX_CUSTOMER_WINDOWS
@@ -185,7 +184,7 @@ local function makeDecide()
       return resetAtMs
     end
 
-    -- Lists by limit: a table for each limit would cost more than all else about it.
+    -- The lists are indexed by limit: a table for each limit would cost more than the rest of the decision.
     return function(k, costWord, limits, isForCustomers, version, isFresh, keptMs, isLate)
       local cost, size, indexKey = tonumber(costWord), #limits / 3, nil
       local nextKey = k + 1 + size
@@ -294,8 +293,8 @@ end
 local decide
 local replies, k = { format('%d', nowMs) }, 1
 for i = 1, #ARGV do
-  -- Most decisions: enforced limits of the key, a copy that is current, and windows that all have room. Any other is decided from its
-  -- beginning by `decide`: until all is known, nothing is written here.
+  -- Makes most decisions: enforced limits of the key, a current copy, and room in every window. Nothing is written before all of
+  -- this is known, so `decide` can make any other decision from the start.
   local words, reply, nextKey = ARGV[i], nil, nil
   local untilMs, version, equals, number, at = match(words, '^(%d+) (%S+) (=?)(%d+) ()')
   if not untilMs or nowMs >= tonumber(untilMs) then
@@ -310,7 +309,7 @@ for i = 1, #ARGV do
       local lengthMs = not value and tonumber(string.sub(words, at))
       if value then
         local resetAtMs = call('PEXPIRETIME', windowKey)
-        -- What is no count fails.
+        -- INCR fails on a value that is no count.
         local counted = resetAtMs > nowMs and pcall('INCR', windowKey)
         if type(counted) == 'number' then reply = format('1 0 %d %d', counted, resetAtMs) end
       elseif lengthMs then

@@ -2,11 +2,11 @@ import { customerWindowName, type Limit, OTHER_CUSTOMERS } from '../../../limite
 import type { LimitSubject } from '../../../limiter/rate-limiter.ts';
 import { customersKey, versionKey, windowKey } from '../key-names.ts';
 
-/** What a list of limits is to the script: made once for each list. */
+/** The arguments of the script for a list of limits, built once for each list. */
 interface LimitArguments {
-  /** The limits where all are enforced, of the key and without an end; undefined for any other list. */
+  /** The limits, if all are enforced, of the key and without an end; otherwise undefined. */
   readonly plain: string | undefined;
-  /** One plain limit and its period. */
+  /** The limit and its period, if the list is one plain limit; otherwise undefined. */
   readonly single: string | undefined;
   readonly each: string;
   readonly hasCustomers: boolean;
@@ -14,7 +14,7 @@ interface LimitArguments {
 
 const argumentsByList = new WeakMap<readonly Limit[], LimitArguments>();
 
-/** The end of the script's ARGV: what the limits are. */
+/** The last words of a decision's ARGV: the cost and the limits. */
 export function limitArgumentsOf({ limits, cost }: LimitSubject): string {
   if (limits.length === 0) return '-';
   const { plain, single, hasCustomers, each } = argumentsOf(limits);
@@ -27,7 +27,7 @@ export function limitArgumentsOf({ limits, cost }: LimitSubject): string {
 export function decisionKeysOf({ keyId, limits, customerId }: LimitSubject): readonly string[] {
   const first = limits[0];
   if (first === undefined) return [versionKey(keyId)];
-  // Nearly all plans have one limit, of the key: an array that grows has room for many more.
+  // Nearly all plans have one limit, of the key: an array literal takes less memory than an array that grows.
   if (limits.length === 1 && first.per === 'key') {
     return [versionKey(keyId), windowKey(keyId, first.windowName)];
   }

@@ -12,13 +12,13 @@ import type { DecisionRoute, DecisionRoutes } from './server-routing.ts';
 export interface DecisionRequest {
   readonly keyId: string;
   readonly keys: readonly string[];
-  /** The words of the script's ARGV but the first, which is the deadline. */
+  /** The decision's ARGV without its first word, the deadline. */
   readonly words: string;
-  /** Windows in the reply. */
+  /** Number of windows in the reply. */
   readonly windows: number;
 }
 
-/** Called exactly once, with either the failure (`NotCounted` where that is certain) or what the script returned, and the time that it took. */
+/** Called exactly once, with either the failure (`NotCounted` if that is certain) or the script's reply, and with the time it took. */
 export type CallEnded = (error: Error | null, reply: DecisionReply | undefined, tookMs: number) => void;
 
 interface Call extends Due<Call> {
@@ -33,9 +33,9 @@ interface Call extends Due<Call> {
 }
 
 /**
- * Calls of the script `decideRequests`. Each ends within the timeout, and the server does not carry it out after that: the call
- * carries its deadline by the server's clock. A call is sent again only if the server has said that it did nothing. Time in which this
- * process did not run does not count: a call sent late, or a reply not read yet, is no failure of Redis.
+ * Calls of the script `decideRequests`. Each ends within the timeout, and the server does not carry it out after that, because the call
+ * contains its deadline by the server's clock. A call is sent again only if the server replied that it did nothing. Pauses of this
+ * process do not count towards the timeout: a call sent late, or a reply not read yet, is no failure of Redis.
  */
 export class DecisionCalls {
   readonly #routes: DecisionRoutes;
@@ -151,7 +151,7 @@ export class DecisionCalls {
         return;
       }
       if (isSentAround(error)) {
-        // Servers that do not agree yet on where a slot is. They will, and nothing was done: there is time until the call's deadline.
+        // The servers do not agree yet on where a slot is, and none has done anything: the call is retried until its deadline.
         setTimeout(() => {
           if (!call.isOver) this.#sendAgain(call, redirected);
         }, DISAGREEMENT_MS);
@@ -185,12 +185,12 @@ const REDIRECTION = /^(MOVED|ASK|TRYAGAIN) /;
 /** How long to wait for servers to agree. Milliseconds. */
 const DISAGREEMENT_MS = 20;
 
-/** The server has said that it did not run the script, or the client that it found no server for it. */
+/** Whether the server rejected the call before it counted anything, or the client found no server for it. */
 function isRejection(error: Error): boolean {
   return error.name === 'ReplyError' || isSentAround(error);
 }
 
-/** Each server sent the client to another one, until it gave up. */
+/** Whether the client gave up because each server redirected it to another one. */
 function isSentAround(error: Error): boolean {
   return error.message.startsWith('Too many Cluster redirections');
 }

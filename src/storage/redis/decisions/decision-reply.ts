@@ -5,7 +5,7 @@ export interface DecisionReply {
   readonly at: number;
 }
 
-/** The kinds of `decideRequests-n.lua`. */
+/** The kinds of decision in a reply of `decideRequests-n.lua`. */
 export const STALE = 0;
 export const ALLOWED = 1;
 export const LIMITED = 2;
@@ -17,13 +17,13 @@ export function serverTimeOf({ numbers }: DecisionReply): number {
   return numbers[0] ?? 0;
 }
 
-/** The numbers of a reply of the script; undefined for anything else. Numbers that were read already pass as they are. */
+/** The numbers of a reply of the script; undefined for anything else. An array of numbers is returned as it is. */
 export function readNumbers(reply: unknown): readonly number[] | undefined {
   if (typeof reply === 'string') return parseNumbers(reply);
   return areNumbers(reply) ? reply : undefined;
 }
 
-/** Where the decisions of a reply begin, by the number of windows that each asked for; undefined when the reply has another form. */
+/** The index at which each decision of a reply begins, given the number of windows of each. Undefined if the reply has another form. */
 export function placesOf(
   numbers: readonly number[],
   windows: readonly number[],
@@ -43,7 +43,7 @@ const NINE = 0x39;
 const MINUS = 0x2d;
 const BLANK = 0x20;
 
-/** Whole numbers with a blank between each two, in one pass: each decision waits for it. */
+/** Parses whole numbers separated by blanks, in one pass, because each decision waits for it. */
 function parseNumbers(text: string): readonly number[] | undefined {
   const numbers: number[] = [];
   let sign = 1;

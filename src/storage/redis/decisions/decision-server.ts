@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
 import { ServerClock } from './server-clock.ts';
 
-/** From a request for the server's time that had no reply to the next. */
+/** How long to wait before the server's time is requested again after a failure. */
 const ASK_AGAIN_MS = 200;
 
-/** One server that decides, and what its connection knows of its clock. */
+/** One server that makes decisions, and what is known of its clock. */
 export class DecisionServer {
   readonly redis: Redis;
   readonly time = new ServerClock();
@@ -31,7 +31,7 @@ export class DecisionServer {
     return !this.#wasReady;
   }
 
-  /** What is written to the server goes out together at the end of the event-loop turn: one system call, one packet. */
+  /** Buffers writes to the server until the end of the event-loop turn: one system call, one packet. */
   hold(): void {
     if (this.#isHeld) return;
     this.#isHeld = true;
@@ -51,7 +51,7 @@ export class DecisionServer {
       this.time.learn(serverMs, sentAt, this.#clock.monotonicMs());
       this.#wasReady = true;
     } catch {
-      // After a broken connection the time is read again.
+      // If the connection broke, 'ready' reads the time again; if it is still up, this does.
       setTimeout(() => {
         if (this.redis.status === 'ready' && !this.time.isKnown) void this.#askTime();
       }, ASK_AGAIN_MS).unref();

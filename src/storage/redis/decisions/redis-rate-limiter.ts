@@ -13,15 +13,15 @@ import { DecisionCalls } from './decision-calls.ts';
 import { ALLOWED, type DecisionReply, LIMITED, STALE, serverTimeOf, UNLIMITED } from './decision-reply.ts';
 import { type DecisionRoutes, decisionRoutes } from './server-routing.ts';
 
-/** What the limiter in Redis needs. */
+/** What `RedisRateLimiter` needs. */
 export interface RedisRateLimiterOptions {
   readonly decisions: RedisConnection;
   readonly clock: Clock;
-  /** The longest that a decision takes, in milliseconds. */
+  /** The timeout of a decision, in milliseconds. */
   readonly timeoutMs: number;
 }
 
-/** Counts in Redis: one script call per decision, by Redis's own clock, shared by all replicas. */
+/** Decides with a script in Redis, by Redis's clock: the counters are shared by all replicas. */
 export class RedisRateLimiter implements RateLimiter {
   /** Time from the call to the reply of every decision, failed ones included. */
   readonly callDurations = new CallDurations();
@@ -64,7 +64,7 @@ export class RedisRateLimiter implements RateLimiter {
   }
 }
 
-/** Reads what the header of `decideRequests-n.lua` describes. */
+/** Reads a decision from a reply as the header of `decideRequests-n.lua` describes it. */
 function readDecision(reply: DecisionReply, subject: LimitSubject): Decision {
   const kind = reply.numbers[reply.at];
   switch (kind) {

@@ -7,7 +7,7 @@ import { redisUnavailable } from '../redis-failure.ts';
 
 const BEAT_INTERVAL_MS = 2000;
 const SILENT_FOR_MS = 10_000;
-/** A heartbeat that is late by more than another one may be. */
+/** Without a reply for this long, there is an outage: two intervals, and half a second for late heartbeats. */
 const OUTAGE_AFTER_MS = 2 * BEAT_INTERVAL_MS + 500;
 
 /** A replica that sent a heartbeat within ten seconds. */
@@ -15,11 +15,11 @@ export interface LiveReplica {
   readonly replicaId: string;
   /** By the server's clock. */
   readonly lastSeenAtMs: number;
-  /** What it says of itself, as it was given to `describeWith`; undefined where it says nothing. */
+  /** The description that the replica gave to `describeWith`; undefined if it has none. */
   readonly description: unknown;
 }
 
-/** Which replicas live, so that each can compute its share while Redis is unavailable. */
+/** Knows which replicas are live, so that each can compute its share while Redis is unavailable. */
 export class ReplicaRegistry {
   readonly #redis: RedisConnection;
   readonly #replicaId: string;
@@ -27,7 +27,7 @@ export class ReplicaRegistry {
   readonly #countReplicas = new LuaScript(new URL('./countReplicas-1.lua', import.meta.url));
   readonly #outages: OutageHistory;
   #counted = 1;
-  /** What was counted over the last connection; holds until then, by the monotonic clock. */
+  /** The count over the previous connection. Until then (monotonic clock) `liveReplicas` is not below it. */
   #before = { count: 1, until: 0 };
   #timer: NodeJS.Timeout | undefined;
   #describe: (() => object) | undefined;
@@ -40,14 +40,14 @@ export class ReplicaRegistry {
     this.#outages = new OutageHistory(clock, OUTAGE_AFTER_MS);
   }
 
-  /** When Redis did not respond to heartbeats, oldest first; shorter times than between two of them may be missing. */
+  /** Times in which Redis did not respond to heartbeats, oldest first. Outages between two heartbeats may be missing. */
   get outages(): readonly Outage[] {
     return this.#outages.outages;
   }
 
   /**
-   * Replicas that sent a heartbeat within ten seconds, this one included: at least 1. While Redis is unavailable the last count
-   * that was known; no less than that in the ten seconds after, because a Redis that came back empty does not know all replicas yet.
+   * Replicas that sent a heartbeat within ten seconds, this one included: at least 1. While Redis is unavailable, this is the last known
+   * count. For ten seconds after a reconnect it is at least that count, because a Redis that is empty does not know all replicas yet.
    */
   get liveReplicas(): number {
     const { count, until } = this.#before;
@@ -58,13 +58,13 @@ export class ReplicaRegistry {
     return this.#replicaId;
   }
 
-  /** From now on the heartbeats say more of this replica: an object that JSON can hold. */
+  /** From now on, heartbeats contain a description of this replica: an object that can be written as JSON. */
   describeWith(describe: () => object): void {
     this.#describe = describe;
     void this.beat();
   }
 
-  /** Those that were seen last, `limit` at most, and how many there are. Rejects with `StoreUnavailable`. */
+  /** The replicas that were seen last, `limit` at most, and the number of all. Rejects with `StoreUnavailable`. */
   async list(limit: number): Promise<{ readonly replicas: readonly LiveReplica[]; readonly total: number }> {
     try {
       const [total, seen] = await Promise.all([
@@ -72,7 +72,7 @@ export class ReplicaRegistry {
         this.#redis.zrevrange(REPLICAS_KEY, 0, limit - 1, 'WITHSCORES'),
       ]);
       const ids = seen.filter((_, index) => index % 2 === 0);
-      // One by one: in a cluster they lie in different slots.
+      // Not with MGET: in a cluster the descriptions lie in different slots.
       const texts = await Promise.all(ids.map((id) => this.#redis.get(replicaKey(id))));
       const replicas = ids.map((replicaId, index) => ({
         replicaId,
@@ -85,17 +85,17 @@ export class ReplicaRegistry {
     }
   }
 
-  /** Gives a sign of life now and every two seconds, without keeping the process alive. */
+  /** Sends a heartbeat now and every two seconds, without keeping the process alive. */
   start(): void {
     if (this.#timer !== undefined) return;
     void this.beat();
-    // A connection that comes up later is not waited for: the others should know of this replica at once.
+    // Once a connection is up, the other replicas should know of this one at once, not with the next heartbeat.
     this.#redis.on('ready', this.#beatWhenReady);
     this.#timer = setInterval(() => void this.beat(), BEAT_INTERVAL_MS);
     this.#timer.unref();
   }
 
-  /** Gives one sign of life and counts. Resolves with false when Redis did not respond. */
+  /** Sends one heartbeat and counts the live replicas. Resolves with false when Redis did not respond. */
   async beat(): Promise<boolean> {
     const sentAtMs = this.#clock.nowMs();
     try {

@@ -10,12 +10,12 @@ export class ServerClock {
     return this.#leastOffsetMs !== undefined;
   }
 
-  /** After a connection was lost another server may respond. */
+  /** To be called when the connection was lost: the next one may lead to another server. */
   forget(): void {
     this.#leastOffsetMs = undefined;
   }
 
-  /** The server's time was `serverMs`, milliseconds cut off, at some instant between the two of our monotonic clock. */
+  /** The server's time, in whole milliseconds, was `serverMs` at some instant between `sentAt` and `receivedAt` (monotonic clock). */
   learn(serverMs: number, sentAt: number, receivedAt: number): void {
     const least = serverMs - receivedAt;
     const most = serverMs + 1 - sentAt;

@@ -5,28 +5,28 @@ import { CallBatcher } from './call-batcher.ts';
 import { DecisionServer } from './decision-server.ts';
 import { hashSlotOf } from './hash-slot.ts';
 
-/** The way of a call to the server that decides it. */
+/** How a call reaches the server that decides it. */
 export interface DecisionRoute {
   readonly target: RedisConnection;
-  /** Where all calls of an event-loop turn become one; undefined where each goes by itself, because its keys lie elsewhere. */
+  /** Combines the calls of an event-loop turn; undefined on a cluster, where the keys of two calls lie in different slots. */
   readonly callBatcher?: CallBatcher;
   /** The least that the server's clock will show at an instant of this process's monotonic clock, in milliseconds since 1970. */
   serverTimeAt(instant: number): number;
   /** Takes the server's time from each reply. */
   learn(serverMs: number, sentAt: number, receivedAt: number): void;
-  /** To be called before a call is sent. */
+  /** To be called before a call is sent without `callBatcher`. */
   hold(): void;
 }
 
-/** Which server decides about which key. */
+/** Which server makes the decisions for a key. */
 export interface DecisionRoutes {
-  /** Undefined when there is no way at present: then nothing was and nothing will be sent. */
+  /** Undefined if the key's server can't be reached now: then nothing may be sent. */
   routeOf(keyId: string): DecisionRoute | undefined;
-  /** The way for a call that its server sent elsewhere; undefined where that does not happen. */
+  /** The route for a call that its server redirected; undefined without a cluster. */
   readonly redirected: DecisionRoute | undefined;
   /** To be called when a server did not respond: it may have been replaced. */
   suspect(): void;
-  /** True when every server that decides is ready. */
+  /** True when every server that makes decisions is ready. */
   readonly areReady: boolean;
   /** Rejects with the client's error when one of the servers does not respond. */
   ping(): Promise<void>;
@@ -58,7 +58,7 @@ class SingleRoute implements DecisionRoutes {
   }
 
   suspect(): void {
-    // Connecting again finds the server, or the one that sentinels name.
+    // Nothing to do: reconnecting finds the server, or the master that the sentinels name.
   }
 
   async ping(): Promise<void> {
@@ -70,9 +70,9 @@ class SingleRoute implements DecisionRoutes {
 const REFRESH_PAUSE_MS = 500;
 
 /**
- * The client would send each call by itself, but it queues calls for a server that it is still connecting to, pauses before it follows
- * a redirection, and does not say which server replied. So calls go to the connections of its pool directly, and only those
- * that a server redirects go through the client.
+ * The cluster client can route calls, but it queues calls for a server that it is still connecting to, pauses before it follows a
+ * redirection, and does not say which server replied. So calls go to the connections of its pool directly, and only those that a
+ * server redirects go through the client.
  */
 class ClusterRoutes implements DecisionRoutes {
   readonly redirected: DecisionRoute;
@@ -89,7 +89,7 @@ class ClusterRoutes implements DecisionRoutes {
     for (const redis of cluster.nodes()) this.#add(redis);
     this.redirected = {
       target: cluster,
-      // Which server will respond is not known: the clock that is the furthest behind ends the call early, but never late.
+      // It is not known which server will reply: the clock that is furthest behind may end the call early, but never late.
       serverTimeAt: (instant) =>
         Math.min(...[...this.#servers.values()].flatMap(({ server }) => server.time.atLeast(instant) ?? [])),
       learn: () => {},
@@ -112,7 +112,7 @@ class ClusterRoutes implements DecisionRoutes {
     const found = address === undefined ? undefined : this.#servers.get(address);
     if (found?.server.isReady) return found.route;
     this.suspect();
-    // A server that just joined is being connected to: the client's queue holds the call until then.
+    // The client is still connecting to a server that just joined: its queue holds the call until then.
     return found?.server.isNew && Number.isFinite(this.redirected.serverTimeAt(0))
       ? this.redirected
       : undefined;
@@ -136,7 +136,7 @@ class ClusterRoutes implements DecisionRoutes {
     const server = new DecisionServer(redis, this.#clock);
     this.#servers.set(addressOf(redis), { server, route: routeTo(server) });
     redis.on('close', () => this.suspect());
-    // The client connects when a first command comes; that command should not have to wait for it.
+    // The client would connect with the first command, which would have to wait.
     if (redis.status === 'wait' && !redis.options.readOnly) redis.connect().catch(() => {});
   }
 
@@ -155,7 +155,7 @@ function routeTo(server: DecisionServer): DecisionRoute {
   };
 }
 
-/** As the client writes it in its table of slots. */
+/** The address of a server as the client's slot table has it. */
 function addressOf({ options }: Redis): string {
   return `${options.host}:${options.port}`;
 }

@@ -1,7 +1,7 @@
 --[[
-  Removes a batch that Postgres has, unless another has taken its place.
+  Removes a batch that Postgres has, unless another batch has taken its place.
 
-  KEYS[1]  the batch that waits
+  KEYS[1]  the waiting batch
 
   ARGV[1]  id of the batch
   ARGV[2]  "LINDEX" for a batch of a shard, "HGET" for one of a key as version 0.1 left it

@@ -1,6 +1,6 @@
 --[[
-  Says which data set the server has that holds a key: another process (restarted, perhaps from older files) or another history of
-  replication (a promoted replica) is another data set.
+  Names the data set of the server that holds a key: another process (restarted, perhaps from older files) or another replication
+  history (a promoted replica) is another data set.
 
   KEYS[1]  any key
 

@@ -11,15 +11,15 @@ import {
 import type { RedisConnection } from '../connection.ts';
 import { redisUnavailable, settled } from '../redis-failure.ts';
 
-/** Sets of marks: sorted sets of the keys that have counts, by when to look at them (milliseconds since 1970). */
+/** Number of mark sets: sorted sets of the keys that have counts, by when they are due (milliseconds since 1970). */
 const MARK_SETS = 16;
-/** A write follows its mark within seconds: a mark this much older, of a key without counts, has done its work. */
+/** A write follows its mark within seconds: a mark that is older than this, of a key without counts, is removed. */
 const MARK_HOLDS_MS = 60_000;
 
 /**
- * The layout of version 0.1: a live hash and a batch for each key. What it left behind, and what its replicas go on writing during an
- * upgrade, is moved as a separate batch, under the id that both versions compare with the key's last one in Postgres. To be
- * removed together with `usage_totals.last_batch` once upgrades from 0.1 are no longer supported.
+ * Moves usage in the layout of version 0.1: a live hash and a batch for each key. What 0.1 left behind, or still writes during an
+ * upgrade, becomes one batch per key, with the id that both versions compare with the key's last one in Postgres. To be removed
+ * together with `usage_totals.last_batch` once upgrades from 0.1 are no longer supported.
  */
 export class LegacyKeyLayout {
   readonly #clock: Clock;
@@ -32,7 +32,7 @@ export class LegacyKeyLayout {
     this.#clock = clock;
   }
 
-  /** The batches of a shard's keys: those that wait, else the live counts turned into one. */
+  /** The batches of a shard's keys. A key's live counts become its batch, unless one is waiting already. */
   async take(shard: number): Promise<readonly UsageBatch[]> {
     const marks = `tg:usage:marks:${shard % MARK_SETS}`;
     const marked = await settled(this.#redis.zrange(marks, '0', '-1', 'WITHSCORES'));
@@ -67,7 +67,7 @@ export class LegacyKeyLayout {
     try {
       await this.#redis.renamenx(liveKey(keyId), batchKey(keyId));
     } catch (error) {
-      // There are no live counts; a batch may wait all the same.
+      // There are no live counts, but a batch may be waiting.
       if (!(error instanceof Error && error.message.includes('no such key'))) throw redisUnavailable(error);
     }
     return batchOf(keyId, await settled(this.#redis.hgetall(batchKey(keyId))));
@@ -92,8 +92,8 @@ function batchKey(keyId: string): string {
 }
 
 /**
- * Fields are "id", "h<hour>", "e<endpoint>", "c<customer>" and totals; values "<requests> <successful> <forwarded> <microseconds>". The
- * names have no day: they get the last of the hours. The plan is the key's in Postgres.
+ * Fields are "id", "h<hour>", "e<endpoint>", "c<customer>" and totals; values "<requests> <successful> <forwarded> <microseconds>".
+ * Endpoints and customers have no day here: they get the day of the last hour. The plan is read from the key in Postgres.
  */
 function batchOf(keyId: string, fields: Readonly<Record<string, string>>): UsageBatch | undefined {
   if (fields.id === undefined) return undefined;

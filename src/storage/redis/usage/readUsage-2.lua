@@ -1,8 +1,8 @@
 --[[
-  Reads what a shard's batch and live counts have of some keys, as they are at one instant.
+  Reads the slices of some keys from a shard's batch and live counts, both at one instant.
 
   KEYS[1]  live counts of a data set, as recordUsage has them
-  KEYS[2]  the batch of it that waits
+  KEYS[2]  its waiting batch
 
   ARGV     ids of the keys
 

@@ -1,6 +1,6 @@
 --[[
-  Adds what one writer recorded for the keys of some shards to the shards' live counts, once, however often the same write is sent.
-  The counts are only appended: adding them up here would cost Redis thirty times as much.
+  Adds the usage that a writer recorded to the live counts of some shards, once, however often the same write is sent. The counts are
+  only appended: adding them up here would cost Redis thirty times as much.
 
   KEYS of each write
     live counts of this data set: a list of "<id> <times compacted>" and then texts of slices

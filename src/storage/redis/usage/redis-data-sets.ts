@@ -6,12 +6,13 @@ import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 import { usageSourcesKey } from './usage-key-names.ts';
 
-/** For how long a reply is relied upon: a server may change its role while its connections stay open. */
+/** How long a reply is trusted: a server may change its role while its connections stay open. */
 const RECENT_MS = 250;
 
 /**
- * In which data set each shard lies. Read again after a connection was lost, because the server behind the next one may be
- * another, or the same from older files; and as the flusher goes through the shards, for servers that changed their role without a word.
+ * Knows the data set of each shard. It is read again after a connection was lost, because the next one may lead to another server, or
+ * to the same one restarted from older files. The flusher also reads it again for each shard, because a server may change its role
+ * while its connections stay open.
  */
 export class RedisDataSets {
   readonly #redis: RedisConnection;
@@ -20,7 +21,7 @@ export class RedisDataSets {
   readonly #clock: Clock;
   /** When the names were read last, by the monotonic clock. */
   #learnedAtMs = Number.NEGATIVE_INFINITY;
-  /** Grows when what was learned may be wrong. */
+  /** Grows when the names may be outdated: names that were requested before are then dropped. */
   #connections = 0;
 
   constructor(redis: RedisConnection, clock: Clock) {
@@ -33,7 +34,7 @@ export class RedisDataSets {
     for (const node of redis.nodes()) this.#watch(node);
   }
 
-  /** The names, by shard. Unknown ones are read; undefined where there is no reply. Never rejects. */
+  /** The names for these shards, in the same order. Unknown ones are read; undefined if there is no reply. Never rejects. */
   async namesOf(shards: readonly number[]): Promise<readonly (string | undefined)[]> {
     const unknown = shards.filter((shard) => !this.#names.has(shard));
     if (unknown.length > 0) await this.#learn(unknown);
@@ -41,8 +42,8 @@ export class RedisDataSets {
   }
 
   /**
-   * Reads the name of a shard's data set. Rejects with `StoreUnavailable`. One server is not asked again for a moment: its
-   * reply holds for all shards, and costs it as much as several of their calls.
+   * Reads the name of a shard's data set. Rejects with `StoreUnavailable`. Without a cluster, the name is not read again for a moment:
+   * one reply holds for all shards, and costs the server as much as several other calls.
    */
   async refresh(shard: number): Promise<void> {
     const isRecent = this.#clock.monotonicMs() - this.#learnedAtMs < RECENT_MS;

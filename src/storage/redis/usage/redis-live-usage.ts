@@ -25,13 +25,13 @@ import { compactTexts, slicesOfTexts, textOf } from './usage-text.ts';
 
 /** How long a flusher may keep a shard before another takes over. */
 const LEASE_MS = 30_000;
-/** Elements of a batch that are read at a time: while they are, Redis does nothing else. */
+/** Elements of a batch that are read at a time: Redis does nothing else meanwhile. */
 const ELEMENTS_AT_ONCE = 256;
-/** What this replica appends to a shard's live counts before it holds them within the caps. Characters. */
+/** How many characters this replica appends to a shard's live counts before it compacts them, at least. */
 const COMPACT_AFTER = 1_000_000;
-/** What one call brings to the server at most, one write excepted. */
+/** Most characters of usage in one call; a larger write has its own call. */
 const CHARACTERS_AT_ONCE = 500_000;
-/** A previous write that no writer ever had: the store then says what it knows and takes nothing. */
+/** A `previous` that no writer has: the script then only replies whether it has the write, and adds nothing. */
 const NEVER = -1;
 
 /** A write on its way. */
@@ -50,9 +50,9 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #legacyLayout: LegacyKeyLayout;
   /** Writes without a reply, and the data set that they went to. */
   readonly #attempts = new WeakMap<UsageWrite, string>();
-  /** What was appended since the shard was last compacted or taken, by shard. */
+  /** Characters appended since the shard was last compacted or taken, by shard. */
   readonly #appended = new Map<number, number>();
-  /** How long the text was that this replica compacted a shard to, by shard. */
+  /** Characters of the text to which this replica last compacted a shard, by shard. */
   readonly #compacted = new Map<number, number>();
   readonly #record = new LuaScript(new URL('./recordUsage-n.lua', import.meta.url));
   readonly #take = new LuaScript(new URL('./takeUsage-4.lua', import.meta.url));
@@ -131,7 +131,7 @@ export class RedisLiveUsage implements LiveUsage {
     return Number.isFinite(oldest) ? oldest / 1000 : undefined;
   }
 
-  /** The writes that go together: on a cluster each alone, because their keys lie in different slots. */
+  /** The writes, grouped by call: on a cluster each has its own call, because their keys lie in different slots. */
   #callsOf(sent: readonly SentWrite[]): readonly (readonly SentWrite[])[] {
     if (this.#redis instanceof Cluster) return sent.map((one) => [one]);
     const calls: SentWrite[][] = [];
@@ -147,7 +147,7 @@ export class RedisLiveUsage implements LiveUsage {
     return calls;
   }
 
-  /** Adds what the server replies to each write. A call without a reply adds nothing. */
+  /** Adds the server's reply to each write to `replies`. A call without a reply adds nothing. */
   async #callRecord(call: readonly SentWrite[], replies: Map<UsageWrite, unknown>): Promise<void> {
     const keys = call.flatMap(({ write: { shard }, source }) => [
       liveUsageKey(shard, source),
@@ -168,19 +168,22 @@ export class RedisLiveUsage implements LiveUsage {
     }
   }
 
-  /** Clients that invent names must not fill Redis before the next move. */
+  /** Compacts shards that have grown: clients that invent names must not fill Redis before the next move to Postgres. */
   async #compactLong(sent: readonly SentWrite[]): Promise<void> {
     for (const { write, text } of sent) {
       const { shard } = write;
       const all = (this.#appended.get(shard) ?? 0) + text.length;
       this.#appended.set(shard, all);
-      // As much again as there is, so that each character is compacted a few times only. Should it fail, the next write tries again.
+      // Waits until the text has doubled, so that each character is compacted only a few times. After a failure, the next write retries.
       if (all > Math.max(COMPACT_AFTER, this.#compacted.get(shard) ?? 0))
         await this.compact(shard).catch(() => {});
     }
   }
 
-  /** Whether Redis knows if an earlier attempt was carried out: it does where it still has the writer's write before it. */
+  /**
+   * Whether Redis can tell if an earlier attempt of the write was carried out. It can in the same data set, if the writer has an
+   * acknowledged write to compare with.
+   */
   #canTell(write: UsageWrite, source: string): boolean {
     const attempted = this.#attempts.get(write);
     return attempted === undefined || (attempted === source && write.previous !== 0);
@@ -195,8 +198,8 @@ export class RedisLiveUsage implements LiveUsage {
   }
 
   /**
-   * The batch that waits, to its end. Where this process stood still for longer than its lease, that is not the one that it took: that one
-   * has been moved, and the next one, which may be longer, is in its place. What is not whole then has the id of one that has been moved.
+   * Reads the whole waiting batch. If this process was paused for longer than its lease, another flusher may have moved that batch, and
+   * the next one, which may be longer, takes its place. A mixture of both has the id of the moved batch, so it is not applied.
    */
   async #readBatch(shard: number, source: string): Promise<readonly UsageBatch[]> {
     const key = usageBatchKey(shard, source);

@@ -1,9 +1,9 @@
 --[[
-  Turns the live counts of a shard into its batch, unless one waits already. A batch never changes, and there is at most one, so that what
-  a shard needs here is bounded however long Postgres is unavailable.
+  Turns the live counts of a shard into its batch, unless one waits already. A batch never changes, and there is at most one, so that the
+  memory of a shard is bounded however long Postgres is unavailable.
 
   KEYS[1]  live counts of a data set, as recordUsage has them
-  KEYS[2]  the batch of it that waits
+  KEYS[2]  its waiting batch
   KEYS[3]  writers of the shard
   KEYS[4]  set of the data sets that have counts of the shard
 

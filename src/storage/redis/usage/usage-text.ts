@@ -11,9 +11,9 @@ import {
 } from '../../../usage/usage-slice.ts';
 
 /**
- * What was recorded, as Redis keeps it, line by line. "k" key, day, plan and last use begin a slice; below it are for each hour "h", each
- * endpoint "e" and each customer "c" the counts and the name. What has one of each is a single line: "k" as above, and then hour, counts,
- * endpoint and customer. Tabs separate, and neither they nor line breaks are in any name.
+ * Recorded usage in the text format of Redis. A slice begins with a line of "k" and key, day, plan and last use. Lines with counts and a
+ * name follow: "h" for each hour, "e" for each endpoint, "c" for each customer. A slice with one of each is a single line: "k" as above,
+ * then hour, counts, endpoint and customer. Tabs separate the fields; no name has a tab or a line break.
  */
 export function textOf(recorded: readonly RecordedUsage[]): string {
   let text = '';
@@ -22,7 +22,7 @@ export function textOf(recorded: readonly RecordedUsage[]): string {
 }
 
 /**
- * One text with the sums of some texts. Long ones, as clients that invent names make them, take a while: requests are served in between.
+ * One text with the sums of some texts. Long texts, which clients that invent names cause, take a while: requests are served in between.
  */
 export async function compactTexts(texts: readonly string[], caps: NameCaps): Promise<string> {
   const table = new SliceTable(caps);
@@ -39,10 +39,10 @@ export async function compactTexts(texts: readonly string[], caps: NameCaps): Pr
   return compacted;
 }
 
-/** The sums of what the texts hold, names in the order in which they came. Lines of another version of the program are left out. */
+/** The sums of the texts, with names in the order in which they first came. Lines of a kind that this version does not know are skipped. */
 export function slicesOfTexts(texts: readonly string[]): readonly UsageSlice[] {
   const table = new SliceTable(NO_CAPS);
-  // Without a pause after each thousand lines.
+  // Runs to the end without the pauses of `compactTexts`.
   for (const _ of addTexts(table, texts));
   return table.slices;
 }
@@ -64,7 +64,7 @@ function textOfSlice({ keyId, day, planId, lastUsedAtS, hours, endpoints, custom
   return text;
 }
 
-/** Adds the lines as they are read: copies of them would cost more than the reading. Yields after each thousand of them. */
+/** Adds the lines without copying them: copies would cost more than the parsing. Yields after each thousand lines. */
 function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void> {
   let lines = 0;
   for (const text of texts) {
@@ -81,7 +81,7 @@ function* addTexts(table: SliceTable, texts: readonly string[]): Generator<void>
   }
 }
 
-/** The slice that a line begins; what else is in the line is added to it. */
+/** The slice that a "k" line begins. Counts in the same line are added to it. */
 function addHead(table: SliceTable, text: string, from: number, end: number): UsageSlice {
   const afterId = text.indexOf('\t', text.indexOf('\t', text.indexOf('\t', from) + 1) + 1);
   const lastUsedAtS = new Numbers(text, afterId + 1).next();
@@ -100,7 +100,7 @@ function addHead(table: SliceTable, text: string, from: number, end: number): Us
   return slice;
 }
 
-// Positional, as of `addHead`: an object for each line would be garbage by the thousand.
+// Positional parameters, as in `addHead`: an object for each line would be garbage by the thousand.
 function addLine({ caps }: SliceTable, slice: UsageSlice, text: string, from: number, end: number): void {
   const counts = new Numbers(text, from + 1).counts();
   const name = text.slice(text.indexOf('\t', from) + 1, end);
@@ -119,7 +119,7 @@ function countsText(counts: Counts): string {
   return `${usual} ${bytesIn} ${rateLimited} ${clientErrors} ${serverErrors} ${shadowLimited}`;
 }
 
-/** Reads numbers with a blank between each two, up to what is neither. */
+/** Reads numbers separated by blanks, up to any other character. */
 class Numbers {
   readonly #text: string;
   #at: number;
@@ -129,7 +129,7 @@ class Numbers {
     this.#at = at;
   }
 
-  /** 0 after the last one. */
+  /** The next number; 0 after the last one. */
   next(): number {
     let number = 0;
     for (;;) {
