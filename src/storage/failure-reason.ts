@@ -24,12 +24,12 @@ const BY_CODE: Readonly<Record<string, string>> = {
 };
 
 /**
- * SQLSTATEs whose message names nothing but roles, databases and tables: 28 and 3D log-in, 42501 rights, 53 out of resources, 57 shut down or starting,
- * 25006 read-only, 42P01 and 3F000 missing tables.
+ * SQLSTATEs whose messages name only roles, databases and tables: 28 and 3D login, 42501 privileges, 53 out of resources, 57 shut down
+ * or starting, 25006 read-only, 42P01 and 3F000 missing tables.
  */
 const SHOWN_STATE = /^(?:28...|3D...|42501|53...|57...|25006|42P01|3F000)$/;
 
-/** What Redis says by the first word of an error. */
+/** The reason for an error of Redis, by the first word of its message. */
 const BY_WORD: Readonly<Record<string, string>> = {
   WRONGPASS: 'wrong user name or password',
   NOAUTH: 'a password is required, and none is in the URL',
@@ -42,7 +42,7 @@ const BY_WORD: Readonly<Record<string, string>> = {
   MISCONF: 'Redis can not write to its disk',
 };
 
-/** The clients' own errors, which have no code. */
+/** The reason for an error of the client libraries, which has no code, by its message. */
 const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/does not support SSL/, 'the server does not speak TLS'],
   [/timeout|timed out/i, 'no response in time'],
@@ -53,8 +53,8 @@ const BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
 ];
 
 /**
- * Why a store is not available, in words that help, for the log and readiness: never for a client. Holds no secret and no value: only what is
- * listed here, and of Postgres' own messages those that can name nothing else than roles, databases and tables.
+ * Why a store is unavailable, for the log and the readiness check, never for a client. Holds no secret and no value: only the texts of
+ * this file, and those messages of Postgres that can name nothing but roles, databases and tables.
  */
 export function failureReason(error: unknown): string {
   const chain = causesOf(error);
@@ -71,14 +71,14 @@ export function failureReason(error: unknown): string {
   return 'not available';
 }
 
-/** What passes by itself, or when the server is started: the system's errors, SQLSTATEs, and the first words of Redis. */
+/** Errors that end by themselves or once the server starts: by system error code or SQLSTATE, by Redis's first word, by message. */
 const PASSING_CODE =
   /^(?:ECONN\w+|EPIPE|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ENOTFOUND|EAI_AGAIN|08...|53...|57...|25006)$/;
 const PASSING_WORD = /^(?:LOADING|MASTERDOWN|CLUSTERDOWN|READONLY) /;
 const PASSING_MESSAGE =
   /timeout|timed out|terminated|Connection is closed|Stream isn't writeable|not connected|All sentinels are unreachable|Failed to refresh slots cache/i;
 
-/** Whether what failed is only unavailable: its address and the credentials may be right. */
+/** Whether the store is only unavailable for now: its address and the credentials may be right. */
 export function isPassing(error: unknown): boolean {
   return causesOf(error).some((cause) => {
     const code = 'code' in cause && typeof cause.code === 'string' ? cause.code : '';
@@ -87,7 +87,7 @@ export function isPassing(error: unknown): boolean {
   });
 }
 
-/** The error and what caused it, the innermost last. A chain that leads back to itself ends. */
+/** The error and its causes, the innermost last. A cyclic chain ends before it repeats. */
 function causesOf(error: unknown): readonly Error[] {
   const chain: Error[] = [];
   let next = error;

@@ -7,17 +7,19 @@ import { StartFault } from '../../platform/process/start-fault.ts';
 /** How long a process that is just ending may still hold the lock. Milliseconds. */
 const PATIENCE_MS = 250;
 const SQLITE_BUSY = 5;
-/** The owner writes its name right after it got the lock. */
+/** How often the owner's name is read: the owner writes it right after it got the lock. */
 const READS_OF_OWNER = 20;
 
 /**
- * Locks a directory for this process, and gives the function that unlocks it, which may be called again. Rejects while another process has it, with a sentence
- * that names that process.
+ * Locks a directory for this process. Resolves with the function that unlocks it, which may be called more than once. Rejects while
+ * another process has the lock, with a sentence that names that process.
  *
- * The lock is the kernel's: an exclusive transaction on the empty SQLite database `<directory>.lock.db`, which is a `fcntl` lock below.
- * It ends with its process, however that ends, and holds between containers that share a volume, where process ids say nothing.
- * `<directory>.lock` is only for the sentence. Neither file ever needs to be removed by hand. The function that is given
- * must be kept: a database without a reference is closed by garbage collection. And the file must not be opened in any other way: a process that closes any handle of a file loses its `fcntl` locks on it.
+ * The lock is the kernel's: an exclusive transaction on the empty SQLite database `<directory>.lock.db`, which SQLite turns into an
+ * `fcntl` lock. It ends with its process, however the process ends, and works between containers that share a volume, where process ids
+ * mean nothing. `<directory>.lock` only holds the process's name for the sentence. Neither file ever needs to be removed by hand.
+ *
+ * Keep the returned function: a database without a reference is closed by garbage collection. Never open the lock's file in another way:
+ * a process that closes any handle of a file loses its `fcntl` locks on it.
  */
 export async function lockDirectory(directory: string): Promise<() => void> {
   const ownerFile = `${directory}.lock`;
@@ -31,7 +33,7 @@ export async function lockDirectory(directory: string): Promise<() => void> {
   writeFileSync(ownerFile, `process ${process.pid} on host ${hostname()}\n`, { mode: 0o600 });
   return () => {
     if (!lock.isOpen) return;
-    // First, because the next owner may write it as soon as the lock is free.
+    // The owner's file goes first, because the next owner may write it as soon as the lock is free.
     rmSync(ownerFile, { force: true });
     lock.close();
   };

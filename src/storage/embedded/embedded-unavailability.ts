@@ -1,7 +1,7 @@
 import type { PGlite, PGliteTransaction } from 'kysely';
 import { storeFailure } from '../postgres/unavailability.ts';
 
-/** Kysely's view of an embedded Postgres in which every failure is as `storeFailure` says. */
+/** Wraps an embedded Postgres for Kysely: every failed query rejects with the result of `storeFailure`. */
 export function withUnavailability(pglite: PGlite): PGlite {
   return {
     get closed() {

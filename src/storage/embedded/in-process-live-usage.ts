@@ -21,7 +21,7 @@ interface LiveShard {
   readonly sequences: Map<string, number>;
 }
 
-/** Live usage of a gateway that is one process and has no Redis. What is not in the history yet ends with the process. */
+/** Live usage of a gateway that is one process and has no Redis. Counts that are not in the history yet are lost with the process. */
 export class InProcessLiveUsage implements LiveUsage {
   readonly isShared = false;
   readonly #clock: Clock;
@@ -62,7 +62,7 @@ export class InProcessLiveUsage implements LiveUsage {
   }
 
   async compact(): Promise<void> {
-    // Within the caps from the start.
+    // The live counts are within the caps from the start.
   }
 
   async read(keyIds: readonly string[]): Promise<readonly UsageBatch[]> {
@@ -76,7 +76,7 @@ export class InProcessLiveUsage implements LiveUsage {
       ...batch,
       slices: batch.slices.filter(({ keyId }) => wanted.has(keyId)),
     }));
-    // Copied: the live counts go on being added to while the history is read.
+    // A copy, because the live counts may grow while the history is read.
     return structuredClone(ofKeys.filter(({ slices }) => slices.length > 0));
   }
 
@@ -98,7 +98,7 @@ export class InProcessLiveUsage implements LiveUsage {
     return { shard, source: this.#source, id, slices: table.slices, writers };
   }
 
-  /** Microseconds since 1970, and above the last one. */
+  /** Microseconds since 1970, and always above the last id. */
   #nextId(): number {
     this.#lastId = Math.max(Math.floor(this.#clock.nowMs() * 1000), this.#lastId + 1);
     return this.#lastId;

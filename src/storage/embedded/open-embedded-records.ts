@@ -14,8 +14,8 @@ export interface EmbeddedOptions {
 }
 
 /**
- * Records in a Postgres that runs in this process (PGlite), for one machine and one process: all queries take turns. Same
- * SQL, same repositories as on a server. Rejects when another process has the directory, or the optional package is not installed.
+ * Records in a Postgres that runs in this process (PGlite), for a gateway of one process: queries run one after the other. It has the
+ * SQL and the repositories of a server. Rejects if another process has the directory, or the optional package is not installed.
  */
 export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOptions): Promise<Records> {
   const { PGlite } = await import('@electric-sql/pglite').catch((cause: unknown) => {
@@ -33,7 +33,7 @@ export async function openEmbeddedRecords(options: EmbeddedOptions & RecordsOpti
     });
     const close = async () => {
       await db.destroy();
-      // Kysely closes what it has used: after no query at all, that is nothing.
+      // Kysely closes the database only if it has run a query.
       if (!pglite.closed) {
         await pglite.close();
       }

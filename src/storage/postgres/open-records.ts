@@ -32,7 +32,7 @@ import {
   pendingMigrations,
 } from './sql-migrations.ts';
 
-/** The record store, opened: its repositories, and what starting, probing and stopping it take. */
+/** The open record store: its repositories, and functions to migrate, probe and close it. */
 export interface Records {
   readonly keys: KeyRepository;
   readonly keyList: KeyListStore;
@@ -45,19 +45,19 @@ export interface Records {
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
   readonly hintlessKeys: HintlessKeys;
-  /** Of requests with an `Idempotency-Key`. */
+  /** Responses to requests with an `Idempotency-Key`. */
   readonly responses: ResponseStore;
   /** Writes of the repositories that are made together or not at all. */
   readonly unitOfWork: UnitOfWork;
   /** For the repositories that are built elsewhere. */
   readonly db: RecordsDatabase;
-  /** Applies what `pendingMigrations` names, as `applyMigrations` does. */
+  /** Applies the pending migrations, as `applyMigrations` does. */
   migrate(): Promise<readonly string[]>;
-  /** Empty when the tables are as this version of the program wants them. */
+  /** The names of the migrations that are not applied yet; empty if the tables suit this version of the program. */
   pendingMigrations(): Promise<readonly string[]>;
   /** The version of Postgres, and which migrations it has. Rejects with `StoreUnavailable`. */
   describe(): Promise<MigrationStates & { readonly version: string }>;
-  /** What the server says of itself. Rejects with `StoreUnavailable`. */
+  /** Asks the server for its version, clock and role. Rejects with `StoreUnavailable`. */
   readServer(): Promise<PostgresServer>;
   /** Resolves when the store responds; rejects with `StoreUnavailable` otherwise. */
   ping(): Promise<void>;
@@ -68,17 +68,17 @@ export interface Records {
 /** A Postgres server. */
 interface PostgresServer {
   readonly version: string;
-  /** By its clock. */
+  /** The time by its clock, in milliseconds since 1970. */
   readonly nowMs: number;
-  /** Whether it only repeats what another one writes. */
+  /** Whether it is a standby, which only replays the writes of a primary. */
   readonly isStandby: boolean;
 }
 
-/** What is needed whichever store holds the records. */
+/** Options of every record store, on a server or embedded. */
 export interface RecordsOptions {
   /** Where the migrations are: `sql/`. */
   readonly migrationsDirectory: string;
-  /** The plan of keys that have none of their own; null = unlimited. */
+  /** The plan of keys that are bound to none; null = unlimited. */
   readonly defaultPlanId: string | null;
 }
 

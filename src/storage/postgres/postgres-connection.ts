@@ -18,18 +18,18 @@ export interface PostgresOptions {
 /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
 const TIMEOUT_MS = 5000;
 
-/** The driver reads instants in this style only, and a server, a database or a role may have another one. PgBouncer keeps it for the session. */
+/** The driver reads instants in this style only, but a server, database or role may have another default. PgBouncer keeps the setting. */
 const SESSION = 'SET datestyle TO ISO';
 
 /** Connects on first use, and again after an outage of Postgres. Destroy it to close its connections. */
 export function connectPostgres(options: PostgresOptions): RecordsDatabase {
-  // The server ends a statement first, so that it does not run on after we gave up; ours is for a server that is not there.
+  // The server's timeout is first, so that no statement runs on after we gave up; ours is for a server that does not respond.
   return connect(options, { statement_timeout: TIMEOUT_MS, query_timeout: TIMEOUT_MS + 1000 });
 }
 
 /**
- * The same without a limit on a statement's run: migrations wait for each other's lock and may take long. Keep it for no
- * longer than a migration.
+ * The same without a timeout for statements: migrations wait for each other's lock and may take long. Keep it for no longer than a
+ * migration.
  */
 export function connectPostgresForMigration(options: PostgresOptions): RecordsDatabase {
   return connect({ ...options, maxConnections: 2 }, {});
@@ -47,18 +47,18 @@ function connect(
     idleTimeoutMillis: 60_000,
     keepAlive: true,
     types: { getTypeParser },
-    // A connection is used once this has resolved.
+    // The pool gives out a connection only after this has resolved.
     onConnect: async (client) => void (await client.query(SESSION)),
     ...timeouts,
   });
-  // An 'error' event without a listener would end the process. The pool listens to idle connections only; one that is in use
-  // fails its query as well, which rejects.
+  // An 'error' event without a listener would end the process. The pool listens to idle connections only. If a connection is in
+  // use, its query rejects as well, so the event can be ignored.
   pool.on('error', onIdleError);
   pool.on('connect', (client) => void client.on('error', () => {}));
   return new Kysely<RecordsTables>({ dialect: new RecordsDialect({ pool: withUnavailability(pool) }) });
 }
 
-/** Without Kysely's lock of migrations, which belongs to the session: `applyMigrations` has one that ends with the transaction. */
+/** Disables Kysely's lock of migrations, which belongs to the session: the lock of `applyMigrations` ends with the transaction. */
 class UnlockedAdapter extends PostgresAdapter {
   override async acquireMigrationLock(): Promise<void> {}
   override async releaseMigrationLock(): Promise<void> {}

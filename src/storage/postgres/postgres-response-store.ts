@@ -57,7 +57,7 @@ export class PostgresResponseStore implements ResponseStore {
     return this.#unitOfWork.db;
   }
 
-  /** Postgres releases it with the transaction, also when that of a crashed replica ends. False: another transaction has it. */
+  /** Takes a lock that Postgres releases with the transaction, also if the replica crashes. False if another transaction has it. */
   async #lock(id: Buffer): Promise<boolean> {
     const { rows } = await sql<{ is_locked: boolean }>`
       SELECT pg_try_advisory_xact_lock(${id.readBigInt64BE().toString()}::bigint) AS is_locked`.execute(
@@ -81,7 +81,7 @@ export class PostgresResponseStore implements ResponseStore {
     await this.#db
       .insertInto('idempotent_responses')
       .values({ id, ...response })
-      // One that has lapsed and is still there.
+      // The stored response has expired but was not pruned yet.
       .onConflict((conflict) => conflict.column('id').doUpdateSet(response))
       .execute();
   }

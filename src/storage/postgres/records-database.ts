@@ -42,13 +42,13 @@ export interface RecordsTables {
 }
 
 /**
- * The record store, whether a Postgres server or an embedded one. A `bigint` is read as a number (all of ours are below
- * 2^53), a `timestamptz` as a Date, a `date` as text (YYYY-MM-DD), a `bytea` as a Uint8Array. Every query rejects with `StoreUnavailable` when the
- * store does not respond.
+ * The record store, a Postgres server or an embedded Postgres. A `bigint` is read as a number (all of ours are below 2^53), a
+ * `timestamptz` as a Date, a `date` as text (YYYY-MM-DD), a `bytea` as a Uint8Array. Every query rejects with `StoreUnavailable` when
+ * the store does not respond.
  */
 export type RecordsDatabase = Kysely<RecordsTables>;
 
-/** How values are read that the clients would read otherwise, by the number of their type on Postgres's wire. */
+/** Parsers for the types that the clients would read differently, by the type's OID. */
 export const TYPE_PARSERS: Readonly<Record<number, (text: string) => unknown>> = {
   // bigint
   20: Number,

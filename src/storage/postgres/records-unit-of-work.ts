@@ -7,11 +7,11 @@ import type { RecordsDatabase } from './records-database.ts';
 interface Unit {
   readonly transaction: RecordsDatabase;
   readonly effects: (() => Promise<void>)[];
-  /** False once its transaction has ended: what then still runs, and began in it, has the database itself. */
+  /** False once its transaction has ended: work that began in the unit and is still running then uses the database itself. */
   isOpen: boolean;
 }
 
-/** What ends a session that holds a transaction open and does nothing: the replica is stuck, or was cut off from Postgres. */
+/** After this time Postgres ends a session with an idle transaction: the replica is stuck, or was cut off from Postgres. */
 const IDLE_TIMEOUT = '15s';
 
 /**
@@ -62,7 +62,7 @@ export class RecordsUnitOfWork implements UnitOfWork {
     return unit?.isOpen ? unit : undefined;
   }
 
-  /** Methods are bound: they reach for private fields of what they belong to. */
+  /** Methods are bound to their object, because they use its private fields. */
   #member(name: string | symbol): unknown {
     const unit = this.#openUnit();
     if (unit !== undefined && name === 'transaction') return () => new Savepoint(unit);
@@ -74,7 +74,7 @@ export class RecordsUnitOfWork implements UnitOfWork {
 
 const SAVEPOINT = 'part_of_unit';
 
-/** A transaction within a unit. Those of one unit must not overlap. */
+/** A transaction within a unit, as a savepoint. Savepoints of one unit may be nested, but must not overlap otherwise. */
 class Savepoint {
   readonly #unit: Unit;
 

@@ -6,19 +6,21 @@ import type { RecordsDatabase } from './records-database.ts';
 
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
 
-/** Of the advisory lock under which migrations are applied. */
+/** Id of the advisory lock under which migrations are applied. */
 const LOCK_ID = 7_404_265_351;
 
 /**
- * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, each in its own transaction, so that no
- * lock on a table is held while the next one works. Replicas that start together apply each once: they take turns by a lock that ends with
- * the transaction, and not by Kysely's, which belongs to the session and would outlive it behind a pool of transactions. Forward only. Resolves
- * with the names of those applied now; rejects when one fails, of which nothing is applied, while those before it are. A database that a
- * later version has migrated further is left as it is: each migration suits the version before, and both run during an upgrade.
+ * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, forward only. Each has its own transaction,
+ * so that no lock on a table is held while the next one runs. Resolves with the names of those applied now. Rejects when one fails: that
+ * one is rolled back, those before it stay applied.
+ *
+ * Replicas that start together apply each migration once, because of a lock that ends with the transaction. Kysely's own lock belongs to
+ * the session, and would stay locked behind a transaction pooler. A database that a later version has migrated further is left as it
+ * is: each migration suits the version before, and both versions run during an upgrade.
  */
 export async function applyMigrations(db: RecordsDatabase, directory: string): Promise<readonly string[]> {
   const applied: string[] = [];
-  // Kysely rejects migrations that it has applied and does not find, also where there is nothing to apply.
+  // Kysely rejects if a file of an applied migration is missing, even when there is nothing to apply.
   while ((await pendingMigrations(db, directory)).length > 0) {
     applied.push(...(await db.transaction().execute((trx) => applyNext(trx, directory))));
   }
@@ -88,7 +90,7 @@ function sqlMigration(text: string): Migration {
   };
 }
 
-/** One by one, because the embedded Postgres takes a single statement at a time. A file ends each with `;` at a line's end. */
+/** Splits a file, because the embedded Postgres takes one statement at a time. Each statement ends with `;` at the end of a line. */
 function statementsOf(text: string): readonly string[] {
   return text
     .replace(/^\s*--.*$/gm, '')

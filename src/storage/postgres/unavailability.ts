@@ -3,16 +3,17 @@ import type { Pool, PoolClient } from 'pg';
 import { StoreUnavailable } from '../../errors.ts';
 
 /**
- * Kysely's view of a pool in which every failure is as `storeFailure` says.
+ * Wraps a pool for Kysely: every failed query rejects with the result of `storeFailure`.
  *
- * A connection whose store is unavailable is closed instead of being given back: after a timeout its response may still be on the way.
+ * A connection on which Postgres was unavailable is closed instead of being returned to the pool: after a timeout its reply may still be
+ * on the way.
  */
 export function withUnavailability(pool: Pool): PostgresPool {
   return {
     options: pool.options,
     connect: () =>
       pool.connect().then(watch, (error: unknown) => {
-        // Without a connection no query was sent, for any reason: network, credentials, too many clients.
+        // Without a connection no query was sent, whatever the reason: network, credentials, too many clients.
         throw new StoreUnavailable('postgres', error);
       }),
     end: () => pool.end(),
@@ -36,8 +37,8 @@ function watch(client: PoolClient): PostgresPoolClient {
 }
 
 /**
- * What a failed query rejects with: a `StoreUnavailable` where Postgres is not there, or its tables are not what this version of the
- * program needs; any other error stays what it is. This is the only place that makes the difference.
+ * The error with which a failed query rejects: `StoreUnavailable` if Postgres is unavailable, or lacks tables or columns that this version
+ * of the program needs; otherwise the error itself. This is the only place that makes the distinction.
  */
 export function storeFailure(error: unknown): unknown {
   return meansAway(error) || meansUnprepared(error) ? new StoreUnavailable('postgres', error) : error;

@@ -115,12 +115,12 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
   }
 }
 
-/** Of none, all tokens are. */
+/** Whether a token is limited to all of these tags. Without tags, every token matches. */
 function isLimitedTo(tags: readonly string[]) {
   return sql<boolean>`only_tags @> ${tags}::text[]`;
 }
 
-/** Locked against changes and deletion until the transaction ends. Undefined where it does not exist for the change. */
+/** A token, locked against changes and deletion until the transaction ends. Undefined if it does not exist or the change can't see it. */
 async function lockedToken(
   trx: RecordsDatabase,
   tokenId: string,

@@ -3,7 +3,7 @@ import type { SealedToken, SealedTokens } from '../../../admins/rotate-admin-tok
 import type { RecordsDatabase } from '../records-database.ts';
 import { secretColumns, secretsOfRow } from './admin-tokens-table.ts';
 
-/** What of admin tokens depends on the encryption key, in Postgres. */
+/** The columns of admin tokens that depend on the encryption key, in Postgres. */
 export class PostgresSealedTokens implements SealedTokens {
   readonly #db: RecordsDatabase;
 

@@ -6,12 +6,12 @@ import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
 
-/** Notes an action, which the audit log gets when the transaction is committed, and not at all when it is rolled back. */
+/** Notes an action for the audit log, which gets it if the transaction is committed, and not if it is rolled back. */
 export type NoteAction = (action: AuditedAction) => void;
 
 /**
- * Makes a change and writes what `work` notes of it into the audit log, both in one transaction. The log is written last: its lock is held
- * until the commit and nothing is locked after it, so that transactions wait for each other there but never in a circle.
+ * Makes a change and writes the actions that `work` notes into the audit log, both in one transaction. The log is written last: its lock
+ * is held until the commit and nothing is locked after it, so transactions may wait for each other there, but never deadlock.
  */
 export function auditedChange<Result>(
   db: RecordsDatabase,
@@ -30,8 +30,8 @@ export function auditedChange<Result>(
 const ROWS_AT_ONCE = 1000;
 
 /**
- * The end of the chain, locked until the transaction ends: no other transaction writes into the log before. Rejects with `StoreUnavailable` where the
- * log can't be written.
+ * The end of the chain, locked until the transaction ends: no other transaction writes into the log before then. Rejects with
+ * `StoreUnavailable` if the log can't be written.
  */
 function lockedEnd(trx: RecordsDatabase) {
   return trx
@@ -50,7 +50,7 @@ async function appendEntries(
   let sequence = end.last_sequence;
   let hash: Uint8Array = end.last_hash;
   for (let from = 0; from < actions.length; from += ROWS_AT_ONCE) {
-    // Built for each statement: to hash thousands at once would hold up the requests of others.
+    // Built for each statement: hashing thousands of entries at once would block other requests.
     const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
       sequence += 1;
       const row = rowOf(entryOf(sequence, change, action), hash);
@@ -67,7 +67,7 @@ function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): 
   const { action, target, changes, outcome = 'success' } = done;
   return {
     sequence,
-    // Postgres keeps whole milliseconds.
+    // The column has whole milliseconds.
     atMs: new Date(atMs).getTime(),
     actor,
     action,

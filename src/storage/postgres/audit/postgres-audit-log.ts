@@ -113,7 +113,7 @@ function isLinked(row: Selectable<AuditLogTable>, previousHash: Buffer): boolean
   );
 }
 
-/** Removes the first entries, as far as they are too old, one batch at most. Resolves with how many. */
+/** Removes the oldest entries that are too old, at most one batch. Resolves with their number. */
 async function pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<number> {
   const ends = await endsOf(trx).forUpdate().executeTakeFirstOrThrow();
   const first = await trx
@@ -135,7 +135,7 @@ async function pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<numbe
   return old.length;
 }
 
-/** The condition for entries that the filter leaves. */
+/** The condition that an entry meets the filter. */
 function matching({ fromMs, toMs, action, actorId, targetId, onlyTags = [] }: AuditFilter) {
   return ({ eb, and }: ExpressionBuilder<RecordsTables, 'audit_log'>) => {
     const wanted = [];
@@ -154,7 +154,7 @@ function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
   return {
     sequence: row.sequence,
     atMs: row.at.getTime(),
-    // A later version may have written what this one does not know.
+    // A later version may have written an action or a target type that this one does not know.
     action: row.action as AuditAction,
     actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
     target: {

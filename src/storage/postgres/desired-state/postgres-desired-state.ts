@@ -19,12 +19,12 @@ import { planOfRow } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { appliedDigestOf, writeStateChanges } from './write-state-changes.ts';
 
-/** Of the advisory lock under which configurations are applied, one after the other. */
+/** Id of the advisory lock under which configurations are applied, one after the other. */
 const LOCK_ID = 7_404_265_352;
 /** Keys that are exported with one query. */
 const BATCH = 1000;
 
-/** What configurations are about, in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
+/** The plans and keys of configurations, in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
 export class PostgresDesiredState implements DesiredStateStore {
   readonly #db: RecordsDatabase;
   readonly #defaultPlanId: string | null;
@@ -47,7 +47,7 @@ export class PostgresDesiredState implements DesiredStateStore {
   ): Promise<Result> {
     return auditedChange(this.#db, change, async (trx, note) => {
       await sql`SELECT pg_advisory_xact_lock(${LOCK_ID})`.execute(trx);
-      // Plans, imports, keys, and each by id, as every other change locks them: then they wait for each other, but never in a circle.
+      // Locks plans, imports and keys in this order, each by id, as all changes do: they may wait for each other, but never deadlock.
       const plans = await plansOf(trx, selection).forNoKeyUpdate().execute();
       if (await bringsNewSecrets(trx, selection)) await lockImports(trx);
       const keys = await keysOf(trx, selection).forUpdate('consumer_keys').execute();
@@ -134,7 +134,7 @@ function plansOf(db: RecordsDatabase, { owner, planIds }: StateSelection) {
 }
 
 function keysOf(db: RecordsDatabase, { owner, externalIds, onlyTags }: StateSelection) {
-  // Ids first: each of the two conditions has its index, an OR of them has none.
+  // Selects the ids first: each condition has an index, but an OR of the two has none.
   return selectKeys(db)
     .select('consumer_keys.managed_digest')
     .where(

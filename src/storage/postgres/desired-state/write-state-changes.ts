@@ -16,7 +16,7 @@ import { countBoundKeys } from '../plans/bound-keys.ts';
 import { rowOfPlan } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
-/** Rows of one statement: each has a limit on its time, and Postgres takes at most 65535 parameters. */
+/** Rows in one statement: each statement has a timeout, and Postgres takes at most 65535 parameters. */
 const ROWS_AT_ONCE = 1000;
 
 interface WriteOptions {
@@ -28,8 +28,8 @@ interface WriteOptions {
 }
 
 /**
- * `StateTransaction.write`, within a transaction that has locked what it changes. Each kind of change takes one statement for a thousand
- * rows.
+ * `StateTransaction.write`, within a transaction that has locked the plans and keys that it changes. Each kind of change takes one
+ * statement per thousand rows.
  */
 export async function writeStateChanges(
   trx: RecordsDatabase,
@@ -51,7 +51,7 @@ export async function writeStateChanges(
   return snapshotVersions(trx, changes.changedKeys, { keyVersions, defaultPlanId: options.defaultPlanId });
 }
 
-/** Of the last configuration of an owner that was applied. */
+/** The digest of the owner's configuration that was applied last; undefined if there is none. */
 export async function appliedDigestOf(trx: RecordsDatabase, owner: string): Promise<Buffer | undefined> {
   const row = await trx
     .selectFrom('applied_configurations')
@@ -180,7 +180,7 @@ async function deletePlans(
 ): Promise<void> {
   if (plans.length === 0) return;
   const ids = plans.map(({ id }) => id);
-  // From here on no new key can name them either, so that what is counted now stays true.
+  // From here on no new key can name them either, so that the count below stays true.
   await sql`SELECT FROM plans WHERE id = ANY (${ids}::text[]) ORDER BY id FOR UPDATE`.execute(trx);
   const [inUse] = await countBoundKeys(trx, ids, onlyTags);
   if (inUse !== undefined) throw new PlanInUse(...inUse);
@@ -233,7 +233,7 @@ function noteActions(changes: StateChanges, note: NoteAction): void {
     });
 }
 
-/** Of the changed keys. */
+/** The versions of the changed keys' snapshots. */
 async function snapshotVersions(
   trx: RecordsDatabase,
   keys: StateChanges['changedKeys'],

@@ -20,7 +20,7 @@ export interface ConsumerKeysTable {
   readonly secret_hint: string | null;
   readonly digest_lookup: Uint8Array | null;
   readonly sealed_digest: Uint8Array | null;
-  /** `jsonb`: read as what it holds, written as JSON. */
+  /** `jsonb`: read as a parsed value, written as JSON text. */
   readonly overrides: ColumnType<LimitOverrides, string | undefined, string>;
   readonly external_id: string | null;
   readonly tags: ColumnType<readonly string[], readonly string[] | undefined, readonly string[]>;
@@ -72,19 +72,19 @@ export const ROTATION_COLUMNS = [
   'previous_secrets.last_used_at as previous_last_used_at',
 ] as const;
 
-/** What they are where there is no previous secret. */
+/** The values of these columns without a previous secret. */
 export const NO_ROTATION: RotationColumns = {
   previous_rotated_at: null,
   previous_valid_until: null,
   previous_last_used_at: null,
 };
 
-/** Not by a join: then rows can be locked, and returned from an insert, with the same columns. */
+/** A subquery and not a join, so that the same columns can be selected with a row lock, and returned from an insert. */
 const LAST_USED_AT = sql<Date | null>`(
   SELECT last_used_at FROM usage_totals WHERE usage_totals.key_id = consumer_keys.id
 )`.as('last_used_at');
 
-/** The columns of which a `ConsumerKey` is made, but for its rotation. */
+/** The columns of which a `ConsumerKey` is made, except its rotation. */
 export const OWN_KEY_COLUMNS = [
   'consumer_keys.id',
   'consumer_keys.name',
@@ -137,7 +137,7 @@ export function keyOfRow(
   };
 }
 
-/** What a key's record has no use for. */
+/** Columns that `ConsumerKey` does not need. */
 type UnreadColumn =
   | 'lookup'
   | 'sealed_secret'

@@ -37,8 +37,8 @@ export async function importKeys(
 }
 
 /**
- * To be called first by a transaction that brings in secrets from outside: such transactions take turns from here on, so that none misses
- * what another one stores, and every replica notices once this one is committed.
+ * Begins an import, in a transaction that stores secrets from outside. From here on such transactions run one after the other, so that none
+ * misses a secret that another one stores. The raised version tells every replica of the import once the transaction is committed.
  */
 export async function beginImport(trx: RecordsDatabase): Promise<void> {
   await trx
@@ -47,12 +47,12 @@ export async function beginImport(trx: RecordsDatabase): Promise<void> {
     .execute();
 }
 
-/** For a transaction that locks keys before it brings in secrets: these locks come first, as in all others. */
+/** For a transaction that locks keys before `beginImport`: takes its lock before those of the keys, as all other transactions do. */
 export async function lockImports(trx: RecordsDatabase): Promise<void> {
   await sql`SELECT FROM secret_imports FOR UPDATE`.execute(trx);
 }
 
-/** Of each of several new secrets, whether it is taken, or equal to one before it. After `beginImport` that stays true. */
+/** For each new secret, whether it is taken, or equal to an earlier one of the list. After `beginImport` that stays true. */
 export async function takenOf(
   trx: RecordsDatabase,
   matches: readonly SecretMatch[],
@@ -66,12 +66,12 @@ interface TakenRow {
   readonly digest_lookup: Uint8Array | null;
 }
 
-/** Whether a key has such a secret, or another kind of credential is equal to it. */
+/** Whether a key has this secret, or another kind of credential is equal to it. */
 export async function isTaken(db: RecordsDatabase, match: SecretMatch): Promise<boolean> {
   return match.isReserved || (await takenValues(db, [match])).size > 0;
 }
 
-/** The values, as texts, of the keys' present and previous secrets that equal one of these. */
+/** The look-up values, as base64, of all keys' present and previous secrets that match one of these secrets. */
 async function takenValues(db: RecordsDatabase, matches: readonly SecretMatch[]): Promise<Set<string>> {
   const lookups = listOf(matches.flatMap((match) => match.lookups));
   const digestLookups = listOf(matches.flatMap((match) => match.digestLookups));
@@ -93,7 +93,7 @@ function listOf(values: readonly Buffer[]) {
   return sql.join(values.length === 0 ? [null] : values);
 }
 
-/** Whether a secret is free. It is taken then. */
+/** Takes a secret if it is free. False if it is reserved or taken already. */
 function claim({ lookups, digestLookups, isReserved }: SecretMatch, taken: Set<string>): boolean {
   const values = [...lookups, ...digestLookups].map(textOf);
   if (isReserved || values.some((value) => taken.has(value))) return false;

@@ -64,7 +64,10 @@ function jsonOf(value: object | null): string | null {
   return value === null ? null : JSON.stringify(value);
 }
 
-/** It and its secrets are locked against changes and deletion until the transaction ends. Undefined where it does not exist for the change. */
+/**
+ * A key, locked with its secrets against changes and deletion until the transaction ends. Undefined if it does not exist or the change
+ * can't see it.
+ */
 export async function lockedKey(
   trx: RecordsDatabase,
   keyId: string,

@@ -35,12 +35,12 @@ export interface SnapshotRow
 
 /** How snapshots are made. */
 export interface SnapshotOptions {
-  /** The plan of keys that have none of their own; null = unlimited. */
+  /** The plan of keys that are bound to none; null = unlimited. */
   readonly defaultPlanId: string | null;
   readonly plans: PlanSnapshots;
 }
 
-/** Selects keys with their previous secret and with the plan that applies: the key's own, else the one that `defaultPlanId` names. */
+/** Selects keys with their previous secret and with the plan that applies: the one they are bound to, else `defaultPlanId`. */
 export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | null) {
   return db
     .selectFrom('consumer_keys')
@@ -76,8 +76,8 @@ export function selectSnapshots(db: RecordsDatabase, defaultPlanId: string | nul
 }
 
 /**
- * The snapshot that a row holds. Throws `StoreUnavailable` when a default plan is set but there is no such plan: a fault of the settings
- * must not make keys unlimited, and it is over as soon as the plan is made.
+ * The snapshot that a row holds. Throws `StoreUnavailable` when a default plan is set but does not exist: a wrong setting must not make
+ * keys unlimited, and the failure ends as soon as the plan is created.
  */
 export function snapshotOfRow(row: SnapshotRow, { defaultPlanId, plans }: SnapshotOptions): KeySnapshot {
   if (row.applied_plan_id === null && defaultPlanId !== null) {
@@ -118,7 +118,7 @@ function planOf(row: SnapshotRow, plans: PlanSnapshots): PlanSnapshot | null {
   return { id, limits: plans.limitsOf({ id, limit, period, additionalLimits, costs }, overrides) };
 }
 
-/** Compiled once for each copy that is read. */
+/** The lists are compiled once for each snapshot. */
 function restrictionsOf({
   allowed_ips: addresses,
   allowed_origins: origins,

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { HintlessKey, HintlessKeys } from '../../../keys/secrets/fill-secret-hints.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
-/** Of the advisory lock of the process that fills them in. */
+/** Id of the advisory lock of the process that fills in hints. */
 const LOCK_ID = 7_404_265_352;
 
 /** Keys without a hint, in Postgres. */
@@ -19,7 +19,7 @@ export class PostgresHintlessKeys implements HintlessKeys {
     hintOf: (key: HintlessKey) => string | undefined,
   ): Promise<string | undefined> {
     return this.#db.transaction().execute(async (trx) => {
-      // Of the transaction, because a pool of transactions gives each one another session.
+      // A lock of the transaction, because a transaction pooler may give each transaction another session.
       const { rows } = await sql<{ is_ours: boolean }>`
         SELECT pg_try_advisory_xact_lock(${LOCK_ID}) AS is_ours`.execute(trx);
       if (rows[0]?.is_ours !== true) return undefined;

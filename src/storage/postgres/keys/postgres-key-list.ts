@@ -19,14 +19,14 @@ export class PostgresKeyList implements KeyListStore {
   readonly #db: RecordsDatabase;
   readonly #sortedAtMost: number;
 
-  /** Up to `sortedAtMost` keys that meet a filter are sorted. Of more, those of a page are soon found in the order of an index. */
+  /** Up to `sortedAtMost` keys that meet a filter are sorted. If there are more, reading an index in order soon finds a page. */
   constructor(db: RecordsDatabase, sortedAtMost = SORTED_AT_MOST) {
     this.#db = db;
     this.#sortedAtMost = sortedAtMost;
   }
 
   async list(selection: KeySelection, nowMs: number): Promise<readonly ConsumerKey[]> {
-    // The ids first: then neither sorting nor leaving out touches more of a key than it needs.
+    // Selects the ids first, so that sorting and filtering read only the columns that they need.
     const page = sql<{ id: string }>`(${chosenIds(selection, nowMs, this.#sortedAtMost)})`.as('page');
     const direction = DIRECTIONS[selection.order];
     const rows = await this.#planned((transaction) =>
@@ -46,8 +46,8 @@ export class PostgresKeyList implements KeyListStore {
   }
 
   /**
-   * The planner's defaults are for disks that seek, and for queries that take seconds: it would read all keys for a page of 1000, and
-   * start processes for the branch that is not taken.
+   * Changes planner settings for a query. The defaults are for disks that seek, and for queries that take seconds: the planner would
+   * read all keys for a page of 1000, and start parallel workers for the branch that is not taken.
    */
   #planned<Result>(read: (transaction: RecordsDatabase) => Promise<Result>): Promise<Result> {
     return this.#db.transaction().execute(async (transaction) => {
@@ -60,7 +60,7 @@ export class PostgresKeyList implements KeyListStore {
 
 type Sql = RawBuilder<unknown>;
 
-/** A table that knows something of every key, and its column with the key's id. */
+/** A table with a row for every key, and its column with the key's id. */
 interface Source {
   readonly table: Sql;
   readonly id: Sql;
@@ -76,7 +76,7 @@ interface Condition {
   readonly met: Sql;
 }
 
-/** By what a list is sorted, as an index of the source has it together with the id. */
+/** The expression that a list is sorted by. An index of the source has it together with the id. */
 interface SortKey {
   readonly source: Source;
   readonly value: Sql;
@@ -94,8 +94,8 @@ const DIRECTIONS: Readonly<Record<SortOrder, Sql>> = { asc: sql`ASC`, desc: sql`
 const SORTED_AT_MOST = 2500;
 
 /**
- * The ids of a page, and by what it is sorted. Which of the two ways to go is decided by the keys themselves, while the query runs: the
- * planner's estimates are too rough for texts, states and joins, and the wrong way takes a hundred times as long.
+ * The ids of a page, and their sort values. While the query runs, the number of matches decides whether to sort them or to read an index
+ * in order: the planner's estimates are too rough for texts, statuses and joins, and the wrong way takes a hundred times as long.
  */
 function chosenIds(selection: KeySelection, nowMs: number, sortedAtMost: number): Sql {
   const { filter, sort } = selection;
@@ -131,14 +131,14 @@ function pageOf(
     ORDER BY ${value} ${direction}, ${id} ${direction} LIMIT ${limit}`;
 }
 
-/** The ids of all that meet a filter, from as few tables as can tell. */
+/** The ids of all keys that meet the conditions, from only the tables that these need. */
 function idsOf(conditions: readonly Condition[]): Sql {
   const sources = conditions.map(({ source }) => source);
   const [first = KEYS] = sources;
   return sql`SELECT ${first.id} AS id FROM ${joined([first, ...sources])} ${where(conditions.map(({ met }) => met))}`;
 }
 
-/** Each of the sources once: every key has its row in all of them. */
+/** Joins each source once. Inner joins suffice, because every key has a row in each. */
 function joined(sources: readonly [Source, ...(readonly Source[])]): Sql {
   const [first] = sources;
   const others = [...new Set(sources)].filter((source) => source !== first);
@@ -171,10 +171,10 @@ function conditionsOf(filter: KeyFilter, nowMs: number): readonly Condition[] {
   return conditions;
 }
 
-/** Postgres puts the function's body in its place, and so finds that it is what the index has. */
+/** Postgres inlines the function, and then finds that the expression is that of the index. */
 const SEARCH_TEXT = sql`key_search_text(keys) COLLATE "C"`;
 
-/** An index of three characters in a row finds texts that have them. All others are searched where there is the least to read. */
+/** The trigram index finds texts with three letters or digits in a row. Other texts are searched in the table with the least to read. */
 function hasText(text: string): Condition {
   const pattern = sql`'%' || fold_case(${literal(text)}) || '%'`;
   return /[\p{L}\p{N}]{3}/u.test(text)
@@ -188,7 +188,7 @@ function ofKeys(filter: KeyFilter, nowMs: number): readonly Sql[] {
   const met: Sql[] = [];
   if (statuses !== undefined) met.push(isInAny(statuses, nowMs));
   if (planId !== undefined) met.push(sql`keys.plan_id = ${planId}`);
-  // The second condition lets the index be used, which leaves out keys without tags.
+  // The second condition lets Postgres use the partial index, which leaves out keys without tags.
   if (tags.length > 0) met.push(sql`keys.tags @> ${tags}::text[] AND keys.tags <> '{}'`);
   if (externalId !== undefined) met.push(sql`keys.external_id = ${externalId}`);
   if (createdFromMs !== undefined) met.push(sql`keys.created_at >= ${instant(createdFromMs)}`);
@@ -220,7 +220,7 @@ function isIn(status: KeyStatus, nowMs: number): Sql {
   }
 }
 
-/** In a pattern, these characters stand for others. */
+/** Escapes the characters that are special in a LIKE pattern. */
 function literal(text: string): string {
   return text.replaceAll(/[\\%_]/g, '\\$&');
 }

@@ -30,7 +30,7 @@ import {
   snapshotVersion,
 } from './key-snapshots.ts';
 
-/** Keys in Postgres. A key that is bound to no plan has the one that `defaultPlanId` names; null = unlimited. */
+/** Keys in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
 export class PostgresKeyRepository implements KeyRepository {
   readonly #db: RecordsDatabase;
   readonly #defaultPlanId: string | null;
@@ -98,7 +98,8 @@ export class PostgresKeyRepository implements KeyRepository {
     if (copies.length === 0) return [];
     const ids = copies.map(({ keyId }) => keyId);
     const versions = copies.map(({ version }) => version);
-    // Only what differs comes back: next to nothing. The array of ids has the primary key's index used, where a join would read the table.
+    // Returns only copies that differ, which are very few. With an array of ids Postgres uses the primary key's index; with a join it
+    // would read the table.
     const { rows } = await sql<OutdatedRow>`
       with copies as materialized (
         select id, version from unnest(${ids}::text[], ${versions}::text[]) as copy (id, version)
@@ -166,7 +167,7 @@ export class PostgresKeyRepository implements KeyRepository {
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'> {
     return auditedChange(this.#db, change, async (trx, note) => {
       const updated = await this.#update(trx, { keyId, changes: { planId }, change, note });
-      // A binding leaves the tags alone.
+      // Does not happen: a binding leaves the tags alone.
       if (updated === 'too_many_tags') return 'key_not_found';
       if (typeof updated === 'string') return updated;
       return (await this.#findSnapshot(trx, keyId)) ?? 'key_not_found';

@@ -10,7 +10,7 @@ interface SealedRow {
 }
 
 const SEALED = sql`sealed_secret, sealed_digest, digest_lookup`;
-/** Where secrets of an age are, and the column that has the id of their key. */
+/** The table of present or of previous secrets, its column with the key's id, and which rows are valid. */
 const PLACES = {
   present: { table: sql.table('consumer_keys'), id: sql.ref('id'), isValid: sql`true` },
   previous: {
@@ -20,7 +20,7 @@ const PLACES = {
   },
 } as const;
 
-/** What is sealed, in Postgres. */
+/** The sealed secrets of keys, in Postgres. */
 export class PostgresSealedKeys implements SealedKeys {
   readonly #db: RecordsDatabase;
 

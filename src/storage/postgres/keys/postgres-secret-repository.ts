@@ -32,8 +32,8 @@ import { hasTags, lockedKey, secretColumns, selectKeys } from './key-rows.ts';
 import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
 
 /**
- * The secrets of keys, in Postgres: the present ones in the rows of the keys, those before them in rows of their own. Whatever changes
- * a key's secrets locks the key's row first.
+ * The secrets of keys, in Postgres: the present ones in the rows of the keys, previous ones in `previous_secrets`. Every change of a
+ * key's secrets locks the key's row first.
  */
 export class PostgresSecretRepository implements SecretRepository {
   readonly #db: RecordsDatabase;
@@ -73,7 +73,7 @@ export class PostgresSecretRepository implements SecretRepository {
       if (before === undefined) return 'key_not_found';
       requireState(change.expects, before);
       if ((await validPreviousSecret(trx, keyId, atMs)) !== undefined) return 'rotation_in_progress';
-      // What is there may be a secret that has ceased to be valid.
+      // There may be a previous secret that is no longer valid.
       await trx.deleteFrom('previous_secrets').where('key_id', '=', keyId).execute();
       if (previousValidUntilMs > atMs)
         await keepSecret(trx, keyId, { atMs, validUntilMs: previousValidUntilMs });

@@ -3,13 +3,13 @@ import type { BoundKeys } from '../../../errors.ts';
 import { hasTags } from '../keys/key-rows.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 
-/** The keys that are bound to each of the plans, for who sees only keys with all of `onlyTags`; nothing for a plan without any key. */
+/** Counts the keys bound to each plan, for a reader who sees only keys with all of `onlyTags`. Plans without keys are left out. */
 export async function countBoundKeys(
   db: RecordsDatabase,
   planIds: readonly string[],
   onlyTags: readonly string[],
 ): Promise<ReadonlyMap<string, BoundKeys>> {
-  // Without a condition the index by plan has all that is counted.
+  // Without tags, Postgres can count with the index by plan alone.
   const isSeen = onlyTags.length === 0 ? sql<boolean>`true` : hasTags(onlyTags);
   const { rows } = await sql<{ plan_id: string; bound: number; seen: number }>`
     SELECT plan_id, count(*) AS bound, count(*) FILTER (WHERE ${isSeen}) AS seen

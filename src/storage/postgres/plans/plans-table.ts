@@ -10,7 +10,7 @@ export interface PlansTable {
   readonly created_at: Date;
   readonly updated_at: Date;
   readonly version: Generated<number>;
-  /** `jsonb`: read as what it holds, written as JSON. */
+  /** `jsonb`: read as a parsed value, written as JSON text. */
   readonly additional_limits: ColumnType<readonly AdditionalLimit[], string | undefined, string>;
   readonly costs: ColumnType<readonly PlanCost[], string | undefined, string>;
   readonly managed_by: string | null;

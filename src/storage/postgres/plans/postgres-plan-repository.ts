@@ -22,10 +22,10 @@ import { countBoundKeys } from './bound-keys.ts';
 import { planOfRow, rowOfPlan } from './plans-table.ts';
 
 const BATCH = 1000;
-/** A plan that a key refers to: `restrict_violation` since Postgres 18, `foreign_key_violation` before. */
+/** A key refers to the plan: `restrict_violation` since Postgres 18, `foreign_key_violation` before. */
 const REFERRED_TO = new Set(['23001', '23503']);
 
-/** Plans in Postgres. `defaultPlanId` names the plan of keys that have none of their own; null = unlimited. */
+/** Plans in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
 export class PostgresPlanRepository implements PlanRepository {
   readonly #db: RecordsDatabase;
   readonly #defaultPlanId: string | null;
@@ -124,7 +124,7 @@ export class PostgresPlanRepository implements PlanRepository {
           moved.push({ keyId: id, version: snapshotVersion(version, other.version) });
         }
       }
-      // Keys that were not moved, because they do not exist for this change, keep the plan and roll all of it back.
+      // Keys that this change can't see were not moved: because of them the delete fails, and everything is rolled back.
       await trx.deleteFrom('plans').where('id', '=', planId).execute();
       note({
         action: 'plan.delete',
@@ -136,7 +136,7 @@ export class PostgresPlanRepository implements PlanRepository {
     return replaced.catch((error: unknown) => this.#boundKeys(error, planId, change));
   }
 
-  /** The keys that keep a plan from being deleted. Rethrows an error that says something else. */
+  /** Counts the keys because of which a plan can't be deleted. Rethrows any other error. */
   async #boundKeys(error: unknown, planId: string, { onlyTags }: ChangeContext): Promise<BoundKeys> {
     const isInUse = error instanceof Error && 'code' in error && REFERRED_TO.has(String(error.code));
     if (!isInUse) throw error;
@@ -179,7 +179,7 @@ function hasText(text: string) {
   return sql<boolean>`fold_case(id || chr(10) || description) LIKE '%' || fold_case(${pattern}) || '%'`;
 }
 
-/** Locks both, in one order: until the transaction ends, no other changes or deletes them, or binds a key to them. */
+/** Locks both plans, by id: until the transaction ends, no other transaction changes or deletes them, or binds a key to them. */
 async function lockedPlans(
   trx: RecordsDatabase,
   ...planIds: readonly [string, string]
@@ -195,7 +195,7 @@ async function lockedPlans(
   return [plans.get(planIds[0]), plans.get(planIds[1])];
 }
 
-/** Keys of one statement: each has a limit on its time. */
+/** Keys that one statement moves: each statement has a timeout. */
 const MOVED_AT_ONCE = 5000;
 
 interface MovedKey {
@@ -205,7 +205,7 @@ interface MovedKey {
   readonly version: number;
 }
 
-/** Only keys that exist for who makes the change. */
+/** Moves some of the keys that the change can see (`onlyTags`), at most `MOVED_AT_ONCE`. */
 async function moveKeys(
   trx: RecordsDatabase,
   { from, to }: { readonly from: string; readonly to: string },
@@ -221,7 +221,10 @@ async function moveKeys(
   return rows;
 }
 
-/** Locked until the transaction ends: no other changes or deletes it, or binds a key to it. New keys that name it are not held up. */
+/**
+ * Locks a plan: until the transaction ends, no other transaction changes or deletes it, or binds a key to it. A new key that names
+ * the plan does not wait, an imported one does.
+ */
 async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<Plan | undefined> {
   const row = await trx
     .selectFrom('plans')

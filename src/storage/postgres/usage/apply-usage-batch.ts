@@ -14,20 +14,20 @@ import { ADD_TOTALS, addOverTime, addRows, totalsArrays, UsageRows } from './usa
  */
 export const SHARD_LOCKS = 740_426_535;
 
-/** Keys whose rows share statements, and how many names these have at most if they are of more than one key. */
+/** Most keys whose rows share statements, and most names of such keys together. A single key may have more names. */
 const KEYS_AT_ONCE = 256;
 const NAMES_AT_ONCE = 20_000;
 
 /**
- * For this transaction. A few hundred rows are looked up in tables that have many: as long as these are middling, the planner would
- * rather read them whole, for each chunk of keys again.
+ * For this transaction: makes the planner use indexes. A few hundred rows are looked up in large tables. While a table is of medium
+ * size, the planner would read all of it, for each chunk of keys again.
  */
 const PREFER_INDEXES = sql`set_config('enable_hashjoin', 'off', true), set_config('enable_mergejoin', 'off', true)`;
 
 /**
- * Adds a batch within the transaction `db`: first its id, under a lock that lets one transaction at a time add to a shard, then a few
- * statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids; a key that is gone has no
- * totals and no lists any more, but its usage over time is kept.
+ * Adds a batch within the transaction `db`: first claims its id, under a lock that lets one transaction at a time add to a shard, then
+ * runs a few statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids. A deleted key has
+ * no totals and no lists any more, but its usage over time is kept.
  */
 export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): Promise<ApplyOutcome> {
   const lastId = await (batch.source === KEY_LAYOUT ? claimKeyBatch(db, batch) : claimShardBatch(db, batch));
@@ -40,8 +40,8 @@ export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): P
 }
 
 /**
- * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with the last id where it is not below.
- * The lock is one of the shard and not of its row: a source's first batch has no row that others see before the transaction ends.
+ * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with undefined, or with the last id if
+ * that is not lower. The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
  */
 async function claimShardBatch(
   db: RecordsDatabase,
@@ -69,8 +69,8 @@ async function claimShardBatch(
 }
 
 /**
- * The same for a batch of one key, with the id that version 0.1 compares too. One of a key that is gone is as good as applied: the id by which
- * it is known went with the key.
+ * The same for a batch of one key, with the id that version 0.1 compares too. The batch of a deleted key counts as applied, because the
+ * key's last id was deleted with it.
  */
 async function claimKeyBatch(db: RecordsDatabase, { id, slices }: UsageBatch): Promise<number | undefined> {
   const keyId = slices[0]?.keyId;
@@ -97,7 +97,7 @@ function addedUp(slices: readonly UsageSlice[]): readonly UsageSlice[] {
   return table.slices;
 }
 
-/** The keys in their order, by as many as share statements. */
+/** Splits the keys, in their order, into chunks that share statements. */
 function* chunksOf(keys: readonly KeyAddition[]): Generator<readonly KeyAddition[]> {
   let chunk: KeyAddition[] = [];
   let names = 0;
@@ -131,14 +131,14 @@ async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source
   if (deleted.length > 0) await addDeletedKeys(db, deleted);
 }
 
-/** Adds to the usage over time alone. */
+/** Adds the usage of deleted keys, to the usage over time only. */
 async function addDeletedKeys(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<void> {
   await addOverTime(db, hourRows(keys));
   await addOverTime(db, await nameRowsOfDeleted(db, 'usage_endpoint_days', keys));
   await addOverTime(db, await nameRowsOfDeleted(db, 'usage_customer_days', keys));
 }
 
-/** Adds to the keys that exist; they can't be deleted until the transaction ends. Resolves with how many names each one's lists have. */
+/** Adds to the totals of existing keys, which can't be deleted until the transaction ends. Resolves with the lengths of their lists. */
 async function addTotals(
   db: RecordsDatabase,
   keys: readonly KeyAddition[],

@@ -6,7 +6,7 @@ import type { RecordsDatabase } from '../records-database.ts';
 import { textArray } from './text-array.ts';
 import { UsageRows } from './usage-rows.ts';
 
-/** Where names go, and for how many of a key there is room. */
+/** The list for the names of each table, and how many names of a key it may have. */
 const LISTS = {
   usage_endpoint_days: { list: 'endpoints', names: 'usage_by_endpoint', cap: MAX_ENDPOINTS },
   usage_customer_days: { list: 'customers', names: 'usage_by_customer', cap: MAX_CUSTOMERS },
@@ -15,7 +15,7 @@ const LISTS = {
 /** The tables of days by name. */
 export type NameDays = keyof typeof LISTS;
 
-/** Under which names the names of a key are kept. */
+/** For each name of a key, the name under which it is kept: itself or `__other__`. */
 type Places = ReadonlyMap<string, string>;
 
 /** What is to be added to one key: at most one slice for each day and plan. */
@@ -24,14 +24,14 @@ export interface KeyAddition {
   readonly slices: readonly UsageSlice[];
 }
 
-/** What is to be added to different keys. */
+/** What is to be added to several keys. */
 export interface NameAdditions {
   readonly keys: readonly KeyAddition[];
   /** How many names the list of a key has. */
   readonly sizeOf: (keyId: string) => number;
 }
 
-/** The days of different keys by endpoint or by customer. What a key's list has no room for is summed under `__other__`. */
+/** The rows of several keys by day and endpoint or customer. Names without room in a key's list are summed under `__other__`. */
 export async function nameRows<Days extends NameDays>(
   db: RecordsDatabase,
   days: Days,
@@ -45,7 +45,7 @@ export async function nameRows<Days extends NameDays>(
   return rows.rows;
 }
 
-/** The same for keys that were deleted, whose lists went with them: there is room for as many names in each day. */
+/** The same for deleted keys, whose lists were deleted with them: each of their days has room for as many names as a list. */
 export async function nameRowsOfDeleted<Days extends NameDays>(
   db: RecordsDatabase,
   days: Days,
@@ -77,7 +77,7 @@ class NameRows<Days extends NameDays> {
     this.#list = LISTS[days].list;
   }
 
-  /** Names are kept under the places that they have, else as they are. */
+  /** Keeps each name under its place; without a place, the name stays as it is. */
   add(slice: UsageSlice, places: Places | undefined): void {
     const { keyId, planId, [this.#list]: counted } = slice;
     if (slice.day !== this.#lastDay) this.#date = dateOf(slice);
@@ -102,7 +102,7 @@ function keyDayOf(slice: UsageSlice): string {
   return `${slice.keyId} ${dateOf(slice)}`;
 }
 
-/** The places of the names of those keys that may not have room for all of them. */
+/** The places of the names, for the keys whose lists may not have room for all of them. */
 async function findPlaces(
   db: RecordsDatabase,
   days: NameDays,
@@ -127,7 +127,7 @@ async function findPlaces(
   );
 }
 
-/** Those of the names that the keys' lists have. */
+/** The added names that the keys' lists already have, by key. */
 async function findNames(
   db: RecordsDatabase,
   table: string,
@@ -143,7 +143,7 @@ async function findNames(
   return new Map([...byKey].map(([keyId, found]) => [keyId, new Set(found.map(({ name }) => name))]));
 }
 
-/** The names that have a row of their own in the days of slices, by key and day. */
+/** The names that already have a row in the days of these slices, by key and day. */
 async function findNamesOfDays(
   db: RecordsDatabase,
   table: string,

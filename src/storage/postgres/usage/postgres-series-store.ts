@@ -52,7 +52,7 @@ export class PostgresSeriesStore implements SeriesStore {
     return rows[0]?.start.getTime();
   }
 
-  /** Gives a query that sums each of many keys the memory for it: with the server's default the sums go to temporary files, and are sorted. */
+  /** Gives a query that groups by key enough memory: with the server's default it would sort its sums in temporary files. */
   #execute<Row>(query: RawBuilder<Row>, { groupBy }: SeriesSelection): Promise<QueryResult<Row>> {
     if (!groupBy.includes('key')) return query.execute(this.#db);
     return this.#db.transaction().execute(async (transaction) => {
@@ -62,7 +62,7 @@ export class PostgresSeriesStore implements SeriesStore {
   }
 }
 
-/** Enough for the sums of some 300 000 keys. A process of the server takes as much of it as it needs. */
+/** Enough for the sums of some 300 000 keys. A server process takes only as much as it needs. */
 const SUMS_MEMORY = '64MB';
 
 function seriesRow({ start, group1, group2, total, ...counts }: ResultRow, groups: number): SeriesRow {
@@ -76,7 +76,7 @@ function series(selection: SeriesSelection): RawBuilder<unknown> {
   if (ranked !== undefined) return rankedSeries(ranked, groupBy.length);
   const sums = sql`sums AS (${bucketSums(selection)})`;
   if (top === undefined) return sql`WITH ${sums}, series AS (${sumsBy(sql`sums`)})`;
-  // What is `__other__` already is summed with the rest, and takes no place from a name.
+  // Rows that are `__other__` already are summed with the rest, and take no place from a name.
   const named = groupBy.length === 1 ? sql`WHERE group1 <> ${OTHER}` : sql``;
   return sql`WITH ${sums},
     largest AS (

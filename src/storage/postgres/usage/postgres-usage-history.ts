@@ -16,7 +16,7 @@ import { countsOfRow } from './usage-rows.ts';
 /** Serialization failure, deadlock: Postgres rolled the transaction back, and it can be retried. */
 const ASKED_AGAIN = new Set(['40001', '40P01']);
 const ATTEMPTS = 3;
-/** In the place of a shard. */
+/** Stands for the shard in rows of a key. */
 const OF_A_KEY = -1;
 
 interface KeyRow {
@@ -48,10 +48,10 @@ export class PostgresUsageHistory implements UsageHistory {
   }
 
   async hasWrite(shard: number, writer: string, sequence: number): Promise<boolean> {
-    // A transaction that is adding to the shard is waited for: the write may be in it. The lock ends with its statement, so that no move
-    // waits for this process.
+    // Waits for a transaction that is adding to the shard, because the write may be in it. The lock ends with this statement, so that
+    // no transaction waits for this process.
     await sql`SELECT pg_advisory_xact_lock_shared(${SHARD_LOCKS}, ${shard})`.execute(this.#db);
-    // A statement of its own: one sees nothing that was committed after it began, and the wait is part of it.
+    // A separate statement: the one above sees nothing that was committed after it began to wait.
     const { rows } = await sql<{ last_sequence: number }>`
       SELECT last_sequence FROM usage_writers
       WHERE shard = ${shard} AND writer = ${writer} AND last_sequence >= ${sequence}`.execute(this.#db);
@@ -90,7 +90,7 @@ export class PostgresUsageHistory implements UsageHistory {
 
   async readTotals(keyIds: readonly string[]): Promise<TotalsHistory> {
     const shards = [...new Set(keyIds.map(shardOf))];
-    // As above.
+    // One statement, hence one snapshot, as in `read`.
     const { rows } = await sql<TotalsRow>`
       SELECT shard, source AS name, last_batch, 0::bigint AS requests, 0::bigint AS successful,
         0::bigint AS forwarded, 0::bigint AS forwarded_us, NULL::timestamptz AS last_used_at
@@ -122,7 +122,7 @@ export class PostgresUsageHistory implements UsageHistory {
     await rotateUsagePartitions(this.#db, retention);
     // Redis forgets a writer that wrote nothing for a day, and the writer has long given up its last write.
     await sql`DELETE FROM usage_writers WHERE moved_at < now() - interval '7 days'`.execute(this.#db);
-    // The hours of all keys are few rows: they stay as long as days do.
+    // The hours of all keys together are few rows: they are kept as long as days.
     await sql`DELETE FROM usage_total_hours
       WHERE hour < ${new Date(retention.daysSinceMs).toISOString()}::timestamptz`.execute(this.#db);
     await sql`DELETE FROM usage_by_hour

@@ -8,7 +8,7 @@ import {
 import { hoursOfDays, type QuartersAndHours, type TimeSpan } from '../../../usage/series/time-buckets.ts';
 import { pendingTable } from './series-pending.ts';
 
-/** What the rows are read from, and its column of time. */
+/** The table or query that rows are read from, and its time column. */
 interface Source {
   readonly from: RawBuilder<unknown>;
   readonly time: string;
@@ -16,7 +16,7 @@ interface Source {
 }
 
 const HOURS = hours('usage_hours');
-/** The requests of each key, and how many of them came before some hours. */
+/** The requests of each key by day, and how many of them came before 06:00, 12:00 and 18:00 UTC. */
 const KEY_DAYS = days('usage_key_days');
 /** The hours of all keys together. */
 const TOTAL_HOURS = hours('usage_total_hours');
@@ -39,11 +39,11 @@ const GROUP_COLUMNS: Readonly<Record<Grouping, string>> = {
 };
 
 /**
- * A query for the stored rows of a selection, summed by bucket and group: `start`, `group1`, `group2` and the counts. Where rows come from
- * two tables, a bucket may have a sum of each.
+ * A query for the stored rows of a selection, summed by bucket and group: `start`, `group1`, `group2` and the counts. If rows come from
+ * two tables, a bucket may have a row of each.
  *
- * Counts are summed as double precision: exact up to 2^53, as all of ours are, and three times as fast as `sum(bigint)`, which is
- * numeric.
+ * Counts are summed as double precision: exact up to 2^53, which ours do not exceed, and three times as fast as `sum(bigint)`, which
+ * computes with numeric.
  */
 export function bucketSums(selection: SeriesSelection): RawBuilder<unknown> {
   const { span, filter, pending } = selection;
@@ -73,19 +73,19 @@ function storedSums(selection: SeriesSelection): RawBuilder<unknown> {
   }
 }
 
-/** The parts of which the series of the largest groups of all keys is made. */
+/** The queries of which a series of the largest groups of all keys is made. */
 export interface RankedSums {
   /** `group1` and `group2` of the groups with the most requests. */
   readonly largest: RawBuilder<unknown>;
-  /** Their sums, as those of `bucketSums`. The query of `largest` must be there under this name. */
+  /** The sums of these groups, as those of `bucketSums`. Needs `largest` as a query of that name in the same `WITH`. */
   readonly named: RawBuilder<unknown>;
   /** The sums of all groups together. */
   readonly all: RawBuilder<unknown>;
 }
 
 /**
- * How to read the largest of many keys without summing all counts of each: the keys are ranked by their requests alone, by quarters of
- * days where these are whole, and what the others have is the difference to the hours of all keys. Undefined for other series.
+ * Reads the largest of many keys without summing all counts of each key. The keys are ranked by their requests alone, from quarters of
+ * days where possible. The sum of all other keys is the difference to the hours of all keys together. Undefined for other series.
  */
 export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
   const { source, span, quartersAndHours, groupBy, filter, top } = selection;
@@ -106,8 +106,8 @@ export function rankedSums(selection: SeriesSelection): RankedSums | undefined {
 }
 
 /**
- * `group1`, `group2` and `requests`, negative where hours are subtracted from days: only sums mean anything. Each part is summed by
- * itself, because Postgres can't estimate the groups of rows from several tables, and would sort them all.
+ * A query for `group1`, `group2` and `requests`. These are negative where hours are subtracted from days, so only their sums have a
+ * meaning. Each part is summed separately: over several tables Postgres can't estimate the number of groups, and would sort all rows.
  */
 function requestsOfGroups(
   { quarters, added, subtracted }: QuartersAndHours,
@@ -138,7 +138,7 @@ function groupColumns(groupBy: readonly Grouping[]): RawBuilder<unknown> {
 }
 
 interface Rows extends TimeSpan {
-  /** Which rows of the span, to follow `WHERE …`. */
+  /** A further condition on the rows of the span, appended to `WHERE …`. */
   readonly only?: RawBuilder<unknown>;
 }
 
@@ -154,7 +154,7 @@ function sumsOf(source: Source, selection: SeriesSelection, rows: Rows): RawBuil
     GROUP BY 1, 2, 3`;
 }
 
-/** The condition is on the bare column, so that partitions are left out and the index is used. */
+/** The condition is on the bare column, so that Postgres prunes partitions and uses the index. */
 function during({ time, timeType }: Source, { fromMs, toMs }: TimeSpan): RawBuilder<unknown> {
   const type = sql.raw(timeType);
   const [from, to] = [fromMs, toMs].map((ms) => {

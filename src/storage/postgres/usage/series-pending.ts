@@ -5,7 +5,7 @@ import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/usage-names.
 
 /**
  * A key's pending counts in the shape of the stored rows, without those that the history has. To be part of the statement that reads the
- * stored rows: in one snapshot they are either among those or here.
+ * stored rows: in one snapshot, each count is either stored or pending.
  */
 export function pendingTable(keyId: string, { source, pending }: SeriesSelection): RawBuilder<unknown> {
   const each = (column: (row: PendingRow) => string | number) => pending.map(column);

@@ -1,7 +1,7 @@
-/** Whether a text has what must be escaped in an element of an array. */
+/** Characters that must be escaped in an element of an array. */
 const SPECIAL = /["\\]/;
 
-/** An array of texts as Postgres reads it. The client would look at each element twice. */
+/** An array literal of Postgres. The client's own conversion would look at each element twice. */
 export function textArray(values: readonly string[]): string {
   if (values.length === 0) return '{}';
   const escaped = SPECIAL.test(values.join())

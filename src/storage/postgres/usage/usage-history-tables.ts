@@ -1,4 +1,4 @@
-/** The counts that every row of usage over time has. All add up; failed requests are those that were not successful. */
+/** The counts that every row of usage over time has. All can be summed; failed requests are those that were not successful. */
 interface UsageRowColumns {
   readonly requests: number;
   readonly successful: number;

@@ -9,10 +9,10 @@ const PARTITIONED = {
   usage_endpoint_days: 'day',
   usage_customer_days: 'day',
 } as const;
-/** Those that are of use only where there are hours. */
+/** The tables that are kept only as long as hours: `usage_key_days` is of use only together with hours. */
 const KEPT_LIKE_HOURS: ReadonlySet<string> = new Set(['usage_hours', 'usage_key_days']);
 
-/** For the short locks on the whole table: reads and writes must not queue up behind them. */
+/** The longest wait for a lock on a whole table: reads and writes queue up behind the wait. */
 const LOCK_TIMEOUT = '2s';
 
 /** A month of UTC; its name is as in `usage_hours_2026_11`. */
@@ -23,8 +23,8 @@ interface Month {
 }
 
 /**
- * Makes the partitions of this month and the next, and drops those of which nothing is to be kept. A row for which there was no partition
- * is in the default one, from which old rows are deleted.
+ * Creates the partitions of this month and the next, and drops those that ended before the retention begins. Rows without a partition are
+ * in the default one, from which old rows are deleted.
  */
 export async function rotateUsagePartitions(db: RecordsDatabase, retention: UsageRetention): Promise<void> {
   const months = [monthOf(retention.nowMs, 0), monthOf(retention.nowMs, 1)];
@@ -51,7 +51,7 @@ async function partitionsOf(db: RecordsDatabase, table: string): Promise<readonl
   return rows.map(({ name }) => name);
 }
 
-/** Rows of the month that are in the default partition, because it was not made in time, move there. */
+/** Creates a month's partition. If it was not created in time, rows of the month are in the default partition: they are moved. */
 async function createPartition(
   db: RecordsDatabase,
   { table, column }: { readonly table: string; readonly column: string },
@@ -75,7 +75,7 @@ async function dropPartition(db: RecordsDatabase, partition: string): Promise<vo
   await withShortLocks(db, (_, run) => run(`DROP TABLE IF EXISTS ${partition}`));
 }
 
-/** A transaction of fixed statements. */
+/** Runs fixed statements in a transaction that does not wait long for locks. */
 async function withShortLocks(
   db: RecordsDatabase,
   work: (transaction: RecordsDatabase, run: (statement: string) => Promise<void>) => Promise<void>,

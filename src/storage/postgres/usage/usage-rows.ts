@@ -4,7 +4,7 @@ import type { Counts } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { textArray } from './text-array.ts';
 
-/** The columns of counts, and what they hold. Totals and lists have the first four, rows over time have all. */
+/** The columns of counts, and their fields in `Counts`. Totals and lists have the first four, rows over time have all. */
 const LIST_COLUMNS = {
   requests: 'requests',
   successful: 'successful',
@@ -28,7 +28,7 @@ const TABLES = {
   usage_customer_days: { key_id: 'text', day: 'date', plan_id: 'text', name: 'text' },
 } as const;
 
-/** The counts of a row's columns, of which it may have the first four only. */
+/** The counts of a row of totals or of a list, which has the first four columns: the others are 0. */
 export function countsOfRow(row: Readonly<Record<keyof typeof LIST_COLUMNS, number>>): Counts {
   const { requests, successful, forwarded, forwarded_us: forwardedUs } = row;
   return {
@@ -53,10 +53,10 @@ export function totalsArrays(counts: readonly Readonly<Counts>[]): RawBuilder<un
   return countArrays(LIST_COLUMNS, counts);
 }
 
-/** Rows that are to be added to a table, column by column: an object for each would be garbage by the thousand. */
+/** Rows to be added to a table, kept by column: an object for each row would be garbage by the thousand. */
 export class UsageRows<Table extends keyof typeof TABLES> {
   readonly table: Table;
-  /** The values of the primary key, as text and in the order of its columns. */
+  /** The values of each column of the primary key, as text. */
   readonly #keys: readonly string[][];
   readonly #counts: Readonly<Counts>[] = [];
 
@@ -93,8 +93,8 @@ export interface AddedRows {
 }
 
 /**
- * Adds rows, new or not, and their names to the lists of the keys, which have their totals already. One statement: each costs this process
- * as much as the rows of ten keys.
+ * Adds rows, new or not, and adds their names to the lists of the keys, whose totals are stored already. One statement, because each
+ * costs this process as much as the rows of ten keys.
  */
 export async function addRows(
   db: RecordsDatabase,
@@ -119,14 +119,14 @@ export async function addRows(
     ) AS grown WHERE stored.key_id = grown.key_id`.execute(db);
 }
 
-/** Adds to a list of names what the query `added`, rows of days, has. Returns which are new in the list. */
+/** Adds the names of the query `added`, which has rows of days, to a list. Returns for each whether it is new in the list. */
 function upsertNames(
   list: 'usage_by_endpoint' | 'usage_by_customer',
   added: 'endpoints' | 'customers',
 ): RawBuilder<unknown> {
   const columns = Object.keys(LIST_COLUMNS);
   const sums = columns.map((name) => `sum(${name})`);
-  // A row that was there has been locked by its change.
+  // xmax tells whether a row is new: an update locks the row, which sets xmax.
   return sql`
     INSERT INTO ${sql.table(list)} AS stored (${sql.raw(['key_id', 'name', ...columns].join(', '))})
     SELECT key_id, name, ${sql.raw(sums.join(', '))} FROM ${sql.table(added)} GROUP BY key_id, name
@@ -153,7 +153,7 @@ function countArrays(
   columns: Readonly<Record<string, keyof Counts>>,
   counts: readonly Readonly<Counts>[],
 ): RawBuilder<unknown> {
-  // As text, because the client escapes each element of an array.
+  // As text, because the client would escape each element of an array.
   const arrays = Object.values(columns).map(
     (name) => sql`${`{${counts.map((each) => each[name]).join(',')}}`}::bigint[]`,
   );
