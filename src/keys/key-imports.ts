@@ -1,5 +1,5 @@
 import type { ChangeContext } from '../audit/change-context.ts';
-import { ImportRejected, PlanNotFound, SecretTaken } from '../errors.ts';
+import { type FieldFault, ImportRejected, InvalidBody, PlanNotFound, SecretTaken } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Random } from '../platform/random.ts';
 import type { ConsumerKey } from './consumer-key.ts';
@@ -53,14 +53,15 @@ export class KeyImports {
 
   /**
    * Makes keys in one transaction, in the order of the list. With `onConflict` `fail` all of them or none: throws `ImportRejected`, which names
-   * those whose secret is taken. With `skip` those are left out. Always throws `ImportRejected` where a plan does not exist.
+   * those whose secret is taken. With `skip` those are left out. Always throws `ImportRejected` where a plan does not exist, and `InvalidBody`
+   * for keys (`keys[3].tags`) that would have too many tags with those of the token.
    */
   async import(
     keys: readonly KeyToImport[],
     onConflict: 'fail' | 'skip',
     change: ChangeContext,
   ): Promise<readonly ImportResult[]> {
-    const imported = keys.map((key) => this.#sealed(key, change));
+    const imported = this.#allSealed(keys, change);
     const failures = await this.#options.secrets.import(
       imported,
       { onConflict, action: 'key.import' },
@@ -83,6 +84,21 @@ export class KeyImports {
     if (found === undefined) return undefined;
     const key = rotationAt(found.key, clock.nowMs());
     return found.isPrevious && key.rotation === null ? undefined : { key, isPrevious: found.isPrevious };
+  }
+
+  #allSealed(keys: readonly KeyToImport[], change: ChangeContext): readonly ImportedKey[] {
+    const faults: FieldFault[] = [];
+    const sealed = keys.flatMap((key, index) => {
+      try {
+        return [this.#sealed(key, change)];
+      } catch (error) {
+        if (!(error instanceof InvalidBody)) throw error;
+        faults.push(...error.under(`keys[${index}]`).faults);
+        return [];
+      }
+    });
+    if (faults.length > 0) throw new InvalidBody(faults);
+    return sealed;
   }
 
   #sealed({ fields, secret }: KeyToImport, change: ChangeContext): ImportedKey {

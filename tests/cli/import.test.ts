@@ -203,6 +203,21 @@ describe('tollgate keys import', () => {
     expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('is there already') });
   });
 
+  it('rejects rows with too many tags beside those of its token, and makes the others', async () => {
+    const token = await tollgate.json(
+      ...['tokens', 'create', 'importer', '--scope', 'keys:write', '--only-tag', 'eu'],
+    );
+    const tags = Array.from({ length: 20 }, (_, n) => `t${n}`).join(' ');
+    const rows = ['name,secret,tags', `eu 1,${secret()},a`, `eu 2,${secret()},${tags}`, `eu 3,${secret()},`];
+    const { code, stdout } = await tollgate.run(['keys', 'import', '-', '-o', 'json'], {
+      environment: { TOLLGATE_TOKEN: token.secret },
+      input: csv(...rows),
+    });
+    expect(code).toBe(1);
+    const rejected = [{ row: 3, code: 'invalid_body', field: 'tags' }];
+    expect(JSON.parse(stdout)).toMatchObject({ made: 2, rejected });
+  });
+
   it('makes the rows that were rejected once they are corrected', async () => {
     const path = await file(
       `${JSON.stringify({ name: 'late', secret: secret(), rateLimitId: 'late-plan' })}\n`,

@@ -81,6 +81,22 @@ describe('a token that is limited to tags', () => {
     await asEu('delete', `/consumer-api-key/${id}`).expect(200);
   });
 
+  it('learns which keys of an import would have too many tags with its own', async () => {
+    const many = Array.from({ length: 20 }, (_, n) => `t${n}`);
+    const keys = [['few'], many, ['eu', ...many.slice(1)], many].map((tags, index) => ({
+      ...{ name: 'tagged', secret: `another-gateway-has-made-${index}`, tags },
+    }));
+    const { body } = await asEu('post', '/api-keys/import', { keys }).expect(400);
+    expect(body.errors).toEqual(
+      ['keys[1].tags', 'keys[3].tags'].map((field) => ({
+        field,
+        message: 'must be at most 20 with those that the admin token is limited to',
+      })),
+    );
+    const [few] = keys;
+    await management.send('post', '/api-keys/find', { secret: few?.secret }).expect(404);
+  });
+
   it('does not learn that another key is being rotated', async () => {
     const rotated = await createKey({ tags: ['us'] });
     const path = `/consumer-api-key/${rotated}`;
