@@ -34,14 +34,17 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
 });
 
 let stopping = false;
-// A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
-for (const signal of cluster.isWorker ? (['SIGTERM'] as const) : (['SIGTERM', 'SIGINT'] as const))
-  process.on(signal, () => stop(signal));
 if (cluster.isWorker) {
+  // Where SIGTERM goes to all processes, the primary process sends another one: it would cut what is being finished.
+  const stopOnce = (reason: string): void => {
+    if (!stopping) stop(reason);
+  };
+  process.on('SIGTERM', stopOnce);
+  // A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
   process.on('SIGINT', () => {});
-  process.on('disconnect', () => {
-    if (!stopping) stop('the primary process is gone');
-  });
+  process.on('disconnect', () => stopOnce('the primary process is gone'));
+} else {
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
 }
 
 /** Imports only the code of this kind of process: the primary process of workers needs little of it. */

@@ -38,6 +38,26 @@ async function metric(pattern: RegExp): Promise<number> {
   return Number(pattern.exec(text)?.[1]);
 }
 
+/** Sends requests that wait at the backend, on a connection each: so many that the system gives each worker some. */
+async function holdRequests(): Promise<{ finish(): Promise<void>; areCounted(): Promise<void> }> {
+  held.clear();
+  const { id, secret } = await new Admin(gateway.url).makeKey('draining');
+  const waiting = Array.from({ length: 40 }, () => statusOf(`${gateway.url}/held`, secret));
+  await until(() => held.size === waiting.length);
+  return {
+    finish: async () => {
+      for (const res of held) res.end('late');
+      expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+    },
+    areCounted: async () =>
+      expect((await fleet.admin.detail(id)).usage.successfulRequests).toBe(waiting.length),
+  };
+}
+
+function isStopping(pid: number): boolean {
+  return new RegExp(`"pid":${pid},[^\\n]*"msg":"stopping"`).test(gateway.output());
+}
+
 /** The counter is not there before the first one. */
 const allowedSoFar = async () => (await metric(ALLOWED)) || 0;
 
@@ -217,18 +237,28 @@ describe('two workers, at their end,', () => {
 
   it('finish what both began at SIGTERM, end with code 0, and leave no process behind', async () => {
     const pids = gateway.workerPids();
-    const { id, secret } = await new Admin(gateway.url).makeKey('draining');
-    // A connection each, so many that the system gives each worker some.
-    const waiting = Array.from({ length: 40 }, () => statusOf(`${gateway.url}/held`, secret));
-    await until(() => held.size === waiting.length);
+    const requests = await holdRequests();
     const exited = gateway.stop();
     await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 503);
     expect(gateway.workerPids()).toEqual(pids);
-    for (const res of held) res.end('late');
-    expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+    await requests.finish();
     expect(await exited).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);
-    expect((await fleet.admin.detail(id)).usage.successfulRequests).toBe(waiting.length);
+    await requests.areCounted();
+  });
+
+  it('finish what they began also when SIGTERM goes to every process of the gateway', async () => {
+    const pids = gateway.workerPids();
+    const requests = await holdRequests();
+    // The signal of the primary process is the second one that they get, as with a signal to the process group.
+    for (const pid of pids) process.kill(pid, 'SIGTERM');
+    await until(() => pids.every(isStopping));
+    const exited = gateway.stop();
+    await until(() => isStopping(gateway.pid));
+    await requests.finish();
+    expect(await exited).toBe(0);
+    expect(pids.filter(isAlive)).toEqual([]);
+    await requests.areCounted();
   });
 
   it('end with code 0 also while one of them is only just starting', async () => {
