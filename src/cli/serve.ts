@@ -34,15 +34,20 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
 });
 
 let stopping = false;
-if (cluster.isWorker) {
-  // Where SIGTERM goes to all processes, the primary process sends another one: it would cut what is being finished.
+const { worker } = cluster;
+if (worker !== undefined) {
+  // If SIGTERM goes to every process, the primary process sends workers a second one, which must not end them early.
   const stopOnce = (reason: string): void => {
     if (!stopping) stop(reason);
   };
   process.on('SIGTERM', stopOnce);
   // A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
   process.on('SIGINT', () => {});
-  process.on('disconnect', () => stopOnce('the primary process is gone'));
+  worker.once('disconnect', () => {
+    // Otherwise Node ends this process right after this event.
+    worker.exitedAfterDisconnect = true;
+    stopOnce('the primary process is gone');
+  });
 } else {
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
 }
@@ -84,6 +89,8 @@ async function checkConfigurationFile(): Promise<void> {
 function stop(reason: string): void {
   if (stopping) {
     log.warn({ reason }, 'second stop signal: stopping without waiting any longer');
+    // Workers that are only left alone finish what they have begun.
+    for (const each of Object.values(cluster.workers ?? {})) each?.process.kill('SIGKILL');
     process.exit(1);
   }
   stopping = true;

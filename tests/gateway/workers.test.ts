@@ -39,18 +39,21 @@ async function metric(pattern: RegExp): Promise<number> {
 }
 
 /** Sends requests that wait at the backend, on a connection each: so many that the system gives each worker some. */
-async function holdRequests(): Promise<{ finish(): Promise<void>; areCounted(): Promise<void> }> {
+async function holdRequests() {
   held.clear();
   const { id, secret } = await new Admin(gateway.url).makeKey('draining');
-  const waiting = Array.from({ length: 40 }, () => statusOf(`${gateway.url}/held`, secret));
-  await until(() => held.size === waiting.length);
+  const count = 40;
+  const statuses = Promise.all(
+    Array.from({ length: count }, () => statusOf(`${gateway.url}/held`, secret).catch(() => 'cut')),
+  );
+  await until(() => held.size === count);
   return {
+    /** Lets the backend respond. Resolves with the different statuses. */
     finish: async () => {
       for (const res of held) res.end('late');
-      expect(new Set(await Promise.all(waiting))).toEqual(new Set([200]));
+      return [...new Set(await statuses)];
     },
-    areCounted: async () =>
-      expect((await fleet.admin.detail(id)).usage.successfulRequests).toBe(waiting.length),
+    areCounted: async () => (await fleet.admin.detail(id)).usage.successfulRequests === count,
   };
 }
 
@@ -241,10 +244,10 @@ describe('two workers, at their end,', () => {
     const exited = gateway.stop();
     await until(async () => (await fetch(`${gateway.opsUrl}/readyz`)).status === 503);
     expect(gateway.workerPids()).toEqual(pids);
-    await requests.finish();
+    expect(await requests.finish()).toEqual([200]);
     expect(await exited).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);
-    await requests.areCounted();
+    expect(await requests.areCounted()).toBe(true);
   });
 
   it('finish what they began also when SIGTERM goes to every process of the gateway', async () => {
@@ -255,10 +258,10 @@ describe('two workers, at their end,', () => {
     await until(() => pids.every(isStopping));
     const exited = gateway.stop();
     await until(() => isStopping(gateway.pid));
-    await requests.finish();
+    expect(await requests.finish()).toEqual([200]);
     expect(await exited).toBe(0);
     expect(pids.filter(isAlive)).toEqual([]);
-    await requests.areCounted();
+    expect(await requests.areCounted()).toBe(true);
   });
 
   it('end with code 0 also while one of them is only just starting', async () => {
@@ -269,10 +272,25 @@ describe('two workers, at their end,', () => {
     expect(forkedPids().filter(isAlive)).toEqual([]);
   });
 
-  it('end by themselves when the primary process is killed', async () => {
+  it('finish what they began, and end, when the primary process is killed', async () => {
     const pids = gateway.workerPids();
     expect(pids).toHaveLength(2);
+    const requests = await holdRequests();
     await gateway.kill();
+    await until(() => pids.every(isStopping));
+    expect(await requests.finish()).toEqual([200]);
+    await until(() => !pids.some(isAlive));
+    expect(await requests.areCounted()).toBe(true);
+  });
+
+  it('end at once at a second SIGTERM to the primary process, with code 1', async () => {
+    const pids = gateway.workerPids();
+    const requests = await holdRequests();
+    const exited = gateway.stop();
+    await until(() => pids.every(isStopping));
+    process.kill(gateway.pid, 'SIGTERM');
+    expect(await exited).toBe(1);
+    expect(await requests.finish()).toEqual(['cut']);
     await until(() => !pids.some(isAlive));
   });
 });

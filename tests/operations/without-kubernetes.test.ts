@@ -70,6 +70,7 @@ describe('the systemd units', () => {
       ]);
       expect(valuesOf(unit, 'RestartPreventExitStatus')).toEqual(['78']);
     }
+    expect(valuesOf(template, 'KillMode')).toEqual(['control-group']);
     const loaded = valuesOf(template, 'LoadCredential').map((each) => each.split(':')[0]);
     expect(loaded).toEqual(Object.keys(secrets));
     await rm(credentials, { recursive: true });
