@@ -24,7 +24,7 @@ export class PostgresAuditLog implements AuditLog {
   }
 
   async accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void> {
-    // First, because what can't be logged must not be done, and a crash must not leave a change without its entry.
+    // The entry comes first: work that can't be logged must not be done, and a crash must not leave a change without its entry.
     await this.record(action, change);
     try {
       await work();

@@ -38,11 +38,11 @@ export async function writeStateChanges(
 ): Promise<readonly RecordVersion[]> {
   await insertPlans(trx, changes.newPlans);
   await updatePlans(trx, changes.changedPlans, options);
-  // Before the new ones, which may bring the same secrets: a key whose externalId changes is another key.
+  // Deletes keys before it inserts new ones, which may have the same secrets: a key with another externalId is another key.
   await deleteKeys(trx, changes.deletedKeys);
   await insertKeys(trx, changes.newKeys);
   const keyVersions = await updateKeys(trx, changes.changedKeys, options);
-  // After the keys that are moved from them.
+  // Plans are deleted last, after their keys have been moved to other plans.
   await deletePlans(trx, changes.deletedPlans, options);
   await noteDigests(trx, 'plans', changes.notedPlans);
   await noteDigests(trx, 'consumer_keys', changes.notedKeys);

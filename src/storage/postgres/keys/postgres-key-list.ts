@@ -171,7 +171,7 @@ function conditionsOf(filter: KeyFilter, nowMs: number): readonly Condition[] {
   return conditions;
 }
 
-/** Postgres inlines the function, and then finds that the expression is that of the index. */
+/** Postgres inlines the function, so that the expression matches that of the index. */
 const SEARCH_TEXT = sql`key_search_text(keys) COLLATE "C"`;
 
 /** The trigram index finds texts with three letters or digits in a row. Other texts are searched in the table with the least to read. */

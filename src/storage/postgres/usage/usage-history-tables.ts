@@ -34,7 +34,7 @@ export interface UsageDaysTable extends UsageRowColumns {
   readonly name: string;
 }
 
-/** The table `usage_shards`: what was moved of each shard, by the Redis data set that it came from. */
+/** The table `usage_shards`: the last batch that was moved of each shard, by the Redis data set that it came from. */
 export interface UsageShardsTable {
   readonly shard: number;
   readonly source: string;

@@ -87,7 +87,7 @@ async function withShortLocks(
   });
 }
 
-/** The month that is `later` months after the one of an instant. */
+/** The month that is `later` months after the month of an instant. */
 function monthOf(instantMs: number, later: number): Month {
   const instant = new Date(instantMs);
   return monthAt(instant.getUTCFullYear(), instant.getUTCMonth() + later);

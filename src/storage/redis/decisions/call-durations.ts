@@ -1,7 +1,7 @@
-/** Upper bounds of the buckets in milliseconds; a last bucket holds all that took longer. */
+/** Upper bounds of the buckets in milliseconds; a last bucket counts longer calls. */
 export const CALL_DURATION_BOUNDS_MS: readonly number[] = [0.5, 1, 2, 5, 10, 25, 50, 100, 200, 500];
 
-/** How long calls took, as plain numbers that cost nothing to raise; metrics are made from them when they are scraped. */
+/** How long calls took, in plain counters that are cheap to increment. A scrape of the metrics reads them. */
 export class CallDurations {
   readonly #buckets = new Array<number>(CALL_DURATION_BOUNDS_MS.length + 1).fill(0);
   #count = 0;
