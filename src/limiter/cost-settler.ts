@@ -1,23 +1,23 @@
 import type { CountedDecision, LimitSubject } from './rate-limiter.ts';
 import type { WindowCounters } from './window-counters.ts';
 
-/** Outcomes of the costs that backends were to report, counted from the start of the process. */
+/** Requests whose cost the backend was to report, by how that ended, counted from the start of the process. */
 export interface SettlementCounts {
-  /** Added to, or given back from, the windows. */
+  /** The difference between cost and reserve was added to the windows, or subtracted from them. */
   readonly settled: number;
   /** The response had no cost: the reserve stands. */
   readonly missing: number;
   /** The response had no valid cost: the reserve stands. */
   readonly malformed: number;
-  /** The store did not respond: it is not known whether it was settled, and it is not tried again. */
+  /** The store did not respond: the difference may or may not have been counted, and is not sent again. */
   readonly failed: number;
 }
 
 const COST = /^\d{1,15}$/;
 
 /**
- * Settles the costs of requests that only the backend knows: each was decided with a reserve, and the difference is added to the windows in
- * which it was counted, or given back from them, while they are the same windows. Each once, in the background.
+ * Settles costs that only the backend knows. Such a request was decided with a reserve; the difference is added to the windows in which the
+ * request was counted, or subtracted from them, if they are still open. Each request is settled once, in the background.
  */
 export class CostSettler {
   readonly #counters: WindowCounters;
@@ -37,7 +37,10 @@ export class CostSettler {
     return this.#counts;
   }
 
-  /** To be called once for each allowed request whose cost is reported, when its response is over. `reported` is what the backend said. */
+  /**
+   * Call it once for each allowed request whose cost the backend reports, when its response has ended. `reported` is the value of
+   * `Tollgate-Cost`, undefined if the backend sent none.
+   */
   settle(subject: LimitSubject, decision: CountedDecision, reported: string | undefined): void {
     if (reported === undefined) {
       this.#counts.missing += 1;
@@ -50,7 +53,7 @@ export class CostSettler {
     }
   }
 
-  /** Resolves when all that was settled has reached the store, or failed to. */
+  /** Resolves when no settlement is in flight any more. Never rejects. */
   async stop(): Promise<void> {
     while (this.#pending.size > 0) await Promise.all(this.#pending);
   }
@@ -60,7 +63,7 @@ export class CostSettler {
     decision: CountedDecision,
     units: number,
   ): Promise<void> {
-    // With a reserve of 0 the request was counted nowhere, and what it met may not be open.
+    // A request with a reserve of 0 was not counted, and its windows may not be open.
     const windows = decision.windows.filter(({ isExceeded }) => !isExceeded && cost > 0);
     try {
       if (units !== 0 && windows.length > 0)

@@ -1,17 +1,17 @@
 import type { Limit } from './limit.ts';
 
-/** One of the windows that a request met, after the decision about it. */
+/** A window that applied to a request, as it is after the decision. */
 export interface DecidedWindow {
   readonly limit: Limit;
-  /** The limit that held at that instant; in a degraded decision the replica's share of it. */
+  /** The limit at the instant of the decision; in a degraded decision the replica's share. */
   readonly quota: number;
-  /** Counted in the window, below 0 after more room was given; above `quota` after a limit was lowered or a cost settled. */
+  /** Units counted in the window. Below 0 after a grant, above `quota` after the limit was lowered or a cost was settled. */
   readonly used: number;
-  /** When the window ends; of one that is not open, when it would end if it opened now. Milliseconds since 1970. */
+  /** When the window ends; for a window that is not open, when it would end if it opened now. Milliseconds since 1970. */
   readonly resetAtMs: number;
   /** There was no room for the request: an enforced limit rejected it, a shadow limit would have. */
   readonly isExceeded: boolean;
-  /** The request's customer shares the window of all customers beyond the bound. */
+  /** The window is the one that all customers beyond `MAX_CUSTOMER_WINDOWS` share. */
   readonly isShared: boolean;
 }
 
@@ -20,7 +20,7 @@ export function remainingIn({ quota, used }: DecidedWindow): number {
   return Math.max(0, quota - used);
 }
 
-/** Of the windows that reject the request the one that ends last; undefined when none does. */
+/** The window that ends last of those that reject the request; undefined if none rejects it. */
 export function rejectingWindow(windows: readonly DecidedWindow[]): DecidedWindow | undefined {
   let found: DecidedWindow | undefined;
   for (const window of windows) {
@@ -30,7 +30,7 @@ export function rejectingWindow(windows: readonly DecidedWindow[]): DecidedWindo
   return found;
 }
 
-/** Of the enforced windows the one with the least left, and of those the one that ends last; undefined when none is enforced. */
+/** The enforced window with the least remaining, of several the one that ends last; undefined if none is enforced. */
 export function tightestWindow(windows: readonly DecidedWindow[]): DecidedWindow | undefined {
   let found: DecidedWindow | undefined;
   for (const window of windows) {

@@ -1,6 +1,6 @@
 /**
- * A failure of which it is certain that the store counted nothing, now or later: it was not asked, or it rejected. As the cause of an
- * `unavailable` or of a failed restore; any other leaves that open.
+ * A failure after which the store certainly counts nothing, now or later: it was not called, or it rejected the call. It is the cause of an
+ * `unavailable` decision, or the error of a failed restore. After any other failure the store may have counted.
  */
 export class NotCounted extends Error {
   constructor(message: string) {

@@ -1,13 +1,12 @@
 /**
- * The length of a window. Fixed periods have a length in milliseconds; months and years follow the calendar
- * in UTC. Two periods are the same when their tokens are: `hour`, `60 minutes` and `PT1H` share one.
- * The token is the length in milliseconds as a decimal number, or `<months>mo`.
+ * The length of a window. Fixed periods have a length in milliseconds; months and years follow the calendar in UTC. Periods with the same
+ * token are equal, as `hour`, `60 minutes` and `PT1H`. The token is the length in milliseconds as a decimal number, or `<months>mo`.
  */
 export type Period =
   | { readonly kind: 'fixed'; readonly token: string; readonly lengthMs: number }
   | { readonly kind: 'calendar'; readonly token: string; readonly months: number };
 
-/** What a period may look like, as a sentence for the author of another one. */
+/** The forms of a period, as a message for the author of an invalid one. */
 export const PERIOD_RULE =
   'must be second, minute, hour, day, week, month or year, optionally plural and with a count before it ("15 minutes", "48hours", "60 min"), ' +
   'compact (30s, 15m, 12h, 7d), or an ISO 8601 duration (PT15M, P7D, P1M), from 1 second to 366 days, ' +
@@ -42,12 +41,12 @@ const ISO_CALENDAR = /^p(?=\d)(?:(\d{1,9})y)?(?:(\d{1,9})m)?$/;
 const ISO_WEEKS = /^p(\d{1,9})w$/;
 const ISO_FIXED = /^p(?=\d|t)(?:(\d{1,9})d)?(?:t(?=\d)(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,9})s)?)?$/;
 
-/** What every period matches, as a regular expression for those who check before they send. It does not bound the length of the period. */
+/** A regular expression that every period matches, for clients that validate before they send. It does not bound the period's length. */
 export const PERIOD_PATTERN = [WORDS, COMPACT, ISO_CALENDAR, ISO_WEEKS, ISO_FIXED]
   .map(({ source }) => source.replace(/\\.|\[[^\]]*\]|[a-z]/g, inBothCases))
   .join('|');
 
-/** A part of a regular expression: an escape, a class, or a letter. */
+/** Makes a part of a regular expression match both cases. The part is an escape, a class, or a letter. */
 function inBothCases(part: string): string {
   if (part.startsWith('\\')) return part;
   return part.length === 1
@@ -55,13 +54,12 @@ function inBothCases(part: string): string {
     : part.replace(/[a-z]/g, (letter) => letter + letter.toUpperCase());
 }
 
-/** Which rule a text breaks that is no period. */
+/** The rule that an invalid period breaks. */
 type Fault = string;
 
 /**
- * Reads a period as `PERIOD_RULE` allows it, in any case of letters. Undefined for everything else: another
- * form, blanks around it or others than spaces, letters beyond ASCII, fractions, calendar units mixed with days or times, less than 1 s or
- * more than 366 d.
+ * Parses a period in a form of `PERIOD_RULE`, in any case of letters. Undefined for everything else: other forms, blanks around it, blanks
+ * that are not spaces, non-ASCII letters, fractions, calendar units mixed with days or times, less than 1 s or more than 366 d.
  */
 export function parsePeriod(text: string): Period | undefined {
   const read = readPeriod(text);
@@ -76,7 +74,7 @@ export function periodFault(text: string): string | undefined {
 
 function readPeriod(text: string): Period | Fault {
   if (text.length > TEXT_LENGTH) return `it has more than ${TEXT_LENGTH} characters`;
-  // Before case is folded: the Kelvin sign would become a k.
+  // Checked before case is folded, which turns the Kelvin sign into a k.
   if (!PRINTABLE_ASCII.test(text)) return 'it has characters that no period has';
   const lower = text.toLowerCase();
   const counted = WORDS.exec(lower) ?? COMPACT.exec(lower);

@@ -7,21 +7,21 @@ export interface LimitSubject {
   /** Version of the replica's copy of the key's record and plan, as `KeySnapshot.version` has it. */
   readonly version: string;
   /**
-   * True when the copy was read from the record store for this very request, after the request arrived:
-   * then it needs no comparison, and is installed as the shared version where none is known.
+   * True if the copy was read from the record store for this request, after it arrived. The decision then uses it even if the shared
+   * version differs, unless the key was deleted. Its version becomes the shared one if there is none, or an older one.
    */
   readonly fresh: boolean;
-  /** The limits that apply to the request; with none it is allowed (after the version check). */
+  /** The limits that apply to the request. Without any, the decision about a current copy is `unlimited`. */
   readonly limits: readonly Limit[];
-  /** What the request costs in each of them, 0 … 999 999 999 999 999. At 0 it is counted nowhere and always allowed. */
+  /** Units that the request costs in each limit, 0 … 999 999 999 999 999. With 0 it is always allowed and not counted. */
   readonly cost: number;
-  /** Whose window it is counted in where a limit is for each customer. At most 128 printable characters of ASCII. */
+  /** The customer of the request, for limits per customer. At most 128 printable ASCII characters. */
   readonly customerId: string;
   /** Windows of the key may get room back before they end, so that a rejection must not be repeated. */
   readonly mayRelease: boolean;
 }
 
-/** What a subject says of a request to which no limit applies. */
+/** The fields of a subject for a request to which no limit applies. */
 export const WITHOUT_LIMITS: Pick<LimitSubject, 'limits' | 'cost' | 'customerId' | 'mayRelease'> = {
   limits: [],
   cost: 0,
@@ -32,20 +32,21 @@ export const WITHOUT_LIMITS: Pick<LimitSubject, 'limits' | 'cost' | 'customerId'
 /**
  * The decision about one request. A rejection is a value, not an exception.
  *
- * - `allowed`: every enforced window had room for the cost, and each that had room was increased by it.
- * - `limited`: at least one enforced window had none; nothing was counted anywhere.
+ * - `allowed`: every enforced window had room for the cost. Each window with room, enforced or not, was increased by it.
+ * - `limited`: at least one enforced window had no room; nothing was counted anywhere.
+ * - `unlimited`: no limit applies.
+ * - `stale`: the copy is out of date; reload it and decide again.
+ * - `unavailable`: no decision could be made; `cause` says why. It is a `NotCounted` if certainly nothing was counted.
  *
- * `windows` are in the order of the subject's limits. `nowMs` and their resets are instants of one clock (Redis TIME; the process's own
- * for the in-process limiter), in milliseconds since 1970. `degraded` is true when the shared limiter was unavailable and a
- * replica's own share decided: then the numbers are the replica's, and no rate-limit headers are sent.
- * - `unlimited`: no limit applies. - `stale`: the copy is out of date; reload it and decide again.
- * - `unavailable`: no decision could be made; `cause` says why, `NotCounted` where it is certain that nothing was counted.
+ * `nowMs` and the resets of the windows are instants of one clock (Redis TIME; for the in-process limiter the process's own), in
+ * milliseconds since 1970. `degraded` is true if the shared limiter was unavailable and the failure mode decided: the numbers are then
+ * those of the replica, and no rate-limit headers are sent.
  */
 export type Decision = CountedDecision | UnlimitedDecision | StaleDecision | UnavailableDecision;
 
 export interface CountedDecision {
   readonly kind: 'allowed' | 'limited';
-  /** At least one of a limit that is enforced. */
+  /** In the order of the subject's limits. At least one limit is enforced. */
   readonly windows: readonly DecidedWindow[];
   readonly nowMs: number;
   readonly degraded: boolean;

@@ -12,33 +12,33 @@ export interface RecordVersion {
  * 1. `markStale` before the record is written: until step 3 (or until 30 s have passed) every copy counts as stale
  *    unless it was read for the request itself, so a crash between the steps can't leave an old copy valid;
  * 2. the record is written to the record store;
- * 3. `publishVersion` with the new ones, or `retire` for a deleted key.
+ * 3. `publishVersion` with the new versions, or `retire` for a deleted key.
  *
  * If step 2 fails nothing has to be undone: the mark only costs reloads until it lapses.
- * `publishVersion` and `retire` resolve when no replica repeats a rejection from before the change any more: for a key that was just limited that
- * can take a second.
+ * `publishVersion` and `retire` resolve once no replica repeats a rejection from before the change. For a key that was just limited,
+ * that can take a second.
  *
- * All reject with `StoreUnavailable`. By the change feed `publishVersion` and `retire` also make every replica drop what it remembers of
- * these keys.
+ * All methods reject with `StoreUnavailable`. `publishVersion` and `retire` also make every replica drop what it has cached of these keys,
+ * by the change feed.
  */
 export interface RecordVersions {
   markStale(keyIds: readonly string[]): Promise<void>;
   publishVersion(versions: readonly RecordVersion[]): Promise<void>;
   /**
-   * Leaves a tombstone, so that no old copy is installed again and nothing is counted for the key, and removes its counters: those of
-   * its customers, and the open windows of these names. Others end by themselves.
+   * Leaves a tombstone, so that no old copy is installed again and nothing is counted for the key. Removes the windows of its customers,
+   * and its open windows with these names; other windows expire.
    */
   retire(keyId: string, windowNames?: readonly string[]): Promise<void>;
   /**
-   * Removes a shared version that the record store contradicts, unless another one has taken its place meanwhile: then the next request
-   * of each replica reads the record. Every replica drops what it remembers of the key.
+   * Removes a shared version that the record store contradicts, unless it was replaced meanwhile. The next request on each replica then
+   * reads the record, and every replica drops what it has cached of the key.
    */
   withdraw(outdated: RecordVersion): Promise<void>;
 }
 
 const VERSION = /^(\d+)\.(\d+)$/;
 
-/** Whether a record's version is from a later change than another one. False where one of the two is no version, but a mark. */
+/** Whether a version is from a later change than another one. False if either of them is a mark. */
 export function isNewerVersion(version: string, other: string): boolean {
   const [, key, plan] = VERSION.exec(version) ?? [];
   const [, otherKey, otherPlan] = VERSION.exec(other) ?? [];

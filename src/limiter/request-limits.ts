@@ -6,14 +6,14 @@ import type { Limit } from './limit.ts';
 export interface RequestCost {
   /** Units that there must be room for; 0 = counted nowhere. */
   readonly units: number;
-  /** The backend's response says what the request did cost; `units` is what is reserved until then. */
+  /** The backend's response has the actual cost; `units` are reserved until then. */
   readonly isReported: boolean;
 }
 
 /** A limit and the requests that it is for. */
 export interface LimitRule {
   readonly limit: Limit;
-  /** Any of them; undefined = every request. */
+  /** The limit applies to requests that match any of these patterns; undefined = to every request. */
   readonly match: readonly PathPattern[] | undefined;
 }
 
@@ -26,8 +26,8 @@ export interface CostRule {
 const ONE: RequestCost = { units: 1, isReported: false };
 
 /**
- * The limits of a key, made ready for its requests: which apply to one, and what it costs. Requests to which the same limits apply get
- * the same list, so that what is made of a list can be kept with it.
+ * The limits and costs of a key, compiled to be matched with requests. Requests to which the same limits apply get the same array, so that
+ * callers can cache by it.
  */
 export class RequestLimits {
   /** All limits, the plan's own first. */

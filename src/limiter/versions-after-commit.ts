@@ -2,8 +2,8 @@ import type { UnitOfWork } from '../platform/unit-of-work.ts';
 import type { RecordVersion, RecordVersions } from './record-versions.ts';
 
 /**
- * Shared versions that suit units of work: copies are made stale at once, before the write; the new version is published when the write can
- * be read.
+ * Shared versions for changes in units of work. `markStale` runs at once, before the write; all other methods run after the commit, because
+ * replicas can't read the write before.
  */
 export class VersionsAfterCommit implements RecordVersions {
   readonly #versions: RecordVersions;

@@ -1,11 +1,11 @@
 import type { DecidedWindow } from './decided-window.ts';
 import type { Limit } from './limit.ts';
 
-/** Whose counters are meant. */
+/** The windows of some limits of a key, for one customer. */
 export interface CounterSubject {
   readonly keyId: string;
   readonly limits: readonly Limit[];
-  /** Whose windows of the limits for each customer. */
+  /** The customer, for limits per customer. */
   readonly customerId: string;
 }
 
@@ -14,7 +14,7 @@ export interface WindowCounter {
   readonly limit: Limit;
   /** Units counted in the open window; 0 when none is open. */
   readonly used: number;
-  /** Room given in it beyond the limit. */
+  /** Units granted in the open window beyond the limit. */
   readonly granted: number;
   /** When the open window ends; null when none is open. Milliseconds since 1970, by the store's clock. */
   readonly resetAtMs: number | null;
@@ -27,36 +27,39 @@ export interface WindowCounts {
   readonly nowMs: number;
 }
 
-/** Whose windows are closed; `customerId` null = those of all customers. */
+/** The windows to close; `customerId` null = those of all customers. */
 export interface ResetWindows extends Omit<CounterSubject, 'customerId'> {
   readonly customerId: string | null;
 }
 
-/** Room to give: units beyond the limit, at least 1. */
+/** A grant of `units` beyond the limit, at least 1. */
 export interface GrantedUnits extends CounterSubject {
   readonly units: number;
-  /** Names the grant: given again within a day, it adds nothing to the windows that it has added to. Undefined: each is another one. */
+  /** Identifies the grant: repeated within a day, it adds nothing to windows that have it. Undefined: each call is a new grant. */
   readonly operationId?: string | undefined;
 }
 
-/** What a request did cost besides what it was decided with. */
+/** The difference between the cost of a request and its reserve. */
 export interface CostDifference extends Omit<CounterSubject, 'limits'> {
-  /** In which it was counted, as they were then. */
+  /** The windows that counted the request, as they were at its decision. */
   readonly windows: readonly DecidedWindow[];
-  /** Below 0: given back. */
+  /** Below 0: the request cost less than its reserve. */
   readonly units: number;
 }
 
-/** Reads and changes live counters. A change holds with the next request on every replica. All reject with `StoreUnavailable`. */
+/**
+ * Reads and changes live counters. A change takes effect on every replica with the next request. All methods reject with
+ * `StoreUnavailable`.
+ */
 export interface WindowCounters {
   /** Without counting anything. */
   read(subject: CounterSubject): Promise<WindowCounts>;
-  /** The same of many keys, each subject of another one, in a few calls of the store. In the order of the subjects. */
+  /** Reads the counters of many keys with few calls to the store. Each subject has another key. In the order of the subjects. */
   readAll(subjects: readonly CounterSubject[]): Promise<readonly WindowCounts[]>;
-  /** Closes the windows of the limits; of limits for each customer those of `customerId`, or of all customers where it is null. */
+  /** Closes the open windows of the limits; for limits per customer those of `customerId`, or of all customers if it is null. */
   reset(subject: ResetWindows): Promise<void>;
-  /** Gives more room in the present window of each limit, and opens one where none is open. It ends with the window. */
+  /** Grants units in the open window of each limit, and opens one if none is open. The grant ends with the window. */
   grant(granted: GrantedUnits): Promise<void>;
-  /** Adds the difference to each of the windows that is still the same. */
+  /** Adds the difference to each of the windows that is still open. */
   settle(difference: CostDifference): Promise<void>;
 }

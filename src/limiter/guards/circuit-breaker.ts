@@ -17,11 +17,11 @@ export interface CircuitBreakerOptions {
   readonly clock: Clock;
   /** Called after each change of state, for the log. */
   readonly onStateChange?: (state: CircuitState) => void;
-  /** Failures in a row that open it. 5 by default. */
+  /** Consecutive failures that open the circuit. 5 by default. */
   readonly failuresInRow?: number;
-  /** Share of failed calls that opens it, once at least 20 were made within ten seconds. 0.5 by default. */
+  /** Share of failed calls that opens the circuit, after at least 20 calls within ten seconds. 0.5 by default. */
   readonly failureRatio?: number;
-  /** The first pause before a trial call, in milliseconds; it doubles with each that fails. 250 by default. */
+  /** The first pause before a trial, in milliseconds; it doubles with each failed trial. 250 by default. */
   readonly firstPauseMs?: number;
   /** The longest pause in milliseconds. 5000 by default. */
   readonly longestPauseMs?: number;
@@ -31,16 +31,16 @@ const SPAN_MS = 10_000;
 const FEWEST_CALLS = 20;
 
 /**
- * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout.
- * While open it responds `unavailable` with the cause `CircuitOpen`. After a pause the next request is let through alone as
- * a trial: a response of any kind closes the circuit, a failure doubles the pause. No timer: without requests nothing is tried.
+ * Stops calling the inner limiter while it is unavailable, so that a slow store does not make every request wait for its timeout. While the
+ * circuit is open, decisions are `unavailable` with the cause `CircuitOpen`. After a pause one request goes through as a trial: a response
+ * of any kind closes the circuit, a failure doubles the pause. There is no timer: without requests there is no trial.
  */
 export class CircuitBreaker implements RateLimiter {
   readonly #inner: RateLimiter;
   readonly #options: Required<Omit<CircuitBreakerOptions, 'onStateChange'>>;
   readonly #onStateChange: (state: CircuitState) => void;
   #state: CircuitState = 'closed';
-  /** Raised with every change of state: a response to a call of an earlier state says nothing about this one. */
+  /** Raised with every change of state: responses to calls from before the change are ignored. */
   #epoch = 0;
   #failuresInRow = 0;
   #calls = 0;
@@ -67,7 +67,7 @@ export class CircuitBreaker implements RateLimiter {
     return this.#state;
   }
 
-  /** How often it opened. A trial that fails is not counted again. */
+  /** How often the circuit opened. A failed trial does not count. */
   get openings(): number {
     return this.#openings;
   }

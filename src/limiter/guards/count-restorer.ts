@@ -4,7 +4,7 @@ import type { Limit } from '../limit.ts';
 export interface UncountedUnits {
   readonly keyId: string;
   readonly limit: Limit;
-  /** Whose window where the limit is for each customer. */
+  /** The customer whose window it is, for a limit per customer. */
   readonly customerId: string;
   /** At least 1. */
   readonly units: number;
@@ -13,9 +13,8 @@ export interface UncountedUnits {
 /** Gives units back to the shared count after an outage, so that a window holds what was really allowed. */
 export interface CountRestorer {
   /**
-   * Adds them to the open window; opens one where none is open, and leaves a deleted key alone. Again with the same operation, within ten
-   * minutes, it adds nothing. Rejects with `NotCounted` where this call certainly added nothing, and with `StoreUnavailable` where that
-   * is not known.
+   * Adds the units to the open window, or opens one; does nothing for a deleted key. Calls with the same operation id within ten minutes
+   * add them once. Rejects with `NotCounted` if this call certainly added nothing, and with `StoreUnavailable` if it may have.
    */
   restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
 }

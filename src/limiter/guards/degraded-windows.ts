@@ -4,18 +4,18 @@ import { customerWindowName, type Limit, limitAt } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 
-/** Most keys remembered, as many as a replica caches, and most windows of customers; the oldest entry is forgotten first. */
+/** Most keys, as many as a replica caches, and most windows of customers that are remembered. The oldest entry is dropped first. */
 const MAX_REMEMBERED = 100_000;
 
 /** The last known state of an open window. Changed in place, because each request updates it. */
 interface Window {
   readonly name: string;
   limit: number;
-  /** Left of the limit at the last shared decision; all of it in a window that was opened here. */
+  /** What remained at the last shared decision; the whole limit for a window that was opened here. */
   remaining: number;
   /** By the shared clock. Milliseconds since 1970. */
   resetAtMs: number;
-  /** Counted here since then. */
+  /** Units allowed here since the last shared decision. */
   usedAlone: number;
 }
 
@@ -30,15 +30,15 @@ interface MetWindow {
 }
 
 /**
- * What a replica decides on while the shared limiter is unavailable: of a window that it knows, its share of what was left then, until
- * that window ends; of any other, its share of the limit. So a window that was used up stays used up. A share is rounded up, also to
- * what one request costs, if that much is left: otherwise no replica would ever allow an expensive request.
+ * Decides while the shared limiter is unavailable. In a window that the replica knows, it may allow its share of what remained at the last
+ * shared decision, until the window ends; in any other window, its share of the limit. So an exhausted window stays exhausted. A share is
+ * rounded up, and is at least the cost of the request if that much remains: otherwise no replica would ever allow an expensive request.
  */
 export class DegradedWindows {
   readonly #clock: Clock;
-  /** Few for each key. */
+  /** By key id. A key has few windows. */
   readonly #ofKeys = new Map<string, Window[]>();
-  /** By key and name. */
+  /** By key id and window name. */
   readonly #ofCustomers = new Map<string, Window>();
   /** The shared clock minus this process's monotonic one; undefined before the first shared decision. */
   #sharedAheadMs: number | undefined = undefined;
@@ -50,7 +50,7 @@ export class DegradedWindows {
 
   /** Stores the result of a shared decision. Called with each request. */
   learn(subject: LimitSubject, { windows, nowMs }: CountedDecision): void {
-    // Decisions within a millisecond count as simultaneous.
+    // The clocks are compared once for all decisions of the same millisecond.
     if (nowMs !== this.#heardAtMs) {
       this.#heardAtMs = nowMs;
       this.#sharedAheadMs = nowMs - this.#clock.monotonicMs();
@@ -87,7 +87,7 @@ export class DegradedWindows {
     const quota = limitAt(limit, nowMs);
     const found = this.#find(subject, limit);
     const known = found !== undefined && found.resetAtMs > nowMs ? found : undefined;
-    // The limit may have been changed meanwhile.
+    // The limit may have changed since the last shared decision.
     const left = known === undefined ? quota : Math.max(known.remaining + quota - known.limit, 0);
     const share = Math.max(Math.ceil(left / Math.max(replicas, 1)), Math.min(cost, left));
     const isExceeded = cost > 0 && (known?.usedAlone ?? 0) + cost > share;

@@ -24,28 +24,28 @@ export interface FailureModeOptions {
   readonly clock: Clock;
   /** Replicas that share a limit, this one included; at least 1. */
   readonly liveReplicas: () => number;
-  /** Called for each request that was allowed locally and that the shared count certainly does not hold. */
+  /** Called for each request that was allowed locally and is certainly not in the shared counters. */
   readonly onUncounted?: (subject: LimitSubject, decision: CountedDecision) => void;
-  /** Called with each decision of the inner limiter, which shows that it responds. `nowMs` is its time. */
+  /** Called after each `allowed` or `limited` decision of the inner limiter: the store responds. `nowMs` is the store's time. */
   readonly onShared?: (nowMs: number) => void;
 }
 
-/** Without traffic the state is unknown: a decision without the inner limiter counts as degraded for this long. Milliseconds. */
+/** How long the limiter counts as degraded after a decision without the inner limiter, if no request follows. Milliseconds. */
 const DEGRADED_MS = 60_000;
 
 /**
- * Decides where the inner limiter is `unavailable`, and marks those decisions as `degraded`. In `local` mode a replica allows
- * its share, as `DegradedWindows` says. Versions can't be compared then: the copy at hand decides.
+ * Decides instead of an inner limiter that is `unavailable`, and marks these decisions as `degraded`. In `local` mode a replica allows its
+ * share (see `DegradedWindows`). Versions can't be compared meanwhile, so the cached copy of the key is used even if it is stale.
  */
 export class FailureModeLimiter implements RateLimiter {
-  /** Decisions of the inner limiter; `unavailable` counts those that the failure mode had to take over. */
+  /** Decisions of the inner limiter; `unavailable` counts those that the failure mode made instead. */
   readonly shared: DecisionCounts = noDecisions();
   /** Decisions that the failure mode made; `unavailable` in mode `closed`. */
   readonly degraded: DecisionCounts = noDecisions();
   readonly #inner: RateLimiter;
   readonly #options: FailureModeOptions;
   readonly #windows: DegradedWindows;
-  /** When the last decision was made without the inner limiter, by the monotonic clock; undefined when the inner one made it. */
+  /** When the last decision was made, by the monotonic clock; undefined if the inner limiter made it. */
   #aloneAtMs: number | undefined;
 
   constructor(inner: RateLimiter, options: FailureModeOptions) {

@@ -30,8 +30,8 @@ export interface GuardedRateLimiter {
 }
 
 /**
- * Puts the guards around a limiter that lives in another process, from the inside out: the breaker, so that a dead store is not
- * called; the failure mode, which decides instead; local rejections, so that a key over its limit does not cost a call each time.
+ * Puts the guards around a limiter that lives in another process, from the inside out: the circuit breaker, which does not call a failing
+ * store; the failure mode, which decides instead; the rejection cache, so that a key over its limit does not cost a call for each request.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
   const { clock, random, changes, mode, liveReplicas, countRestorer, onCircuitChange } = options;

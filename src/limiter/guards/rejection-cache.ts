@@ -5,11 +5,11 @@ import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../ra
 import type { ChangeFeed } from '../record-versions.ts';
 
 /**
- * Longest time for which a rejection is repeated without a call. The decision script notes that time in the key's version, and a change
- * is acknowledged only after it: so a change holds even when its message on the feed is late or lost.
+ * Longest time, in milliseconds, for which a rejection is repeated without a call. The decision script stores the end of this time with the
+ * key's version, and a change is acknowledged only after it: so the change takes effect even if its message on the feed is late or lost.
  */
 const LONGEST_MS = 1000;
-/** Keys held at most; when full the oldest goes. */
+/** Most keys in the cache. When it is full, the oldest is dropped. */
 const MAX_KEYS = 10_000;
 /** Most windows remembered for a key, because each of its customers may have windows. */
 const WINDOWS_PER_KEY = 16;
@@ -17,9 +17,9 @@ const WINDOWS_PER_KEY = 16;
 /** A window's state at a rejection. */
 interface SeenWindow {
   readonly window: DecidedWindow;
-  /** Of a limit for each customer; undefined for the key's. */
+  /** The customer, for a limit per customer; undefined for a limit per key. */
   readonly customerId: string | undefined;
-  /** Until then the window has no room again, by the store's clock. Milliseconds since 1970. */
+  /** Until then no room comes back: the end of the window, or of the key's override. By the store's clock, milliseconds since 1970. */
   readonly holdsUntilMs: number;
   /** The store's time and the process's monotonic time at the call, to compute the store's time later. */
   readonly nowMs: number;
@@ -39,12 +39,12 @@ export interface RejectionCacheOptions {
 }
 
 /**
- * Repeats a rejection of the inner limiter without another call. The state of each window is cached for one second at most, no longer
- * than the window lasts, and only for the same version of the record. A request is rejected without a call when a cached window has no
- * room for it and all its limits of the key are cached, so that the windows of the rejection are complete. Those of its customer may be missing,
- * or made-up customers would cost a call each. A change to the key drops its entries. Not used for a `fresh` copy, a degraded
- * rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per second and replica,
- * at any request rate.
+ * Repeats a rejection of the inner limiter without another call. The state of each window is cached for at most one second, no longer than
+ * the window lasts, and only for the same version of the key. A request is rejected without a call if a cached window has no room for it,
+ * and all its limits per key are cached, so that the rejection has all their windows. Windows of its customer may be missing: otherwise
+ * made-up customers would cost a call each. A change to the key drops its entries. The cache is not used for a `fresh` copy, a degraded
+ * rejection, or a key whose windows may get room back (`mayRelease`). A key over its limit thus costs few calls per second and replica, at
+ * any request rate.
  */
 export class RejectionCache implements RateLimiter {
   readonly #inner: RateLimiter;
@@ -123,7 +123,7 @@ export class RejectionCache implements RateLimiter {
     return { kind: 'limited', windows, nowMs: storeTimeOf(first, calledAt), degraded: false };
   }
 
-  /** Keeps the counts of cached windows up to date, but not for longer: only a rejection notes its time in the key's version. */
+  /** Updates the counts of cached windows, but not their expiry: only a rejection stores its end with the key's version. */
   #update(
     { keyId, version, customerId }: LimitSubject,
     { windows }: CountedDecision,
@@ -144,8 +144,8 @@ export class RejectionCache implements RateLimiter {
   }
 
   /**
-   * Counted from the call, which is before the store read its clock: so a rejection is forgotten up to one
-   * round trip too early, never too late.
+   * Caches the windows of a rejection. Their second begins with the call, before the store reads its clock: they expire up to one round
+   * trip too early, never too late.
    */
   #remember(subject: LimitSubject, { windows, nowMs }: CountedDecision, calledAt: number): void {
     const { keyId, version, customerId } = subject;
@@ -174,7 +174,7 @@ export class RejectionCache implements RateLimiter {
   }
 }
 
-/** Whether it is the window in which a request of the customer is counted for the limit. */
+/** Whether a cached window is the one in which the limit counts requests of the customer. */
 function isOf(seen: SeenWindow, limit: Limit, customerId: string): boolean {
   return seen.window.limit === limit && (seen.customerId ?? customerId) === customerId;
 }

@@ -5,26 +5,29 @@ import { NotCounted } from '../not-counted.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 import type { CountRestorer, UncountedUnits } from './count-restorer.ts';
 
-/** Windows remembered at most; what is counted in further ones is not given back. */
+/** Most windows remembered. Units of further windows are not given back. */
 const MAX_WINDOWS = 10_000;
 /** Windows given back together. */
 const CHUNK_SIZE = 200;
-/** From a try that failed to the next one. Milliseconds. */
+/** Pause after a failed attempt. Milliseconds. */
 const RETRY_MS = 500;
-/** For how long what may have been added is sent again: half of what a `CountRestorer` remembers. Milliseconds. */
+/** How long units that may have been added are sent again: half as long as a `CountRestorer` remembers operations. Milliseconds. */
 const UNCERTAIN_FOR_MS = 300_000;
 
 interface Uncounted extends UncountedUnits {
   readonly resetAtMs: number;
-  /** Raised in place by the hot path of an outage. */
+  /** Changed in place, because `note` runs for each request of an outage. */
   units: number;
 }
 
-/** Units on their way to the shared count. They stay the same: sent again, they must not be added twice. */
+/** Units that are sent to the shared counter. A retry sends the same units with the same id, so that they are not added twice. */
 interface Sent {
   readonly uncounted: Uncounted;
   readonly operationId: string;
-  /** Undefined while it is certain that they were not added. By the shared count's time, in milliseconds since 1970. */
+  /**
+   * Until when units that may have been added are sent again; undefined if they certainly were not added. By the shared clock, in
+   * milliseconds since 1970.
+   */
   readonly uncertainUntilMs: number | undefined;
 }
 
@@ -36,14 +39,14 @@ export interface UncountedLedgerOptions {
 }
 
 /**
- * Remembers what a replica allowed on its own during an outage, and gives it back to the shared count once that responds again. What
- * failed is tried again, also without further requests, until it is known to be added: each unit once. Of a window that has ended
- * nothing is given back.
+ * Remembers the units that a replica allowed by itself during an outage, and adds them to the shared counters once the store responds
+ * again. Failed attempts are retried, also without further requests; each unit is added at most once. Units of windows that have ended are
+ * dropped.
  */
 export class UncountedLedger {
   readonly #options: UncountedLedgerOptions;
   #uncounted = new Map<string, Uncounted>();
-  /** What may have been added. */
+  /** Units that may have been added already. */
   #uncertain: Sent[] = [];
   #givenBack = 0;
   #retry: NodeJS.Timeout | undefined;
@@ -62,7 +65,7 @@ export class UncountedLedger {
     return this.#uncounted.size + this.#uncertain.length;
   }
 
-  /** Notes what an allowed request was counted as in its local windows. */
+  /** Notes the cost of an allowed request for each local window that counted it. */
   note(subject: LimitSubject, { windows }: CountedDecision): void {
     if (subject.cost === 0) return;
     for (const window of windows) if (!window.isExceeded) this.#noteOne(subject, window);
@@ -84,9 +87,9 @@ export class UncountedLedger {
     }
   }
 
-  /** Gives back what was noted, if anything. Call it when the shared count responds, with its time. Never rejects. */
+  /** Gives back the noted units, if any. Call it when the store responds, with the store's time. Never rejects. */
   async giveBack(nowMs: number): Promise<void> {
-    // Every shared decision calls this: while a try has failed, only the timer starts the next one.
+    // Every shared decision calls this; after a failed attempt only the timer starts the next one.
     if (this.size === 0 || this.#retry !== undefined) return;
     const sent = this.#takeOpen(nowMs);
     for (let start = 0; start < sent.length; start += CHUNK_SIZE) {
@@ -99,7 +102,7 @@ export class UncountedLedger {
     }
   }
 
-  /** Everything that is worth giving back, none of which is kept here then. */
+  /** Empties the ledger, and returns the units that can still be given back. */
   #takeOpen(nowMs: number): readonly Sent[] {
     const uncertain = this.#uncertain.filter(({ uncertainUntilMs = 0 }) => uncertainUntilMs > nowMs);
     const certain = [...this.#uncounted.values()].map((uncounted) => ({
@@ -112,7 +115,7 @@ export class UncountedLedger {
     return [...uncertain, ...certain].filter(({ uncounted }) => uncounted.resetAtMs > nowMs);
   }
 
-  /** Resolves with false for units that are kept, because they are not known to be added. */
+  /** Resolves with false if the units are not known to be added, and keeps them. */
   async #restore(sent: Sent, nowMs: number): Promise<boolean> {
     const { keyId, limit, customerId, units } = sent.uncounted;
     try {

@@ -9,7 +9,7 @@ import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from '
 /** Milliseconds that an installed version is kept. */
 const VERSION_KEPT_MS = 3_600_000;
 
-/** A window that a request meets: the open one, or where one would open. */
+/** A window that applies to a request: the open one, or the place where one would open. */
 interface MetWindow {
   readonly limit: Limit;
   readonly place: WindowPlace;
@@ -19,14 +19,14 @@ interface MetWindow {
 }
 
 /**
- * Counts in the process: exact for one process, gone with it. Decides as the script `decideRequests` does, by the process's clock, and
- * calls back before `decide` returns.
+ * Counts in memory: exact for one process, and lost with it. Decides as the script `decideRequests` does, by the process's clock, and calls
+ * `decided` before `decide` returns.
  */
 export class InProcessRateLimiter implements RateLimiter {
   readonly #table: WindowTable;
   readonly #clock: Clock;
 
-  /** Shares `table` with the `InProcessRecordVersions` that are to be compared with. */
+  /** `table` is also that of the `InProcessRecordVersions` whose versions are compared. */
   constructor(table: WindowTable, clock: Clock) {
     this.#table = table;
     this.#clock = clock;
@@ -40,9 +40,9 @@ export class InProcessRateLimiter implements RateLimiter {
   #isCurrent({ keyId, version, fresh }: LimitSubject, nowMs: number): boolean {
     const shared = this.#table.version(keyId, nowMs);
     if (shared === version) return true;
-    // Gone for good, whenever the copy was read.
+    // The key was deleted, whenever the copy was read.
     if (shared === TOMBSTONE) return false;
-    // A fresh copy decides in any case, but is installed only where nothing is, or something older.
+    // A fresh copy is used in any case, but replaces the shared version only if there is none, or an older one.
     if (fresh && (shared === undefined || isNewerVersion(version, shared))) {
       this.#table.setVersion(keyId, { version, lapsesAtMs: nowMs + VERSION_KEPT_MS }, nowMs);
     }

@@ -7,7 +7,7 @@ const VERSION_KEPT_MS = 3_600_000;
 /** Milliseconds after which a mark lapses. */
 const MARK_KEPT_MS = 30_000;
 
-/** The shared versions of one process, with the rules of the scripts in Redis; its own change feed, which misses nothing. */
+/** The shared versions of one process, by the rules of the scripts in Redis. It is also the change feed, which misses nothing. */
 export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
   readonly #table: WindowTable;
   readonly #clock: Clock;
@@ -55,7 +55,7 @@ export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
   /** Never called: nothing gets lost within a process. */
   onReset(): void {}
 
-  /** A change that overlapped another one can't know which wrote last: then the mark stays for its full time. */
+  /** If changes overlapped, it is unknown which one wrote last: then the mark stays for its full time. */
   #publishOne(keyId: string, version: string): void {
     const shared = this.#table.version(keyId, this.#clock.nowMs());
     if (shared === TOMBSTONE || shared === version) return;

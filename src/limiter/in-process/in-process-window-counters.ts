@@ -19,9 +19,9 @@ import type {
 } from '../window-counters.ts';
 import { TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
 
-/** Room that one window can be given, in all. */
+/** Most units that can be granted to one window in total. */
 const MOST = 999_999_999_999_999;
-/** Grants to windows that are remembered. */
+/** Most grants remembered, counted for each window. */
 const MAX_OPERATIONS = 10_000;
 
 /** Reads and changes the windows of one process outside of decisions. */
@@ -90,7 +90,7 @@ export class InProcessWindowCounters implements WindowCounters {
     }
   }
 
-  /** Whether an operation has not added to a window before. Remembers that it has. */
+  /** Whether an operation adds to a window for the first time. Remembers it. */
   #isNew(operationId: string | undefined, keyId: string, windowName: string): boolean {
     if (operationId === undefined) return true;
     const operation = JSON.stringify([operationId, keyId, windowName]);
@@ -99,7 +99,7 @@ export class InProcessWindowCounters implements WindowCounters {
     return !isKnown;
   }
 
-  /** Where the window of a limit is: a customer beyond the bound has the one that those share. */
+  /** The place of a limit's window. Customers beyond the bound share one. */
   #place(
     { keyId, customerId }: { readonly keyId: string; readonly customerId: string },
     limit: Limit,

@@ -1,9 +1,9 @@
 /** An open window. */
 export interface OpenWindow {
   readonly resetAtMs: number;
-  /** Changed in place by the hot path. Below 0 after more room was given than was used. */
+  /** Units counted, minus those granted. Changed in place by the hot path. */
   used: number;
-  /** Room that was given beyond the limit. */
+  /** Units granted beyond the limit. */
   granted: number;
 }
 
@@ -13,7 +13,7 @@ export interface StoredVersion {
   readonly lapsesAtMs: number;
 }
 
-/** The value of a record that is being changed, of one that several changes overlap on, and of a deleted one. */
+/** In place of a version: for a key that is being changed, for one with overlapping changes, and for a deleted one. */
 export const MARK = '*';
 export const OVERLAPPING_MARK = '**';
 export const TOMBSTONE = '-';
@@ -21,7 +21,7 @@ export const TOMBSTONE = '-';
 interface Entry {
   /** By window name. */
   readonly windows: Map<string, OpenWindow>;
-  /** Those of customers, apart because their number is bounded. */
+  /** The windows of customers, separate because their number is bounded. */
   readonly customerWindows: Map<string, OpenWindow>;
   version: StoredVersion | undefined;
 }
@@ -40,15 +40,15 @@ export interface WindowPlace {
 const SWEPT_PER_INSERT = 2;
 
 /**
- * What Redis holds for the gateway, for one process: windows and versions by key, each with an end. What has ended is treated as
- * absent, and removed gradually as new keys come in, with no timer. So the table holds at most about twice the keys that were
- * used within their period or changed within the last hour; ids of keys that don't exist never get here.
+ * Holds in one process what Redis holds for the gateway: windows and versions by key, each with an end. Ended ones are treated as absent,
+ * and removed gradually as new keys come in, without a timer. So the table holds at most about twice the keys that were used within their
+ * period or changed within the last hour; ids of keys that don't exist never get here.
  */
 export class WindowTable {
   readonly #entries = new Map<string, Entry>();
   #sweep: Iterator<[string, Entry]> = this.#entries.entries();
 
-  /** Number of keys held, ended ones that were not removed yet included. */
+  /** Number of keys, including ended ones that are not removed yet. */
   get size(): number {
     return this.#entries.size;
   }
@@ -76,7 +76,7 @@ export class WindowTable {
     this.#entries.get(keyId)?.windows.delete(name);
   }
 
-  /** Closes the windows of customers for whose names `isMeant` holds. */
+  /** Closes the windows of customers whose names `isMeant` accepts. */
   closeCustomerWindows(keyId: string, isMeant: (name: string) => boolean): void {
     const windows = this.#entries.get(keyId)?.customerWindows;
     for (const name of windows?.keys() ?? []) if (isMeant(name)) windows?.delete(name);
