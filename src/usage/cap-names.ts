@@ -2,9 +2,9 @@ import { OTHER } from './usage-names.ts';
 import type { Counts } from './usage-slice.ts';
 
 /**
- * Decides under which name the counts of each name are kept, in a list with room for `room` new names: first come, first served, in
- * the order given. A known name keeps its place; names without room are summed under `__other__`, which needs none. The history store
- * and the reader that previews the history both use this function, so that they agree.
+ * Maps each name to the name under which its counts are kept, in a list with room for `room` new names, in the order given. A known name
+ * keeps its place; a name without room is summed under `__other__`, which needs no room. The history store and the reader that previews the
+ * history both use this function, so that they agree.
  */
 export function capNames(
   names: Iterable<string>,

@@ -6,8 +6,8 @@ import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
 import { addCounts, addUnder, type Counts, noCounts, totalsOf, type UsageSlice } from './usage-slice.ts';
 
 /**
- * A key's usage, from its pending batches as they were at one instant and its history as it was at a later one. What the history
- * had taken in by then is not added again: it knows the last id that it has of each source.
+ * A key's usage: its history, and the pending batches that were read before the history. Batches that the history has already are left out;
+ * it has the last id of each source.
  */
 export function combineUsage(pending: readonly UsageBatch[], history: KeyHistory): KeyUsage {
   const slices = slicesNotIn(pending, history.lastIds);
@@ -28,7 +28,7 @@ export function combineUsage(pending: readonly UsageBatch[], history: KeyHistory
   };
 }
 
-/** The same of a key's totals alone. `pending` may have batches of other keys of its shard. */
+/** Combines only the totals of a key. `pending` may have counts of other keys of its shard. */
 export function combineTotals(
   keyId: string,
   pending: readonly UsageBatch[],
@@ -49,7 +49,7 @@ function totalsWith(
   return { ...outcomes(totals), lastUsedAtMs: Math.max(history.lastUsedAtMs ?? 0, ...lastUses) || null };
 }
 
-/** The slices of those batches that a history with these last ids does not have, in the order in which they will be moved. */
+/** The slices of the batches that are not in a history with these last ids, in the order in which they will be moved. */
 function slicesNotIn(
   pending: readonly UsageBatch[],
   lastIds: ReadonlyMap<string, number>,
@@ -60,7 +60,7 @@ function slicesNotIn(
     .flatMap(({ slices }) => slices);
 }
 
-/** Gives new names the places that they will have in the history. */
+/** Adds lists to the history's list, whose caps decide which new names are summed under `__other__`. */
 function merge(
   history: ReadonlyMap<string, Counts>,
   added: readonly ReadonlyMap<string, Counts>[],

@@ -17,12 +17,12 @@ export interface UsageOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Logger;
-  /** Takes out of a path or a customer's id what must not be stored. */
+  /** Masks credentials in a path or a customer's id. */
   readonly mask: (name: string) => string;
   /** Days for which counts by hour are kept, and counts by day of endpoints and customers. */
   readonly retentionDays: number;
   readonly dailyRetentionDays: number;
-  /** Milliseconds between two moves of a shard to the history. Where live counts end with the process it is 250 at most. */
+  /** Milliseconds between two moves of a shard to the history. At most 250 if live counts end with the process. */
   readonly flushEveryMs: number;
 }
 
@@ -38,17 +38,17 @@ interface UsageStats {
 export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
-  /** What is not in the history yet; what this replica holds itself is written first. */
+  /** Counts that are not in the history yet. `read` first writes what this replica has buffered. */
   readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
   readonly stats: UsageStats;
   /** Between two moves of a shard to the history. Milliseconds. */
   readonly flushIntervalMs: number;
   start(): void;
-  /** Removes what is no longer kept, now and every hour. To be called once the history has its tables. */
+  /** Removes usage past its retention, now and every hour. Call it once the history has its tables. */
   startPruning(): void;
   /**
-   * Writes what was recorded, within `deadlineMs`; without a shared store also moves it to the history. Call it when nothing records any
-   * more and before the stores are closed. Resolves with false when something had to be left behind, which is then logged. Never rejects.
+   * Writes the recorded usage within `deadlineMs`; without a shared store also moves it to the history. Call it after the last record and
+   * before the stores are closed. Resolves with false, and logs an error, if some usage was not saved. Never rejects.
    */
   stop(deadlineMs: number): Promise<boolean>;
 }
@@ -59,7 +59,7 @@ const DAY_MS = 24 * HOUR_MS;
 const WRITE_EVERY_MS = 250;
 /** The longest pause between retries of a write that failed; the pause doubles up to it. Milliseconds. */
 const LONGEST_RETRY_MS = 2000;
-/** Where only the history is safe. */
+/** Longest flush interval if live counts end with the process. Milliseconds. */
 const UNSHARED_FLUSH_MS = 250;
 
 export function createUsage(options: UsageOptions): Usage {
@@ -74,7 +74,7 @@ export function createUsage(options: UsageOptions): Usage {
     pauseMs: WRITE_EVERY_MS,
     longestPauseMs: LONGEST_RETRY_MS,
   });
-  // Not less often after a failure: what waits is then held within its bounds.
+  // The pause does not grow after failures, because the rounds of an outage compact the counts that wait.
   const flushing = live.isShared
     ? new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs * (1 - SPREAD) })
     : new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
@@ -124,10 +124,10 @@ interface UsageParts extends Pick<UsageOptions, 'live' | 'log'> {
 
 /** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */
 async function writeBuffer({ buffer, writer }: UsageParts): Promise<void> {
-  // A store that did not take the last write will not be there for the reading either.
+  // The store did not acknowledge the last write: another attempt would only delay the read.
   if (writer.stats.shardsUnsettled > 0) return;
   await writer.write();
-  // That write may have been under way before the last record.
+  // The write may have been under way already, without the last record.
   if (buffer.size > 0 && writer.stats.shardsUnsettled === 0) await writer.write();
 }
 
@@ -140,7 +140,7 @@ async function stopUsage(
   await writing.stop();
   const isWritten = await writer.drain(deadline);
   await Promise.race([rounds, aborted(deadline)]);
-  // Shared counts are safe where they are, and other replicas or the next start will move them.
+  // Counts in a shared store are safe: other replicas, or this one after its next start, move them.
   const isSafe = isWritten && (live.isShared || (await flusher.flush()));
   if (!isSafe)
     log.error({ keys: buffer.size, requests: writer.requestsUnsettled }, 'usage was lost at the stop');
@@ -154,7 +154,7 @@ function aborted(signal: AbortSignal): Promise<void> {
   });
 }
 
-/** Resolves with whether it could. */
+/** Resolves with whether the history could be pruned. */
 async function prune({
   history,
   clock,

@@ -8,11 +8,11 @@ import { totalsOf } from './usage-slice.ts';
 
 /** What became of the records, since the process started. Plain numbers, for metrics. */
 export interface WriterStats {
-  /** Writes, each of one shard, whose outcome was unknown and that were or will be made again. */
+  /** Writes of one shard whose outcome was unknown, and that were or will be retried. */
   readonly writesUnknown: number;
   /** Times that the store was found to have lost acknowledged writes of a shard. */
   readonly rollbacks: number;
-  /** Shards whose last write is to be made again. */
+  /** Shards whose last write will be retried. */
   readonly shardsUnsettled: number;
 }
 
@@ -27,14 +27,14 @@ export interface LiveUsageWriterOptions {
 
 interface Unsettled {
   readonly write: UsageWrite;
-  /** The store may have carried it out without a reply. */
+  /** The store may have executed the write although there was no reply. */
   readonly mayBeWritten: boolean;
 }
 
 /**
- * Writes the buffer to the live usage, one write a shard. A write whose outcome is unknown is kept as it is and made again, before
- * anything newer of its shard, until its outcome is known: so each record is counted exactly once, although the store may be unavailable or slow.
- * If the store has lost its record of a write, the history says whether it was counted.
+ * Writes the buffer to the live usage, one write for each shard. A write whose outcome is unknown is retried unchanged, before any newer
+ * write of its shard, until its outcome is known: so each record is counted exactly once, although the store may be unavailable or slow. If
+ * the store has lost its record of a write, the history says whether it was counted.
  */
 export class LiveUsageWriter {
   readonly #options: LiveUsageWriterOptions;
@@ -60,15 +60,15 @@ export class LiveUsageWriter {
     };
   }
 
-  /** Requests that were recorded and whose write is not settled. */
+  /** Requests in writes whose outcome is not known. */
   get requestsUnsettled(): number {
     const recorded = [...this.#unsettled.values()].flatMap(({ write }) => write.recorded);
     return recorded.reduce((sum, each) => sum + totalsOf(each).requests, 0);
   }
 
   /**
-   * Writes what was recorded until now. Resolves with true when all of it is settled, with false when something is left to be written
-   * again. Never rejects. While one write is under way, callers get the same promise.
+   * Writes the buffer. Resolves with true if all writes are settled, with false if some will be retried. Never rejects. While one write is
+   * under way, callers get the same promise.
    */
   write(): Promise<boolean> {
     this.#writing ??= this.#writeOnce().finally(() => {
@@ -77,9 +77,12 @@ export class LiveUsageWriter {
     return this.#writing;
   }
 
-  /** Writes until nothing is left, or the deadline has passed. Resolves with whether nothing is left. Call it when nothing records any more. */
+  /**
+   * Writes until the buffer is empty and all writes are settled, or until the deadline. Resolves with whether that succeeded. Call it after
+   * the last record.
+   */
   async drain(deadline: AbortSignal): Promise<boolean> {
-    // What is under way may have begun before the last record.
+    // A write under way may have begun before the last record.
     await this.#writing;
     while (!(await this.write()) || this.#options.buffer.size > 0) {
       if (deadline.aborted) return false;
@@ -129,7 +132,7 @@ export class LiveUsageWriter {
     this.#acknowledged.set(shard, sequence);
   }
 
-  /** The store no longer knows whether it had the write. The history does, if the write can have been carried out. */
+  /** The store no longer knows whether it executed the write. If that is possible, the history knows. */
   async #recover(write: UsageWrite, mayBeWritten: boolean): Promise<void> {
     const { history } = this.#options;
     this.#unsettled.set(write.shard, { write, mayBeWritten });

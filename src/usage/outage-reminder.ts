@@ -3,10 +3,10 @@ import type { Clock } from '../platform/clock.ts';
 import { LogThrottle } from '../platform/log-throttle.ts';
 import type { Logger } from '../platform/logger.ts';
 
-/** Without a failure for as long as this an outage is over. Milliseconds. */
+/** An outage is over after this time without a failure. Milliseconds. */
 const OVER_AFTER_MS = 60_000;
 
-/** Says in the log when usage can't be moved: one line when a store becomes unavailable, one a minute while it stays so, and one at the end. */
+/** Logs that usage can't be moved: one line when a store becomes unavailable, one a minute while it stays so, and one at the end. */
 export class OutageReminder {
   readonly #log: Logger;
   readonly #clock: Clock;
@@ -30,8 +30,8 @@ export class OutageReminder {
   }
 
   /**
-   * A round found each store that it needed available. Where it moved nothing it did not need the history, so without a failure for a
-   * minute the outage ends as well, at its last failure.
+   * Notes a round in which no store was unavailable. If the round moved nothing, it did not need the history: then the outage ends only
+   * after a minute without a failure, and lasted until its last failure.
    */
   noteRound(hasMoved: boolean): void {
     if (this.#outage === undefined) return;

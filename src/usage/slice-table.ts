@@ -17,7 +17,7 @@ export interface NameCaps {
 
 /** The bounds of the counts that wait in a store; no traffic can exceed them. */
 export const STORED_CAPS: NameCaps = { endpoints: MAX_ENDPOINTS, customers: MAX_CUSTOMERS };
-/** For what is about to be moved, where the history gives out the places. */
+/** For counts that are about to be moved: the history applies the caps. */
 export const NO_CAPS: NameCaps = {
   endpoints: Number.POSITIVE_INFINITY,
   customers: Number.POSITIVE_INFINITY,
@@ -50,7 +50,7 @@ export class SliceTable {
       addCapped(slice.customers, name, counts, this.caps.customers);
   }
 
-  /** Adds to a slice of the table what has the same hour, endpoint and customer. */
+  /** Adds counts of one hour, endpoint and customer to a slice of the table. */
   addUniform(
     slice: UsageSlice,
     { hour, endpoint, customerId, counts }: Pick<UniformUsage, 'hour' | 'endpoint' | 'customerId' | 'counts'>,
@@ -60,7 +60,7 @@ export class SliceTable {
     addCapped(slice.customers, customerId, counts, this.caps.customers);
   }
 
-  /** The slice of a key, a day and a plan, with a tab between each two, to be added to within the caps. */
+  /** The slice of an id, which is the key, the day and the plan separated by tabs. Callers add to the slice within the caps. */
   sliceOf(id: string, lastUsedAtS: number): UsageSlice {
     let slice = this.#slices.get(id);
     if (slice === undefined) {

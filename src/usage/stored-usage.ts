@@ -7,8 +7,8 @@ import { noCounts } from './usage-slice.ts';
 const NOTHING_KEPT: KeptTotals = { totals: noCounts(), lastUsedAtMs: null, lastKeyBatch: 0 };
 
 /**
- * What the stores know of a key. The pending counts are read before the history, each at one instant: then what moved in between is in
- * the history, which says so, and a later reading never knows less.
+ * Reads usage from the stores: the pending counts first, then the history, each at one instant. Counts that are moved in between are in
+ * both, but the last ids in the history show that. So a later read never returns less than an earlier one.
  */
 export class StoredUsage implements UsageReader {
   readonly #live: LiveUsage;

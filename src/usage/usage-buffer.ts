@@ -14,15 +14,15 @@ import {
 } from './usage-slice.ts';
 
 const HOUR_MS = 3_600_000;
-/** Names of all keys together, about 400 bytes each. The keys themselves are as many as were created. */
+/** Most names of all keys together, about 400 bytes each. The number of keys needs no bound: only existing keys are recorded. */
 const MAX_NAMES = 50_000;
-/** Slices of one key: a store that is unavailable for days, and plans that change meanwhile, find the rest in the last of them. */
+/** Most slices of one key. If a store is unavailable for days, or plans change meanwhile, further usage goes into the last slice. */
 const MAX_SLICES = 4;
 
 /** What a buffer needs. */
 export interface UsageBufferOptions {
   readonly clock: Clock;
-  /** Takes out of a path or a customer's id what must not be stored: a client may put its key anywhere. */
+  /** Masks credentials in a path or a customer's id: a client may put its key anywhere. */
   readonly mask: (name: string) => string;
 }
 
@@ -70,7 +70,7 @@ export class UsageBuffer implements UsageRecorder {
     addCounts(slice.customers.get(request.customerId) ?? this.#customer(slice, request.customerId), added);
   }
 
-  /** Hands over all that was recorded, by shard, but for the shards in `except`, which go on being added to. */
+  /** Removes and returns the records by shard. Those of the shards in `except` stay in the buffer. */
   take(except: ReadonlyMap<number, unknown>): ReadonlyMap<number, readonly RecordedUsage[]> {
     const all = this.#keys;
     this.#keys = new Map();
@@ -91,7 +91,7 @@ export class UsageBuffer implements UsageRecorder {
     return taken;
   }
 
-  /** What is recorded of a key by its first request. */
+  /** The record of a key after its first request. */
   #begin(
     { keyId, planId, endpoint, customerId }: CompletedRequest,
     hour: number,
@@ -136,7 +136,7 @@ export class UsageBuffer implements UsageRecorder {
     return slice;
   }
 
-  // A name that is in the list already is clean, so that only new ones are looked at.
+  // Names in the lists are masked and cut already, so only new ones have to be.
   #endpoint(slice: UsageSlice, path: string): Counts {
     return this.#place(slice.endpoints, this.#endpointName(path), MAX_ENDPOINTS);
   }
@@ -167,7 +167,7 @@ export class UsageBuffer implements UsageRecorder {
   }
 }
 
-/** Whether a request can be added to these counts. Names that had to be cleaned differ from what the client sent. */
+/** Whether a request can be added to these counts. False for names that were masked or cut: they differ from what the client sent. */
 function isSame(uniform: UniformUsage, request: CompletedRequest, hour: number): boolean {
   const { planId, endpoint, customerId } = uniform;
   return (
@@ -192,7 +192,7 @@ function namesIn(ofKey: UniformUsage | readonly UsageSlice[]): number {
   return ofKey.reduce((names, { endpoints, customers }) => names + endpoints.size + customers.size, 0);
 }
 
-/** A slice that takes in what came after its day keeps it under its last hour. */
+/** The counts of an hour that the slice does not have. Usage of another day is added to the last hour that the slice has. */
 function openHour(slice: UsageSlice, hour: number): Counts {
   const last = slice.hours.size > 0 && Math.floor(hour / HOURS_A_DAY) !== slice.day;
   const known = last ? [...slice.hours.values()].at(-1) : undefined;
@@ -202,7 +202,7 @@ function openHour(slice: UsageSlice, hour: number): Counts {
   return counts;
 }
 
-/** Whole microseconds; a duration that makes no sense counts as none. */
+/** Whole microseconds; 0 for no duration, and for one that is negative or impossibly long. */
 function microseconds(ms: number | null): number {
   return ms !== null && ms > 0 && ms < Number.MAX_SAFE_INTEGER / 1e9 ? Math.round(ms * 1000) : 0;
 }

@@ -16,7 +16,7 @@ export interface FlusherStats {
   readonly batchesApplied: number;
   /** Batches that it has taken and not yet removed. */
   readonly batchesPending: number;
-  /** Batches that the history had already, because the store of the live counts went back. */
+  /** Batches that the history had already, because the store of the live counts was restored to an earlier state. */
   readonly batchesOutdated: number;
   /** Rounds that ended early because a store did not respond or rejected a batch. */
   readonly failures: number;
@@ -68,22 +68,22 @@ export class UsageFlusher {
   }
 
   /**
-   * Moves all that is due, as fast as it can be done. Resolves with false when something failed or a stop left it for later. Never
-   * rejects. While a round is under way, callers get the same promise, and after its stop a further round.
+   * Moves all counts that are due, as fast as possible. Resolves with false if something failed, or was left for later by `stop`. Never
+   * rejects. While a round is under way, callers get the same promise; after a `stop` they get that of a further round.
    */
   flush(): Promise<boolean> {
     return this.#flushOver(0);
   }
 
   /**
-   * The same, but shard by shard over `SPREAD` of the interval: all at once, the moves would have the process and the stores to themselves
-   * for some tenths of a second, in which requests wait.
+   * Like `flush`, but shard by shard over `SPREAD` of the interval: moved all at once, the shards would keep the process and the stores
+   * busy for some tenths of a second, and requests would wait.
    */
   flushEvenly(): Promise<boolean> {
     return this.#flushOver(this.#options.intervalMs * SPREAD);
   }
 
-  /** Ends a round under way after the shards that it has in hand. Resolves when it has ended. */
+  /** Ends the round under way after the shards that it is moving. Resolves when it has ended. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     await this.#flushing;
@@ -112,7 +112,7 @@ export class UsageFlusher {
     };
     const flushNext = async (shard: number) => {
       try {
-        // While a store is unavailable, the other shards need not wait for it as well.
+        // Once a store was unavailable, the other shards of the round need not wait for it as well.
         if (!round.isStoreAway) await this.#flushShard(shard, noteFailure);
         else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
       } catch (error) {
@@ -137,7 +137,10 @@ export class UsageFlusher {
     return isDone;
   }
 
-  /** Less and less often, after 1, 2, 4, … rounds: it costs as much as all that waits. Between these rounds the writes themselves keep the bounds. */
+  /**
+   * Whether to compact in this round: in rounds 1, 2, 4, … of an outage, because compacting reads all that waits. Between these rounds the
+   * writers keep the counts within the caps.
+   */
   get #isTimeToCompact(): boolean {
     const rounds = this.#roundsAway + 1;
     return (rounds & (rounds - 1)) === 0;
@@ -157,7 +160,8 @@ export class UsageFlusher {
     try {
       for (const batch of batches) await this.#move(batch);
     } catch (error) {
-      // Noted first, because only the first failure of an outage is logged at once. Whatever fails after it does not keep the lease.
+      // Noted first, because only the first failure of an outage is logged at once. If `compact` fails as well, the shard is still
+      // released.
       noteFailure(error);
       await live.compact(shard).catch(noteFailure);
       await live.release(shard, 0).catch(noteFailure);
@@ -165,7 +169,7 @@ export class UsageFlusher {
     } finally {
       this.#stats.batchesPending -= batches.length;
     }
-    // A little early, so that the round after the next pause finds it.
+    // Unlocked a little early, so that the next round can take the shard.
     await live.release(shard, Math.floor(intervalMs * 0.7));
   }
 
@@ -173,7 +177,7 @@ export class UsageFlusher {
     const { live, history, clock, intervalMs } = this.#options;
     const lateMs = clock.nowMs() - batch.id / 1000 - intervalMs;
     this.#lagOfRoundMs = Math.max(this.#lagOfRoundMs, Math.round(lateMs));
-    // Until the round ends, what the last one found holds as well: this round may not have come to the most overdue batch yet.
+    // Until the round ends, the lag is at least that of the last round: the most overdue batch may not have been moved yet.
     this.#stats.lagMs = Math.max(this.#stats.lagMs, this.#lagOfRoundMs);
     const outcome = await history.apply(batch);
     if (outcome.kind === 'applied') this.#stats.batchesApplied += 1;
@@ -182,7 +186,7 @@ export class UsageFlusher {
   }
 
   #noteOutdated({ shard, source }: UsageBatch): void {
-    // In the old layout, another replica had moved this batch and a later one.
+    // In the layout of version 0.1 this is normal: another replica has moved this batch and a later one.
     if (source === KEY_LAYOUT) return;
     this.#stats.batchesOutdated += 1;
     this.#options.log.warn(

@@ -2,11 +2,11 @@ import type { UsageBatch } from './live-usage.ts';
 import type { Counts } from './usage-slice.ts';
 
 /**
- * - `applied`: its counts were added, in the transaction that made its id the last one of its source; those of deleted keys to the usage
- *   over time alone.
- * - `applied_before`: its id is the last one of its source.
- * - `outdated`: a later one of its source was applied: the store of the live counts went back in time, and what is in this batch is in
- *   the history already.
+ * - `applied`: the counts were added, in the transaction that made the batch's id the last one of its source. Counts of deleted keys were
+ *   added only to the usage over time.
+ * - `applied_before`: the batch's id is the last one of its source.
+ * - `outdated`: a later batch of its source was applied. The store of the live counts was restored to an earlier state, and the counts are
+ *   in the history already.
  */
 export type ApplyOutcome =
   | { readonly kind: 'applied' }
@@ -15,7 +15,7 @@ export type ApplyOutcome =
 
 /** What is kept of a key, as it was at one instant. */
 export interface KeyHistory {
-  /** Id of the batch that was applied last, by its source; every batch of it with a lower one has been applied too. */
+  /** Id of the last applied batch, by source; all batches of the source with lower ids have been applied too. */
   readonly lastIds: ReadonlyMap<string, number>;
   readonly totals: Readonly<Counts>;
   /** Milliseconds since 1970; null = never used. */
@@ -26,15 +26,15 @@ export interface KeyHistory {
 
 /** The totals that are kept of some keys, all as they were at one instant. */
 export interface TotalsHistory {
-  /** As `lastIds` of a key, by shard. */
+  /** By shard: `lastIds` as in `KeyHistory`. */
   readonly lastIds: ReadonlyMap<number, ReadonlyMap<string, number>>;
-  /** None of a key that is unknown. */
+  /** By key id. Unknown keys are missing. */
   readonly keys: ReadonlyMap<string, KeptTotals>;
 }
 
 /** The totals that are kept of one key. */
 export interface KeptTotals extends Pick<KeyHistory, 'totals' | 'lastUsedAtMs'> {
-  /** As `lastIds` has it under `KEY_LAYOUT`. */
+  /** The key's last id of the source `KEY_LAYOUT`; 0 = none. */
   readonly lastKeyBatch: number;
 }
 
@@ -47,13 +47,13 @@ export interface UsageRetention {
 
 /** Where usage is kept for good. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface UsageHistory {
-  /** Adds a batch, all of it or nothing. Applying it again changes nothing, so that any replica may apply one whose outcome is unknown again. */
+  /** Adds a batch, all of it or nothing. Idempotent, so that any replica may retry a batch whose outcome is unknown. */
   apply(batch: UsageBatch): Promise<ApplyOutcome>;
-  /** Whether a write is in a batch that was applied. Known for a day at least. Waits for a batch of the shard that is being applied. */
+  /** Whether a write is in a batch that was applied. Remembered for at least a day. Waits while a batch of the shard is being applied. */
   hasWrite(shard: number, writer: string, sequence: number): Promise<boolean>;
   read(keyId: string): Promise<KeyHistory>;
   /** One query. */
   readTotals(keyIds: readonly string[]): Promise<TotalsHistory>;
-  /** Removes the months of which nothing is to be kept, and makes ready for the next. */
+  /** Removes usage that is past its retention, most of it in whole months, and prepares the store for the next month. */
   prune(retention: UsageRetention): Promise<void>;
 }

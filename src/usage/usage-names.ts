@@ -2,7 +2,7 @@
 export const MAX_ENDPOINTS = 500;
 export const MAX_CUSTOMERS = 1000;
 
-/** What the names beyond the caps are summed under. A client that sends this very name is summed here too. */
+/** The name under which names beyond the caps are summed. A client that sends this name is summed here too. */
 export const OTHER = '__other__';
 
 /** The customer of requests that name none. */
@@ -15,7 +15,7 @@ const CUSTOMER_CHARACTERS = 128;
 const CUSTOMER_BYTES = 192;
 
 const PLAIN = /^[\x21-\x7e]{1,128}$/;
-/** Control characters, line separators, lone surrogates and what turns the direction of text around. */
+/** Control characters, line separators, lone surrogates and characters that change the direction of text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}\u202a-\u202e\u2066-\u2069]/gu;
 const REPLACEMENT = '\ufffd';
 

@@ -25,8 +25,8 @@ export interface Counts {
 }
 
 /**
- * What one key was used for in one day of UTC under one plan. The hours, the endpoints and the customers each sum to the same totals.
- * Maps, because clients choose the names; in the order in which the names came.
+ * The usage of one key on one day of UTC under one plan. The hours, the endpoints and the customers each sum to the same totals. Maps,
+ * because clients choose the names; they keep the order in which the names came.
  */
 export interface UsageSlice {
   readonly keyId: string;
@@ -43,8 +43,8 @@ export interface UsageSlice {
 }
 
 /**
- * Requests of a key that have the same hour, plan, endpoint and customer. Most keys have no others between two writes, and for these a slice
- * with its lists would cost several times as much.
+ * Requests of a key that have the same hour, plan, endpoint and customer. Between two writes most keys have only such requests, for which a
+ * slice with its lists would cost several times as much.
  */
 export interface UniformUsage {
   readonly keyId: string;
@@ -122,7 +122,7 @@ export function addCapped(
   addUnder(list, hasRoom ? name : OTHER, added);
 }
 
-/** The requests in all. */
+/** The sum over all requests. */
 export function totalsOf(recorded: RecordedUsage): Counts {
   const totals = noCounts();
   const parts = 'counts' in recorded ? [recorded.counts] : recorded.hours.values();

@@ -44,7 +44,7 @@ export interface CustomerUsage extends UsageCounts {
   readonly customerId: string;
 }
 
-/** What a key was used for in all, and when last. */
+/** The total usage of a key, and its last use. */
 export interface KeyTotals extends UsageCounts {
   /** Milliseconds since 1970, a whole second; null = never used. */
   readonly lastUsedAtMs: number | null;
@@ -56,9 +56,9 @@ export interface KeyUsage extends KeyTotals {
   readonly customers: readonly CustomerUsage[];
 }
 
-/** Reads the usage of keys: what is stored, what waits in batches, what is live. Rejects with `StoreUnavailable`. */
+/** Reads the usage of keys: history, waiting batches and live counts together. Rejects with `StoreUnavailable`. */
 export interface UsageReader {
   read(keyId: string): Promise<KeyUsage>;
-  /** Of some hundred keys, each of them. The store is called no more often for many keys than for the shards that they are in. */
+  /** The totals of each of at most some hundred keys. The number of calls to the store grows with their shards, not with the keys. */
   totals(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeyTotals>>;
 }

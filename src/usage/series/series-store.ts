@@ -4,10 +4,10 @@ import type { Interval, QuartersAndHours, TimeSpan } from './time-buckets.ts';
 export const GROUPINGS = ['key', 'rateLimit', 'endpoint', 'customer'] as const;
 export type Grouping = (typeof GROUPINGS)[number];
 
-/** Which requests a series counts: those that meet all that is given. */
+/** Which requests a series counts: those that meet all given conditions. */
 export interface SeriesFilter {
   readonly keyId?: string;
-  /** Of these keys, each of which may be deleted. */
+  /** Of these keys, which may include deleted ones. */
   readonly keyIds?: readonly string[];
   /** The plan that applied when the request was made. */
   readonly planId?: string;
@@ -24,18 +24,18 @@ export function isOfSomeKeys({ keyId, keyIds, tag, onlyTags = [], externalId }: 
   return onlyTags.length > 0 || [keyId, keyIds, tag, externalId].some((field) => field !== undefined);
 }
 
-/** A request for rows, with all that the stored hours and days must be asked. */
+/** What to read from the stored hours and days. */
 export interface SeriesSelection {
-  /** Whole hours, or whole days of UTC where `rows` are days. */
+  /** Whole hours, or whole days of UTC if `source` is of days. */
   readonly span: TimeSpan;
-  /** Which rows are summed: those of hours, of all keys together or of each key, or of days by endpoint or by customer. */
+  /** Which rows are summed: hours of all keys together, hours of each key, or days by endpoint or by customer. */
   readonly source: 'totalHours' | 'hours' | 'endpointDays' | 'customerDays';
   /**
-   * Hours before this instant, the start of a day of UTC, may be gone: the days by endpoint stand in for them. Undefined where days can't,
-   * because buckets are hours or belong to another time zone, and where they need not.
+   * Hours before this instant, the start of a day of UTC, may have been removed: days by endpoint are read instead. Undefined if the source
+   * is not `hours`, or if days can't replace hours because the buckets are hours or belong to another time zone.
    */
   readonly hoursSinceMs: number | undefined;
-  /** The span in quarters of days and hours, where both are kept of each key; undefined where they may be gone. */
+  /** The span in quarters of days and hours, of which both are kept for each key; undefined if they may have been removed. */
   readonly quartersAndHours: QuartersAndHours | undefined;
   readonly interval: Interval;
   /** First instants of the buckets, in order. The first is not after the span's start. */
@@ -43,9 +43,9 @@ export interface SeriesSelection {
   /** At most two, all different. */
   readonly groupBy: readonly Grouping[];
   readonly filter: SeriesFilter;
-  /** Counts of the key of the filter to be added, as far as the history does not have them. None without such a filter. */
+  /** Counts of the filter's key, to be added unless the history has them. Empty without such a filter. */
   readonly pending: readonly PendingRow[];
-  /** The number of groups with separate rows, those with the most requests in the span; the rest is `__other__`. */
+  /** The number of groups with separate rows, those with the most requests in the span; the rest is `__other__`. Undefined = all groups. */
   readonly top: number | undefined;
 }
 
@@ -63,7 +63,7 @@ export interface SeriesCounts {
   readonly shadowLimited: number;
 }
 
-/** Counts of a key that the history may not have yet: it does not while the last batch of their source that it has is an earlier one. */
+/** Counts of a key that may not be in the history yet: they are missing there if its last batch of their source has a lower id. */
 export interface PendingRow {
   readonly source: string;
   readonly batchId: number;
@@ -82,7 +82,7 @@ export interface SeriesPosition {
   readonly group: readonly string[];
 }
 
-/** The requests of one group in one bucket; never none. */
+/** The requests of one group in one bucket; at least one. */
 export interface SeriesRow extends SeriesPosition {
   readonly counts: SeriesCounts;
 }
@@ -90,13 +90,13 @@ export interface SeriesRow extends SeriesPosition {
 /** Some of a series' rows. */
 export interface SeriesRows {
   readonly rows: readonly SeriesRow[];
-  /** How many the series has. 0 when `rows` is empty. */
+  /** The number of rows of the whole series. 0 if `rows` is empty. */
   readonly total: number;
 }
 
 /** Sums of what the history keeps by time. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface SeriesStore {
-  /** At most `limit` rows, from the first one after a position or of all. */
+  /** At most `limit` rows: those after a position, else the first ones. */
   read(selection: SeriesSelection, limit: number, after?: SeriesPosition): Promise<SeriesRows>;
   /** The start of the row that has `index` rows before it; undefined when there are fewer rows. */
   startOfRow(selection: SeriesSelection, index: number): Promise<number | undefined>;

@@ -18,8 +18,8 @@ const DAY_MS = 86_400_000;
 const QUARTER_MS = DAY_MS / 4;
 
 /**
- * The span rounded outwards to whole hours. An hour of UTC belongs to the local day in which it begins, which matters where clocks differ
- * from UTC by half an hour: a span that begins with such a day does not take in the hour that began the day before.
+ * The span rounded outwards to whole hours. An hour of UTC belongs to the local day in which it begins. So if a span begins with a local
+ * day at half past an hour of UTC, that hour belongs to the day before and is left out.
  */
 export function wholeHours({ fromMs, toMs }: TimeSpan, zone: TimeZone): TimeSpan {
   const beginsDay = zone.startOf(zone.dateAt(fromMs)) === fromMs;
@@ -39,8 +39,8 @@ export interface QuartersAndHours {
 }
 
 /**
- * A span of whole hours as quarters of days, with the fewest hours besides. A quarter that has only begun may be taken whole: hours after
- * `nowMs` have next to no rows.
+ * Splits a span of whole hours into quarters of days, and as few hours as possible to add or subtract. A quarter that has only begun may be
+ * taken whole: hours after `nowMs` have next to no rows.
  */
 export function quartersAndHours(span: TimeSpan, nowMs: number): QuartersAndHours {
   const [first, end] = [cheapestBorder(span.fromMs, nowMs), cheapestBorder(span.toMs, nowMs)];
@@ -55,7 +55,7 @@ export function quartersAndHours(span: TimeSpan, nowMs: number): QuartersAndHour
   return { quarters: { fromMs: first, toMs: end }, added, subtracted };
 }
 
-/** The end of a quarter before or after an instant, from which there are fewer hours to it. */
+/** The border between two quarters that is the fewest hours away from an instant, of which those after `nowMs` do not count. */
 function cheapestBorder(instantMs: number, nowMs: number): number {
   const before = Math.floor(instantMs / QUARTER_MS) * QUARTER_MS;
   const after = Math.ceil(instantMs / QUARTER_MS) * QUARTER_MS;
@@ -70,7 +70,7 @@ export interface HoursOfDays {
   readonly toHour: number;
 }
 
-/** Quarters of days, by the days that they are in: what is left of the first one, whole days, and what there is of the last one. */
+/** Groups quarters of days by day: the rest of the first day, whole days, and the beginning of the last day. */
 export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] {
   const [firstMidnight, lastMidnight] = [
     Math.ceil(fromMs / DAY_MS) * DAY_MS,
@@ -96,8 +96,8 @@ export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] 
 }
 
 /**
- * The first instants of the buckets that the span touches, in order; the first one may lie before the span. Of more than
- * `MAX_SERIES_ROWS` buckets there is one start too many, from which the caller knows.
+ * The first instants of the buckets that the span touches, in order; the first one may lie before the span. If there are more than
+ * `MAX_SERIES_ROWS` buckets, the list has one start more than that, which tells the caller.
  */
 export function bucketStarts(
   { fromMs, toMs }: TimeSpan,
@@ -114,7 +114,7 @@ export function bucketStarts(
   for (let index = 0; starts.length <= MAX_SERIES_ROWS; index += 1) {
     const start = startOf(index);
     if (start >= toMs) break;
-    // A day that a zone left out begins, and ends, with the next one.
+    // A day that the zone skipped has the same start as the next one.
     if (start !== starts.at(-1)) starts.push(start);
   }
   return starts;

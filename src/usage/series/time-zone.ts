@@ -13,7 +13,10 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
-/** The calendar of a time zone, in milliseconds since 1970. Dates are those of the proleptic Gregorian calendar, as the milliseconds of their midnight in UTC. */
+/**
+ * The calendar of a time zone. Instants are milliseconds since 1970. Dates are those of the proleptic Gregorian calendar, written as the
+ * instant of their midnight in UTC.
+ */
 export class TimeZone {
   readonly name: string;
   readonly #format: Intl.DateTimeFormat | undefined;
@@ -53,7 +56,7 @@ export class TimeZone {
     const after = this.#offsetAt(date + DAY_MS);
     if (before === after) return date - before;
     const candidates = [date - before, date - after].toSorted((a, b) => a - b);
-    // Neither: midnight is skipped, by clocks that went by the offset before until then.
+    // If neither shows midnight, clocks skip it: until that change they have the offset `before`.
     return candidates.find((instant) => instant + this.#offsetAt(instant) === date) ?? date - before;
   }
 

@@ -41,7 +41,7 @@ export interface SeriesPage {
   /** Buckets that end before this instant change no more, in milliseconds since 1970. Never after the span. */
   readonly completeUntilMs: number;
   readonly rows: readonly SeriesRow[];
-  /** Where the next page begins after; missing on the last one. */
+  /** The row after which the next page begins; missing on the last page. */
   readonly next?: SeriesPosition;
 }
 
@@ -58,9 +58,12 @@ export interface UsageSeriesOptions {
 }
 
 const DAY_MS = 86_400_000;
-/** Longer than a record stays in the replica that made it while the stores respond or fail for less than two seconds, and clocks differ. */
+/**
+ * Longer than a record stays in its replica while the stores respond or fail for less than two seconds, plus the difference between clocks.
+ * Milliseconds.
+ */
 const LATE_MS = 5000;
-/** Within this time after an outage of the live usage each replica writes what it held meanwhile. */
+/** Time within which each replica, after an outage of the live usage, writes what it buffered meanwhile. Milliseconds. */
 const CATCH_UP_MS = 5000;
 
 /** Reads usage over time. */
@@ -72,19 +75,19 @@ export class UsageSeries {
   }
 
   /**
-   * At most `limit` rows of a series, from the first one after a position or of all. What is not in the history yet is missing, and
-   * `completeUntilMs` says so. Throws `UnsupportedGrouping` for what the stored rows can't tell, `RangeTooLarge` for a series of more than
+   * At most `limit` rows of a series: those after a position, else the first ones. Counts that are not in the history yet are missing, as
+   * `completeUntilMs` says. Throws `UnsupportedGrouping` if the stored rows can't be grouped so, `RangeTooLarge` for a series of more than
    * 10 000 rows, `StoreUnavailable`.
    */
   async read(request: SeriesRequest, limit: number, after?: SeriesPosition): Promise<SeriesPage> {
     const selection = this.#selectionOf(request);
     const nowMs = this.#options.clock.nowMs();
-    // Read first: what is in the history by then is in the rows that are read after it.
+    // Read before the rows, which then include all that is in the history at this time.
     const oldestAtMs = (await this.#options.pending.oldestAtMs()) ?? nowMs;
     return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
   }
 
-  /** The same of one key, with what is not in the history yet. */
+  /** Reads a series of one key, including counts that are not in the history yet. */
   async readKey(
     { keyId, ...request }: SeriesRequest & { readonly keyId: string },
     limit: number,
@@ -93,14 +96,14 @@ export class UsageSeries {
     const filter = { ...request.filter, keyId };
     const selection = this.#selectionOf({ ...request, filter });
     const nowMs = this.#options.clock.nowMs();
-    // Before the history: what is moved in between is in the rows, and then left out here.
+    // Read before the history. Counts that are moved in between are in its rows, and the store does not add them again.
     const pending = pendingRows(await this.#options.pending.read([keyId]), selection.source);
     return this.#readPage({ ...selection, pending }, this.#settledUntil(nowMs), { limit, after });
   }
 
-  /** Until when all requests are among the counts, where those have all that was written before an instant. */
+  /** Until when the counts include all requests, if they include all that was written before `writtenUntilMs`. */
   #settledUntil(writtenUntilMs: number): number {
-    // What was recorded during an outage is written after it.
+    // Requests during an outage are written only after it.
     const held = this.#options.outages().find(({ toMs }) => writtenUntilMs < toMs + CATCH_UP_MS);
     return Math.min(writtenUntilMs, held?.fromMs ?? writtenUntilMs) - LATE_MS;
   }
@@ -158,7 +161,7 @@ function sourceOf(groupBy: readonly Grouping[], filter: SeriesFilter): SeriesSel
   return groupBy.includes('key') || isOfSomeKeys(filter) ? 'hours' : 'totalHours';
 }
 
-/** Whole hours, and whole days where the rows of days stand in for hours. */
+/** The span in whole hours; an end before `hoursSinceMs`, where days are read instead of hours, in whole days. */
 function spanOfHours(requested: TimeSpan, zone: TimeZone, hoursSinceMs = Number.NEGATIVE_INFINITY): TimeSpan {
   const [hours, days] = [wholeHours(requested, zone), wholeDays(requested)];
   return {
