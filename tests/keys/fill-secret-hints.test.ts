@@ -4,6 +4,7 @@ import { sql } from 'kysely';
 import { fillSecretHints } from '../../src/keys/secrets/fill-secret-hints.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
+import { ADVISORY_LOCKS } from '../../src/storage/postgres/advisory-locks.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 
@@ -74,12 +75,27 @@ describe('filling in the hints of secrets', () => {
     const other = await store.reopen('default');
     const hintOf = async () => (await keys.find(key.id))?.key.secretHint;
     await other.db.transaction().execute(async (trx) => {
-      await sql`SELECT pg_advisory_xact_lock(7404265352)`.execute(trx);
+      await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.secretHints})`.execute(trx);
       expect(await hintlessKeys.fill(undefined, 1, () => 'ours')).toBeUndefined();
       expect(await hintOf()).toBeNull();
     });
     expect(await hintlessKeys.fill(undefined, 1, () => 'ours')).toBe(key.id);
     expect(await hintOf()).toBe('ours');
+    await other.close();
+    await store.remove();
+  });
+
+  it('goes on while a configuration is applied', async () => {
+    const store = await createPostgresRecords();
+    const { hintlessKeys, keys } = store.records;
+    const key = sampleKey({ secretHint: null });
+    await keys.insert(key, sampleChange());
+    const other = await store.reopen('default');
+    await other.db.transaction().execute(async (trx) => {
+      await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.configurations})`.execute(trx);
+      expect(await hintlessKeys.fill(undefined, 1, () => 'hint')).toBe(key.id);
+    });
+    expect((await keys.find(key.id))?.key.secretHint).toBe('hint');
     await other.close();
     await store.remove();
   });

@@ -2,12 +2,10 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { CompiledQuery, sql } from 'kysely';
 import { type Migration, type MigrationProvider, Migrator } from 'kysely/migration';
+import { ADVISORY_LOCKS } from './advisory-locks.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 const FILE_NAME = /^(\d{4}_[a-z0-9_]+)\.sql$/;
-
-/** Id of the advisory lock under which migrations are applied. */
-const LOCK_ID = 7_404_265_351;
 
 /**
  * Applies the files `NNNN_name.sql` of `directory` that this database has not seen, in order, forward only. Each has its own transaction,
@@ -28,7 +26,7 @@ export async function applyMigrations(db: RecordsDatabase, directory: string): P
 }
 
 async function applyNext(trx: RecordsDatabase, directory: string): Promise<readonly string[]> {
-  await sql`SELECT pg_advisory_xact_lock(${LOCK_ID})`.execute(trx);
+  await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.migrations})`.execute(trx);
   const { error, results = [] } = await migrator(trx, directory).migrateUp();
   if (error !== undefined) {
     const failed = results.find((result) => result.status === 'Error')?.migrationName;

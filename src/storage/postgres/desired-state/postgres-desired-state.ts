@@ -11,6 +11,7 @@ import type {
 } from '../../../desired-state/desired-state-store.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { Plan } from '../../../plans/plan.ts';
+import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import { auditedChange } from '../audit/audited-change.ts';
 import { keyOfRow } from '../keys/consumer-keys-table.ts';
 import { lockImports } from '../keys/import-keys.ts';
@@ -19,8 +20,6 @@ import { planOfRow } from '../plans/plans-table.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { appliedDigestOf, writeStateChanges } from './write-state-changes.ts';
 
-/** Id of the advisory lock under which configurations are applied, one after the other. */
-const LOCK_ID = 7_404_265_352;
 /** Keys that are exported with one query. */
 const BATCH = 1000;
 
@@ -46,7 +45,7 @@ export class PostgresDesiredState implements DesiredStateStore {
     work: (transaction: StateTransaction) => Promise<Result>,
   ): Promise<Result> {
     return auditedChange(this.#db, change, async (trx, note) => {
-      await sql`SELECT pg_advisory_xact_lock(${LOCK_ID})`.execute(trx);
+      await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.configurations})`.execute(trx);
       // Locks plans, imports and keys in this order, each by id, as all changes do: they may wait for each other, but never deadlock.
       const plans = await plansOf(trx, selection).forNoKeyUpdate().execute();
       if (await bringsNewSecrets(trx, selection)) await lockImports(trx);

@@ -1,9 +1,7 @@
 import { sql } from 'kysely';
 import type { HintlessKey, HintlessKeys } from '../../../keys/secrets/fill-secret-hints.ts';
+import { ADVISORY_LOCKS } from '../advisory-locks.ts';
 import type { RecordsDatabase } from '../records-database.ts';
-
-/** Id of the advisory lock of the process that fills in hints. */
-const LOCK_ID = 7_404_265_352;
 
 /** Keys without a hint, in Postgres. */
 export class PostgresHintlessKeys implements HintlessKeys {
@@ -21,7 +19,7 @@ export class PostgresHintlessKeys implements HintlessKeys {
     return this.#db.transaction().execute(async (trx) => {
       // A lock of the transaction, because a transaction pooler may give each transaction another session.
       const { rows } = await sql<{ is_ours: boolean }>`
-        SELECT pg_try_advisory_xact_lock(${LOCK_ID}) AS is_ours`.execute(trx);
+        SELECT pg_try_advisory_xact_lock(${ADVISORY_LOCKS.secretHints}) AS is_ours`.execute(trx);
       if (rows[0]?.is_ours !== true) return undefined;
       const keys = await hintlessKeys(trx, afterId, limit);
       const hinted = keys.map((key) => ({ key, hint: hintOf(key) })).filter(({ hint }) => hint !== undefined);
