@@ -2,7 +2,7 @@ import type { AuditTarget } from '../audit/audit-entry.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import type { ConsumerKey } from './consumer-key.ts';
 
-/** What the audit log shows of a key: all that an administrator decides, by its names in the API. */
+/** What the audit log shows of a key: the fields that an administrator sets, by their names in the API. */
 export function auditedKey(key: ConsumerKey): Readonly<Record<string, unknown>> {
   const {
     id: _,
@@ -29,7 +29,7 @@ export function keyTarget({ id, name, tags }: ConsumerKey): AuditTarget {
   return { type: 'key', id, name, tags };
 }
 
-/** Its overrides, by their names in the API. */
+/** The overrides of a key, by the names in the API. */
 export function auditedOverrides(
   overrides: LimitOverrides,
 ): Readonly<Record<string, { readonly limit: number; readonly until: string | null }>> {

@@ -31,9 +31,9 @@ export interface ConsumerKey {
   readonly metadata: Readonly<Record<string, unknown>> | null;
   /** Limits of this key that differ from its plan's. */
   readonly overrides: LimitOverrides;
-  /** Addresses and networks from which alone the key may be used, 1 … 100, as they were given; null = any. */
+  /** The only addresses and networks from which the key may be used, 1 … 100, as they were given; null = any. */
   readonly allowedIps: readonly string[] | null;
-  /** Origins of the web pages that alone may use the key, 1 … 20; null = any. */
+  /** Origins of the only web pages that may use the key, 1 … 20; null = any. */
   readonly allowedOrigins: readonly string[] | null;
   /** What its consumer may do with the key itself, each once. */
   readonly selfService: readonly SelfServiceAction[];
@@ -44,8 +44,8 @@ export interface ConsumerKey {
   /** Null = the key has one secret. */
   readonly rotation: KeyRotation | null;
   /**
-   * The last use that is in the record store: behind by as long as usage takes to get there, a minute at most. Milliseconds since 1970, a
-   * whole second; null = never used.
+   * The last use that has reached the record store, which takes a minute at most. Milliseconds since 1970, a whole second; null = never
+   * used.
    */
   readonly lastUsedAtMs: number | null;
 }
@@ -69,11 +69,11 @@ export interface KeySnapshot {
   readonly expiresAtMs: number | null;
   /** The plan that applies (its own, else the default one); null = unlimited. */
   readonly plan: PlanSnapshot | null;
-  /** Where alone the key may be used from; null = anywhere. */
+  /** From where the key may be used; null = anywhere. */
   readonly restrictions: KeyRestrictions | null;
   /** Differs from the version of every secret that the key had before. */
   readonly secretVersion: number;
-  /** The secret that it had before, while that is valid beside the present one, and for a time after; null = none. */
+  /** The secret that the key had before; it may have expired already. Null = none. */
   readonly previousSecret: PreviousSecret | null;
 }
 

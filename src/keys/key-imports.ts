@@ -29,8 +29,8 @@ export type ImportResult =
   | { readonly index: number; readonly code: ImportFailure };
 
 /**
- * Makes keys whose secrets come from outside, and finds keys by their secrets. A secret belongs to one key: of two that bring in the same
- * one at the same time, whichever replicas they call, one is rejected. An imported key works on every replica with its next request.
+ * Makes keys with secrets from outside, and finds keys by their secrets. A secret belongs to one key: of two imports of the same secret at
+ * the same time, on whichever replicas, one is rejected. An imported key works on every replica with its next request.
  */
 export class KeyImports {
   readonly #options: KeyImportsOptions;
@@ -52,9 +52,9 @@ export class KeyImports {
   }
 
   /**
-   * Makes keys in one transaction, in the order of the list. With `onConflict` `fail` all of them or none: throws `ImportRejected`, which names
-   * those whose secret is taken. With `skip` those are left out. Always throws `ImportRejected` where a plan does not exist, and `InvalidBody`
-   * for keys (`keys[3].tags`) that would have too many tags with those of the token.
+   * Makes keys in one transaction, in the order of the list. If secrets are taken, `onConflict` `fail` makes no key and throws
+   * `ImportRejected`, which names the keys concerned; `skip` makes all others. In both cases throws `ImportRejected` if a plan does not
+   * exist.
    */
   async import(
     keys: readonly KeyToImport[],
@@ -77,7 +77,7 @@ export class KeyImports {
     });
   }
 
-  /** The key that has a secret, its present or its previous one; undefined for a secret that is not valid. */
+  /** The key that has the secret as its present or previous one; undefined if the secret is not valid. */
   async find(secret: string): Promise<FoundKey | undefined> {
     const { secrets, sealer, clock } = this.#options;
     const found = await secrets.findBySecret(sealer.matchOf({ kind: 'given', secret }));

@@ -29,24 +29,24 @@ export interface KeyFilter {
   /** With all of these tags. */
   readonly tags?: readonly string[];
   readonly externalId?: string;
-  /** Created at this instant or later, and created before the other. */
+  /** Created at `createdFromMs` or later, and before `createdBeforeMs`. */
   readonly createdFromMs?: number;
   readonly createdBeforeMs?: number;
-  /** With an expiry before this instant, whether it has come or not. */
+  /** With an expiry before this instant, past or future. */
   readonly expiresBeforeMs?: number;
-  /** Never used, or last before this instant. */
+  /** Never used, or last used before this instant. */
   readonly unusedSinceMs?: number;
 }
 
-/** How the list is sorted. Keys that are alike are sorted by their ids. */
+/** How the list is sorted. Keys with equal values are sorted by their ids. */
 export interface KeyOrder {
   readonly sort: KeySort;
   readonly order: SortOrder;
 }
 
-/** The place of a key in the list. It stays one when the key is changed or deleted. */
+/** The position of a key in the list. It stays valid if the key is changed or deleted. */
 export interface KeyPosition {
-  /** What the list is sorted by, instants in milliseconds since 1970. Null: never used, or never expires. */
+  /** The key's value by which the list is sorted, instants in milliseconds since 1970. Null: never used, or never expires. */
   readonly value: string | number | null;
   readonly id: string;
 }
@@ -62,21 +62,21 @@ export interface KeySelection extends KeyOrder {
 /** A page of keys. */
 export interface KeyPage {
   readonly keys: readonly ConsumerKey[];
-  /** Where the next page begins after; missing on the last one. */
+  /** The position after which the next page begins; missing on the last page. */
   readonly next?: KeyPosition;
 }
 
 /** Where keys are listed from. Every method is one query, and rejects with `StoreUnavailable` when the store does not respond. */
 export interface KeyListStore {
   /**
-   * The keys of a part of the list. Sorted by last use, keys that were never used count as used before all others; by expiry, keys that
-   * never expire come after all others; by name, upper and lower case are the same.
+   * The keys of a part of the list. Keys that were never used count as used before all others, keys that never expire as expiring after all
+   * others. Names are sorted without regard to case.
    */
   list(selection: KeySelection, nowMs: number): Promise<readonly ConsumerKey[]>;
   count(filter: KeyFilter, nowMs: number): Promise<number>;
 }
 
-/** The page of a part of the list. */
+/** Reads a page of the list. */
 export async function readKeyPage(
   store: Pick<KeyListStore, 'list'>,
   selection: KeySelection,

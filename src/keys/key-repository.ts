@@ -28,13 +28,13 @@ export interface FoundSnapshot {
   readonly lookup: Buffer;
   /** Of the secret that has this look-up value: the key's present or its previous one. */
   readonly secretVersion: number;
-  /** The error with which `findSnapshotById` would reject for this key: what is wrong with one must not keep the others from being found. */
+  /** The snapshot, or the error with which `findSnapshotById` would reject: one faulty key must not keep the others from being found. */
   readonly snapshot: KeySnapshot | Error;
 }
 
-/** A copy of a key that the record store contradicts. */
+/** A copy of a key whose version differs from the record's. */
 export interface OutdatedKey extends RecordVersion {
-  /** There is no such key any more. Otherwise it, or the plan that applies to it, has another version. */
+  /** True if the key no longer exists; false if it, or the plan that applies to it, has another version. */
   readonly isGone: boolean;
 }
 
@@ -49,10 +49,10 @@ export interface KeyChanges {
   readonly metadata?: Readonly<Record<string, unknown>> | null;
   /** Replaces the tags. */
   readonly tags?: readonly string[];
-  /** Added behind the tags that there are, and removed from them. */
+  /** Tags to append, and tags to remove. */
   readonly addTags?: readonly string[];
   readonly removeTags?: readonly string[];
-  /** All of them: what is missing here has no override any more. */
+  /** Replaces all overrides: a limit that is missing here has none any more. */
   readonly overrides?: LimitOverrides;
   /** Null: any. */
   readonly allowedIps?: readonly string[] | null;
@@ -65,12 +65,12 @@ export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags'
 
 /**
  * Where keys and their bindings are kept. A change and its entry in the audit log are one transaction. Every method rejects with
- * `StoreUnavailable` when the store does not respond. Those that give the snapshot of a key without a plan of its own also do so where the
- * default plan does not exist.
+ * `StoreUnavailable` when the store does not respond. Methods that return the snapshot of a key also do so if the key has no plan of its
+ * own and the default plan does not exist.
  */
 export interface KeyRepository {
   insert(key: NewConsumerKey, change: ChangeContext): Promise<void>;
-  /** For callers that see only keys with all of these tags. */
+  /** Whether there is such a key with all of these tags. */
   exists(keyId: string, onlyTags: readonly string[]): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;
   /**
@@ -78,23 +78,25 @@ export interface KeyRepository {
    * that no secret has.
    */
   findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]>;
-  /** Those of the copies, at most some thousands, whose version is not the record's. */
+  /** Those of the copies, at most some thousands, whose version differs from the record's. */
   findOutdated(copies: readonly RecordVersion[]): Promise<readonly OutdatedKey[]>;
   /** Those of the entries that some key has in its `allowedOrigins`. */
   findOriginEntries(entries: readonly string[]): Promise<readonly string[]>;
   findSnapshotById(keyId: string): Promise<KeySnapshot | undefined>;
-  /** Of those of the keys that there are, by id. One query. An error is the one with which `findSnapshotById` would reject for that key. */
+  /**
+   * The snapshots of the keys that exist, by id. One query. An error is the one with which `findSnapshotById` would reject for that key.
+   */
   findSnapshotsOrErrors(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot | Error>>;
   /** The same, in any order; rejects with the error of any of them. */
   findSnapshotsById(keyIds: readonly string[]): Promise<readonly KeySnapshot[]>;
-  /** The names of those of the keys that there are, by id. One query. */
+  /** The names of the keys that exist, by id. One query. */
   findNames(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
-   * Writes the changes, sets `updatedAtMs` and raises the version, unless the key is as the changes want it already. Rejects with
-   * `VersionMismatch` for a key that is in another state than expected.
+   * Writes the changes, sets `updatedAtMs` and raises the version, unless the changes have no effect. Rejects with `VersionMismatch` if the
+   * key is not in the expected state.
    */
   update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure>;
-  /** Whether a plan can be bound; it may be gone when `bind` comes, which then says so. */
+  /** Whether a plan exists. It may be deleted before `bind` is called, which then resolves with `plan_not_found`. */
   planExists(planId: string): Promise<boolean>;
   /** Binds a plan to a key, sets `updatedAtMs` and raises the version. */
   bind(
@@ -102,6 +104,6 @@ export interface KeyRepository {
     planId: string,
     change: ChangeContext,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'>;
-  /** False when there was no such key. Rejects with `VersionMismatch` for a key that is in another state than expected. */
+  /** False when there was no such key. Rejects with `VersionMismatch` if the key is not in the expected state. */
   delete(keyId: string, change: ChangeContext): Promise<boolean>;
 }

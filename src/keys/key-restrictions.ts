@@ -10,7 +10,7 @@ export const MAX_ALLOWED_ORIGINS = 20;
 /** Where a key may be used from; null = anywhere. */
 export interface KeyRestrictions {
   readonly addresses: AddressList | null;
-  /** Of the web pages that may use it. */
+  /** The origins of the web pages that may use the key. */
   readonly origins: OriginList | null;
 }
 
@@ -20,11 +20,11 @@ export interface RequestSource {
   readonly address: string;
   /** The origin of the page that makes it, as the client sent it. */
   readonly origin: string | undefined;
-  /** As the browser sends it. Other clients may send anything, or nothing. */
+  /** Whether the request has the header `Sec-Fetch-Site`, which browsers send. Other clients may send it, or not. */
   readonly isFromBrowser: boolean;
 }
 
-/** Why a key may not be used from there; undefined when it may. */
+/** Why a key may not be used from this source; undefined when it may. */
 export function restrictionFault(
   { addresses, origins }: KeyRestrictions,
   { address, origin, isFromBrowser }: RequestSource,

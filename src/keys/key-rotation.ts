@@ -21,9 +21,9 @@ export interface KeyRotationsOptions {
 
 /** How a key is rotated. */
 export interface RotationRequest {
-  /** For how long the secret before stays valid beside the new one. 0 = it is rejected at once. */
+  /** For how long the previous secret stays valid beside the new one. 0 = it is rejected at once. */
   readonly graceSeconds: number;
-  /** The new secret, where it comes from outside. */
+  /** The new secret, if it comes from outside; undefined = the gateway makes one. */
   readonly secret?: string | undefined;
   /** The key's new expiry, in milliseconds since 1970; null = none, undefined = as it was. */
   readonly expiresAtMs?: number | null | undefined;
@@ -44,8 +44,9 @@ export const MAX_GRACE_SECONDS = 30 * 24 * 60 * 60;
 const SECOND_MS = 1000;
 
 /**
- * Gives keys new secrets. A key keeps its id, its history and its counters, and has two secrets at most. A change holds on every replica
- * with the next request once its promise is resolved; when it rejects with `StoreUnavailable` it may or may not have been made.
+ * Gives keys new secrets. A key keeps its id, its history and its counters, and has two secrets at most. Once its promise has resolved, a
+ * change takes effect on every replica with the next request; if it rejects with `StoreUnavailable`, the change may or may not have been
+ * made.
  */
 export class KeyRotations {
   readonly #options: KeyRotationsOptions;
@@ -80,7 +81,7 @@ export class KeyRotations {
     return this.#change(keyId, () => secrets.endRotation(keyId, keep, change));
   }
 
-  /** Looked at before anything is marked as being changed, because each mark costs the key's requests a read until it lapses. */
+  /** Checked before the key is marked as being changed, because until the mark lapses each of the key's requests costs a read. */
   async #isRotating(keyId: string, { atMs, onlyTags }: ChangeContext): Promise<boolean> {
     const { secrets } = this.#options;
     // Text of another form is no key id, and may hold bytes that a database rejects.
@@ -107,7 +108,7 @@ export class KeyRotations {
   }
 }
 
-/** The key without a rotation whose previous secret is not valid any more: that one is over. */
+/** The key at an instant: without its rotation if the previous secret has expired by then. */
 export function rotationAt(key: ConsumerKey, nowMs: number): ConsumerKey {
   return key.rotation !== null && isOver(key.rotation, nowMs) ? { ...key, rotation: null } : key;
 }
@@ -116,7 +117,10 @@ function isOver({ previousValidUntilMs }: KeyRotation, nowMs: number): boolean {
   return previousValidUntilMs <= nowMs;
 }
 
-/** Responses show whole seconds: a secret is valid until the instant that they show, and not rejected before. Without grace it is over at once. */
+/**
+ * Rounds up, because responses show whole seconds and a secret must not be rejected before the instant that they show. Without grace it
+ * rounds down: the secret is rejected at once.
+ */
 function wholeSecond(ms: number, graceSeconds: number): number {
   const round = graceSeconds === 0 ? Math.floor : Math.ceil;
   return round(ms / SECOND_MS) * SECOND_MS;

@@ -35,8 +35,8 @@ export interface KeyServiceOptions {
 }
 
 /**
- * Makes, shows, changes and deletes keys. A change holds on every replica with the next request once its promise is
- * resolved; when it rejects with `StoreUnavailable` it may or may not have been made. Names and dates come in validated.
+ * Makes, shows, changes and deletes keys. Once its promise has resolved, a change takes effect on every replica with the next request; if
+ * it rejects with `StoreUnavailable`, the change may or may not have been made. Names and dates come in validated.
  */
 export class KeyService {
   readonly #options: KeyServiceOptions;
@@ -50,8 +50,8 @@ export class KeyService {
   }
 
   /**
-   * Makes a key; the default plan applies to it unless another one is given. The secret is given here; see `reveal` for later. Throws
-   * `PlanNotFound`.
+   * Makes a key. The default plan applies to it unless another one is given. Returns the secret as well; `reveal` decides whether it can be
+   * read again later. Throws `PlanNotFound`.
    */
   async create(
     fields: NewKeyFields,
@@ -80,13 +80,13 @@ export class KeyService {
     return keyList.count(filter, clock.nowMs());
   }
 
-  /** What a replica knows of each of the keys; nothing for one that is gone. */
+  /** The snapshots of the keys that exist, by id. */
   async snapshots(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot>> {
     const found = await this.#options.repository.findSnapshotsById(keyIds);
     return new Map(found.map((snapshot) => [snapshot.keyId, snapshot]));
   }
 
-  /** The names of those of the keys that there are, by id. */
+  /** The names of the keys that exist, by id. */
   names(keyIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     return this.#options.repository.findNames(keyIds);
   }
@@ -102,7 +102,7 @@ export class KeyService {
     return maskedSecret(this.#options.keyPrefix);
   }
 
-  /** The key as it is stored, its secret sealed, for callers that see only keys with all of these tags. Throws `KeyNotFound`. */
+  /** The stored key, with its secret sealed. Throws `KeyNotFound`, also for a key that lacks one of the tags. */
   async record(keyId: string, onlyTags: readonly string[]): Promise<StoredKey> {
     // Text of another form is no key id, and may hold bytes that a database rejects.
     const stored = isKeyId(keyId) ? await this.#options.repository.find(keyId) : undefined;
@@ -112,7 +112,10 @@ export class KeyService {
     return { ...stored, key: this.#now(stored.key) };
   }
 
-  /** Throws `KeyNotFound`, or `VersionMismatch` for a key that is in another state than expected. */
+  /**
+   * Throws `KeyNotFound`, `PlanNotFound`, `InvalidBody` for tags that are not allowed, or `VersionMismatch` if the key is not in the
+   * expected state.
+   */
   async update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<ConsumerKey> {
     const { repository, versions } = this.#options;
     const allowed = withinOwnTags(changes, change);
@@ -144,16 +147,16 @@ export class KeyService {
   }
 
   /**
-   * The key's secret is rejected from now on, its counters are gone, and its usage but for what is kept over time. Throws
-   * `KeyNotFound`, after it has made sure of the same: the key may have been deleted before by a call that failed half-way. Throws
-   * `VersionMismatch` for a key that is in another state than expected.
+   * Deletes a key. Its secret is rejected from now on; its counters and its usage are removed, except for the usage over time. If the key
+   * is gone already, the clean-up is repeated before `KeyNotFound` is thrown, because an earlier call may have deleted the key and then
+   * failed; not for a caller that is limited to tags. Throws `VersionMismatch` if the key is not in the expected state.
    */
   async remove(keyId: string, change: ChangeContext): Promise<void> {
     const { repository, versions } = this.#options;
     if (!isKeyId(keyId)) {
       throw new KeyNotFound();
     }
-    // The clean-up below is done even where the row is gone: never to a key that the caller can't see.
+    // The clean-up below is done even if the row is gone, but never for a key that the caller can't see.
     if (change.onlyTags.length > 0) await this.requireKey(keyId, change.onlyTags);
     await versions.markStale([keyId]);
     const windowNames = await this.#windowNames(keyId);
@@ -168,19 +171,19 @@ export class KeyService {
     return rotationAt(key, this.#options.clock.nowMs());
   }
 
-  /** Of the plan that applies; what other plans left behind ends by itself. */
+  /** The windows of the plan that applies. Those of earlier plans expire. */
   async #windowNames(keyId: string): Promise<readonly string[]> {
     try {
       const snapshot = await this.#options.repository.findSnapshotById(keyId);
       return snapshot?.plan?.limits.all.map(({ windowName }) => windowName) ?? [];
     } catch (error) {
-      // A key whose plan does not exist can be deleted all the same; if the store is unavailable, the deletion itself fails.
+      // A key can be deleted even if its default plan does not exist. If the store is unavailable, the deletion itself fails.
       if (error instanceof StoreUnavailable) return [];
       throw error;
     }
   }
 
-  /** Throws `KeyNotFound`. Does not look at the snapshot: a key whose plan does not exist can be changed all the same. */
+  /** Throws `KeyNotFound`. Does not read the snapshot, so that a key can be changed even if its default plan does not exist. */
   async requireKey(keyId: string, onlyTags: readonly string[]): Promise<void> {
     if (!isKeyId(keyId) || !(await this.#options.repository.exists(keyId, onlyTags))) {
       throw new KeyNotFound();

@@ -18,7 +18,7 @@ export function isVisible(tags: readonly string[], onlyTags: readonly string[]):
   return onlyTags.every((tag) => tags.includes(tag));
 }
 
-/** The tags, and those that the caller is limited to: callers must see what they make. Throws `InvalidBody` where these are too many. */
+/** Adds the tags that the caller is limited to: callers must see the keys that they make. Throws `InvalidBody` if these are too many. */
 export function withOwnTags(
   tags: readonly string[],
   { onlyTags }: Pick<ChangeContext, 'onlyTags'>,
@@ -30,7 +30,9 @@ export function withOwnTags(
   ]);
 }
 
-/** The changes that the caller may make: a token can't take its own tags from a key. Throws `InvalidBody`. */
+/**
+ * The changes, which keep the tags that the caller is limited to. Throws `InvalidBody` if they remove one of these, or set too many tags.
+ */
 export function withinOwnTags(changes: KeyChanges, change: Pick<ChangeContext, 'onlyTags'>): KeyChanges {
   const { tags, removeTags = [] } = changes;
   if (removeTags.some((tag) => change.onlyTags.includes(tag))) {

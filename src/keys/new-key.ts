@@ -5,7 +5,7 @@ import type { NewConsumerKey } from './key-repository.ts';
 import { withOwnTags } from './key-tags.ts';
 import type { StoredSecret } from './secrets/stored-secret.ts';
 
-/** What a new key is given; what is missing is as in `NO_FIELDS`. */
+/** The fields of a new key; missing ones are as in `NO_FIELDS`. */
 export type NewKeyFields = Pick<ConsumerKey, 'name'> &
   Partial<
     Omit<

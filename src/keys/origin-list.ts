@@ -1,7 +1,7 @@
 /** Longest origin: a scheme, a host name of 253 characters and a port. */
 const MAX_LENGTH = 280;
 const ANY_LABEL = '://*.';
-/** Stands for the first label where a parser of URLs has to read it. */
+/** Replaces a first label of `*` while the entry is parsed as a URL. */
 const SOME_LABEL = '://any.';
 
 /**
@@ -24,18 +24,24 @@ export class OriginList {
   }
 }
 
-/** The entries that allow an origin: itself, and any name in its place. None for what is no origin of a web page. */
+/**
+ * The entries that allow an origin: the origin itself, and the one with `*` as its first label. None for text that is not the origin of a
+ * web page.
+ */
 export function entriesFor(origin: string): readonly string[] {
   if (origin.includes('*') || !isOriginEntry(origin)) return [];
   return [origin, origin.replace(/:\/\/[^.]+\./, ANY_LABEL)];
 }
 
-/** Whether a text is an origin with the scheme `http` or `https`, exactly as browsers write it, or a whole level of names. */
+/** Whether a text is an origin with the scheme `http` or `https`, exactly as browsers write it, or one with `*` as its first label. */
 export function isOriginEntry(text: string): boolean {
   return text.length <= MAX_LENGTH && writtenOrigin(text) === text;
 }
 
-/** How an origin is to be written that has an upper-case letter, a default port, a path, or letters other than ASCII. Undefined for what is no URL. */
+/**
+ * The form in which browsers write an origin: in lower case and ASCII, without default port and path. Undefined if the text can't be an
+ * entry.
+ */
 export function writtenOrigin(text: string): string | undefined {
   const url = URL.parse(text.replace(ANY_LABEL, SOME_LABEL));
   if (url === null || (url.protocol !== 'http:' && url.protocol !== 'https:')) return undefined;

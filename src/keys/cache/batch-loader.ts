@@ -3,15 +3,15 @@ import { RoundRobinQueue } from './round-robin-queue.ts';
 /** What is read, and when. */
 export interface BatchLoaderOptions<Lookup, Result> {
   /**
-   * Responds to at most a hundred lookups with one query, in their order: a result, undefined for nothing found, or an error that
-   * concerns one lookup alone.
+   * Runs one query for at most a hundred lookups. Resolves with their results, in their order: a result, undefined if nothing was found, or
+   * an error that concerns one lookup alone.
    */
   readonly query: (lookups: readonly Lookup[]) => Promise<readonly (Result | Error | undefined)[]>;
-  /** Whether queries are paced after one that gave these results. */
+  /** Whether queries are paced after a query with these results. */
   readonly isPacedAfter: (results: readonly (Result | Error | undefined)[]) => boolean;
 }
 
-/** Queries that run together: a flood of look-ups must not take all connections to the store. */
+/** Most concurrent queries: a flood of lookups must not take all connections to the store. */
 const MAX_RUNNING = 4;
 /** Lookups in one query. */
 const BATCH = 100;
@@ -31,14 +31,14 @@ interface Waiting<Lookup, Result> extends PromiseWithResolvers<Result | undefine
 }
 
 /**
- * Batch loader: lookups that arrive while queries run, or are paced, go into the next query. When a query fails, all that wait fail with
- * it. The caller bounds how many wait.
+ * Batch loader: lookups that arrive while queries run, or are paced, go into the next query. When a query fails, all waiting lookups fail
+ * too. The caller bounds their number.
  */
 export class BatchLoader<Lookup, Result> {
   readonly #options: BatchLoaderOptions<Lookup, Result>;
   readonly #waiting = new RoundRobinQueue<Waiting<Lookup, Result>>();
   #running = 0;
-  /** As the last query that ended has it. */
+  /** Whether queries are paced after the last query that ended. */
   #isPaced = false;
   #isPaused = false;
 

@@ -1,14 +1,14 @@
 import type { ImportedSecrets, SecretRepository } from '../secrets/secret-repository.ts';
 
-/** Called with the failure, or with what a read gave that began after the call. */
+/** Called with the error, or with the result of a query that began after the call. */
 export type ImportsRead = (error: Error | null, imports: ImportedSecrets | undefined) => void;
 
 /** From the start of one query to the start of the next. Milliseconds. */
 const PACE_MS = 10;
 
 /**
- * Reads whether secrets have come in from outside. One query at a time, a hundred a second at most, shared by all callers: it is sent for
- * each secret that would be rejected from memory, so that an imported key works with its next request on every replica.
+ * Reads whether secrets were imported. All callers share the queries: one at a time, a hundred a second at most. Each secret that would be
+ * rejected from memory waits for such a query, so that an imported key works with its next request on every replica.
  */
 export class ImportedSecretsReader {
   readonly #repository: Pick<SecretRepository, 'importedSecrets'>;
@@ -21,7 +21,7 @@ export class ImportedSecretsReader {
     this.#repository = repository;
   }
 
-  /** What the latest read gave; undefined before the first one. */
+  /** The result of the latest query; undefined before the first one. */
   get last(): ImportedSecrets | undefined {
     return this.#last;
   }
@@ -31,7 +31,7 @@ export class ImportedSecretsReader {
     this.#startNext();
   }
 
-  /** The same as a promise. */
+  /** Like `read`, but as a promise. */
   next(): Promise<ImportedSecrets> {
     return new Promise((resolve, reject) =>
       this.read((error, imports) => {

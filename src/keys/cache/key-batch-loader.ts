@@ -3,7 +3,7 @@ import type { KeySnapshot } from '../consumer-key.ts';
 import type { FoundSnapshot, KeyRepository } from '../key-repository.ts';
 import { BatchLoader } from './batch-loader.ts';
 
-/** Secrets of one client that may wait. */
+/** Most secrets of one client that wait for a query. */
 const MAX_WAITING_PER_CLIENT = 4000;
 
 /** A key, and which of its secrets was looked up. */
@@ -13,8 +13,8 @@ export interface LoadedKey {
 }
 
 /**
- * Batch loader of snapshots by their look-up values. Queries are paced while secrets turn out to name no key: guessed secrets, in any number,
- * cause a hundred small queries a second at most, and new valid keys are still found meanwhile. The caller bounds how many look-ups wait.
+ * Batch loader of key snapshots by look-up value. Queries are paced after one that did not find all keys: guessed secrets, in any number,
+ * cause at most a hundred small queries a second, and new valid keys are still found meanwhile. The caller bounds how many look-ups wait.
  * Clients take turns, so that a client with thousands of made-up secrets does not hold up the new key of another.
  */
 export class KeyBatchLoader {
@@ -34,8 +34,8 @@ export class KeyBatchLoader {
   }
 
   /**
-   * The key that has a secret with one of these look-up values, read after this call. `client` names who presents the secret. Rejects
-   * with `StoreUnavailable`, or with `overloaded` when too many secrets of that client wait.
+   * The key that has a secret with one of these look-up values, read after this call. `client` names the client that presents the secret.
+   * Rejects with `StoreUnavailable`, or with `overloaded` when too many secrets of that client wait.
    */
   find(lookups: readonly Buffer[], client: string): Promise<LoadedKey | undefined> {
     if (this.#reads.waitingOf(client) < MAX_WAITING_PER_CLIENT)

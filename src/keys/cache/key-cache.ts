@@ -15,14 +15,17 @@ import { KeyEntry } from './key-entry.ts';
 import { NegativeCache } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
-/** Most secrets that are looked up, or wait for it, at a time; and as many known keys that are read again. */
+/** Most secrets that are being looked up or wait for their look-up, and most known keys that are being reloaded or wait for it. */
 const MAX_READS = 10_000;
 
 /** Keys that were used within this time are revalidated regularly. Milliseconds. */
 const ACTIVE_FOR_MS = 60_000;
-/** A copy that was neither read nor checked for this long is read before it is used. Longer than two checks take. Milliseconds. */
+/**
+ * A copy that was neither read nor checked for this long is read before it is used. Longer than two checks by `KeyRevalidator` take.
+ * Milliseconds.
+ */
 const CHECKED_FOR_MS = 8000;
-/** Longest that a request waits for that. Milliseconds. */
+/** Longest that a request waits for this read. Milliseconds. */
 const CONFIRMATION_TIMEOUT_MS = 1000;
 
 /**
@@ -34,7 +37,7 @@ export type Loaded = (error: Error | null, entry: KeyEntry | undefined, fresh: b
 /** Responds to a `reload`: an error, or the entry as read after the call, or neither where the key is gone or has other secrets. */
 export type Reloaded = (error: Error | null, entry: KeyEntry | undefined) => void;
 
-/** A secret that a request presents, and by whom. */
+/** A secret that a request presents, and the client that sends it. */
 interface PresentedSecret {
   readonly secret: string;
   readonly digest: string;
@@ -68,7 +71,7 @@ export class KeyCache {
   readonly #entries = new KeyEntries();
   readonly #lookUps: KeyBatchLoader;
   readonly #loads: SingleFlight<KeyEntry>;
-  /** Has queries of its own, so that a flood of wrong secrets does not hold up known keys. */
+  /** Separate from the look-ups, so that a flood of wrong secrets does not hold up known keys. */
   readonly #knownKeys: BatchLoader<string, KeySnapshot>;
   readonly #reloads: SingleFlight<KeyEntry>;
   /** When active entries were last taken, by the monotonic clock. */
@@ -87,7 +90,7 @@ export class KeyCache {
         const found = await options.repository.findSnapshotsOrErrors(keyIds);
         return keyIds.map((keyId) => found.get(keyId));
       },
-      // Keys that are used once in a while are read one by one, and many of them can take turns.
+      // Rarely used keys are read one at a time: pacing collects many such reads in one query.
       isPacedAfter: () => true,
     });
     this.#reloads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
@@ -112,9 +115,9 @@ export class KeyCache {
   }
 
   /**
-   * Reads the secret's key from the record store, unless the secret can't be one or was found unknown a moment ago, and none has come in from
-   * outside since. Calls for the same secret that come meanwhile share the read, and get `fresh` false. Gives `StoreUnavailable`,
-   * or `overloaded` when too many reads wait, of all clients or of this one: `client` names who presents the secret.
+   * Reads the secret's key from the record store, unless the secret can't be one, or was not found a moment ago, and no secret was imported
+   * since. Concurrent calls for the same secret share the read; only the first gets `fresh` true. Gives `StoreUnavailable`, or `overloaded`
+   * when too many reads wait, of all clients or of this one: `client` names the client that presents the secret.
    */
   load(secret: string, client: string, loaded: Loaded): void {
     if (secret.length > MAX_SECRET_LENGTH) {
@@ -127,12 +130,12 @@ export class KeyCache {
     else this.#confirmUnknown(presented, loaded);
   }
 
-  /** Whether there may be such a secret. */
+  /** Whether a key may have this secret. */
   #mayBeKnown({ secret, digest }: PresentedSecret, { version, given, hashed }: ImportedSecrets): boolean {
     return !this.#unknown.has(digest, version) && (given || hashed || isWellFormedSecret(secret));
   }
 
-  /** Gives no entry, unless secrets have come in from outside. */
+  /** Gives no entry, unless the secret may have been imported meanwhile. */
   #confirmUnknown(presented: PresentedSecret, loaded: Loaded): void {
     this.#imports.read((error, imports) => {
       if (imports === undefined) loaded(error, undefined, false);
@@ -146,7 +149,7 @@ export class KeyCache {
       presented.digest,
       () => this.#find(presented, imports),
       (error, entry, first) => {
-        // The read may have begun before this call, and the secret may have come in since.
+        // The read may have begun before this call, and the secret may have been imported since.
         if (error || entry || first) loaded(error, entry, first);
         else this.#confirmUnknown(presented, loaded);
       },
@@ -156,7 +159,7 @@ export class KeyCache {
   async #find(presented: PresentedSecret, imports: ImportedSecrets): Promise<KeyEntry | undefined> {
     const entry = await this.#lookUp(presented, imports);
     if (entry !== undefined || imports.hashed) return entry;
-    // The first key that is found by the digest of its secret may have come in since `imports` was read.
+    // The first key that is found by the digest of its secret may have been imported since `imports` was read.
     const current = await this.#imports.next();
     return current.hashed ? this.#lookUp(presented, current) : undefined;
   }
@@ -166,7 +169,7 @@ export class KeyCache {
     { version, hashed }: ImportedSecrets,
   ): Promise<KeyEntry | undefined> {
     const readAtMs = this.#clock.monotonicMs();
-    // The order decides: a secret that is known as it is comes before one that is known by its digest.
+    // The order matters: a key that is known by its secret takes precedence over one that is known by the secret's digest.
     const lookups = this.#vault.lookups(secret);
     const all = hashed ? [...lookups, ...this.#vault.digestLookups(digestOfSecret(secret))] : lookups;
     const loaded = await this.#lookUps.find(all, client);
@@ -175,9 +178,9 @@ export class KeyCache {
   }
 
   /**
-   * Reads an entry's key again, with a read that begins after this call. Calls for the same secret whose read has not begun share
-   * one. The entry is forgotten, and none is given, when the key is gone or has other secrets now: the secret may be another key's. Gives
-   * `StoreUnavailable`, or `overloaded` when too many reads wait; the entry stays remembered then.
+   * Reads an entry's key again, with a read that begins after this call. Calls for the same secret share a read that has not begun. If the
+   * key is gone or no longer has the secret, the entry is dropped and none is given: the secret may be another key's now. Gives
+   * `StoreUnavailable`, or `overloaded` when too many reads wait; the entry then stays in the cache.
    */
   reload(entry: KeyEntry, loaded: Reloaded): void {
     const { snapshot, secretVersion, digest } = entry;
@@ -198,9 +201,9 @@ export class KeyCache {
   }
 
   /**
-   * Gives what `reload` gives within a second. Where the record store does not respond, the entry is
-   * given as it is and counts as checked: a store that is down gets a query for each key once in a while, not with each request. `fresh`
-   * is true when it was read.
+   * Reloads the entry, and gives the result if it comes within a second. If the record store does not respond, the entry is given as it is
+   * and counts as checked: a store that is down gets a query for each key every few seconds, not with each request. `fresh` is true if the
+   * entry was read.
    */
   confirm(entry: KeyEntry, confirmed: (entry: KeyEntry | undefined, fresh: boolean) => void): void {
     let isOver = false;
@@ -221,11 +224,11 @@ export class KeyCache {
     });
   }
 
-  /** The entries that were used within the last minute, to be checked now: they count as checked from here on. */
+  /** The entries that were used within the last minute, for the caller to check. They count as checked from now on. */
   takeActive(): readonly KeyEntry[] {
     const nowMs = this.#clock.monotonicMs();
     const active: KeyEntry[] = [];
-    // The one that was used last comes first.
+    // Most recently used first.
     for (const entry of this.#entries.values()) {
       if (nowMs - entry.usedAtMs > ACTIVE_FOR_MS) break;
       entry.checkedAtMs = nowMs;

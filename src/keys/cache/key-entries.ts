@@ -4,10 +4,10 @@ import type { KeyEntry } from './key-entry.ts';
 /** Entries remembered. */
 const MAX_ENTRIES = 100_000;
 
-/** The entries of a replica, found by the digest of a secret or by key. When there are too many, the least recently used one goes. */
+/** The entries of a replica, found by the digest of a secret or by key. When there are too many, the least recently used one is dropped. */
 export class KeyEntries {
   readonly #entries: BoundedCache<KeyEntry>;
-  /** The digests of each key that has entries. Most keys have one: it takes no list. */
+  /** The digests of each key that has entries. Most keys have one, which needs no array. */
   readonly #digests = new Map<string, string | readonly string[]>();
 
   constructor() {
@@ -30,7 +30,7 @@ export class KeyEntries {
     return this.#entries.values();
   }
 
-  /** Adds an entry, in place of the one that its secret has. */
+  /** Adds an entry, in place of an earlier one for the same secret. */
   add(entry: KeyEntry): void {
     const { digest, snapshot } = entry;
     // Two keys may have the same secret one after the other.

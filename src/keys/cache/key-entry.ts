@@ -1,17 +1,17 @@
 import type { KeySnapshot } from '../consumer-key.ts';
 
-/** What a replica remembers of a key, for one of its secrets. A change makes a new entry; what this one says of the key stays as it is. */
+/** A replica's copy of a key, for one of its secrets. A change makes a new entry: the snapshot of an entry never changes. */
 export class KeyEntry {
   readonly snapshot: KeySnapshot;
   /** Which of the key's secrets it is for. */
   readonly secretVersion: number;
-  /** Until when that secret is valid because it is the one before the present one; null for the present one. Milliseconds since 1970. */
+  /** Until when the secret is valid if it is the key's previous one; null for the present one. Milliseconds since 1970. */
   readonly previousUntilMs: number | null;
-  /** Of that secret, by which the cache finds the entry. */
+  /** SHA-256 of the secret in base64, by which the cache finds the entry. */
   readonly digest: string;
-  /** When the read, or the latest check, began. By the monotonic clock, as the other one. */
+  /** When the read, or the latest check, began. By the monotonic clock, like `usedAtMs`. */
   checkedAtMs: number;
-  /** When it was used last, to a few seconds: reading the clock for each request would cost too much. */
+  /** When the entry was last used, accurate to a few seconds: reading the clock for each request would cost too much. */
   usedAtMs: number;
 
   private constructor(
@@ -27,7 +27,7 @@ export class KeyEntry {
     this.usedAtMs = readAtMs;
   }
 
-  /** Undefined where the secret is not one of the key's any more. `readAtMs`: when the read began, by the monotonic clock. */
+  /** Undefined if the key no longer has the secret. `readAtMs`: when the read began, by the monotonic clock. */
   static of(
     snapshot: KeySnapshot,
     { secretVersion, digest }: { readonly secretVersion: number; readonly digest: string },

@@ -15,14 +15,14 @@ export type OriginFound = (error: Error | null, isAllowed: boolean) => void;
 
 /** Origins remembered. */
 const MAX_KNOWN = 10_000;
-/** How long an origin is taken for allowed without a query. Milliseconds. */
+/** How long an origin counts as allowed without another query. Milliseconds. */
 const KNOWN_FOR_MS = 1000;
 /** Origins in one query. */
 const BATCH = 100;
-/** Origins that wait for a query, of one client and of all. */
+/** Most origins that wait for a query, of one client and of all. */
 const MAX_WAITING_PER_CLIENT = 200;
 const MAX_WAITING = 10_000;
-/** While origins turn out to be no key's, the time from the end of one query to the start of the next. Milliseconds. */
+/** Pause after a query for origins of which some are allowed by no key. Milliseconds. */
 const PACE_MS = 10;
 
 interface Waiting {
@@ -31,9 +31,9 @@ interface Waiting {
 }
 
 /**
- * The origins of web pages that some key allows: what is known of a page while its key is not. An origin that a key has just been given is
- * found with the next request; one that no key has any more may be found for a second longer, which gives its page nothing: the request
- * itself is judged by its key.
+ * The origins of web pages that some key allows, for requests whose key is not known. A newly allowed origin is found with the next
+ * request. One that no key allows any more may be found for another second, which is harmless: the request itself is checked against its
+ * key.
  *
  * One query runs at a time, for all that wait, and clients take turns: made-up origins, in any number, cause a hundred small queries a
  * second at most. The callbacks are called exactly once, at once or later, and must not throw.
@@ -41,11 +41,11 @@ interface Waiting {
 export class KeyOrigins {
   readonly #repository: KeyOriginsOptions['repository'];
   readonly #clock: Clock;
-  /** When each was read, by the monotonic clock. */
+  /** When each allowed origin was read, by the monotonic clock. */
   readonly #known = new BoundedCache<number>(MAX_KNOWN);
   readonly #waiting = new RoundRobinQueue<Waiting>();
   #isBusy = false;
-  /** What was read before is read again. By the monotonic clock. */
+  /** Origins that were read before this instant are read again. By the monotonic clock. */
   #expiredAtMs = Number.NEGATIVE_INFINITY;
 
   constructor({ repository, clock }: KeyOriginsOptions) {
@@ -54,8 +54,8 @@ export class KeyOrigins {
   }
 
   /**
-   * Whether some key allows the origin. `client` names who presents it. Gives `StoreUnavailable`, unless it was found before, or
-   * `overloaded` when too many origins wait.
+   * Whether some key allows the origin. `client` names the client that sends it. If the store does not respond, an origin that was found
+   * before counts as allowed; for any other, gives `StoreUnavailable`. Gives `overloaded` when too many origins wait.
    */
   find(origin: string, client: string, found: OriginFound): void {
     if (entriesFor(origin).length === 0) found(null, false);
@@ -68,7 +68,7 @@ export class KeyOrigins {
     }
   }
 
-  /** Whether some key allowed the origin when that was last asked for. */
+  /** Whether some key allowed the origin when it was last looked up. */
   knows(origin: string): boolean {
     return this.#known.has(origin);
   }
@@ -107,7 +107,7 @@ export class KeyOrigins {
     }, pauseMs);
   }
 
-  /** Whether some of the origins are no key's. */
+  /** Responds to the batch. Returns whether no key allows some of its origins. */
   #respond(batch: readonly Waiting[], entries: ReadonlySet<string>, readAtMs: number): boolean {
     let isGuessing = false;
     for (const { origin, found } of batch) {
@@ -120,7 +120,7 @@ export class KeyOrigins {
     return isGuessing;
   }
 
-  /** The store does not respond: all that wait for the next query get what is known, too. */
+  /** The store does not respond: the batch, and all that wait for the next query, get what is known. */
   #respondWithKnown(batch: readonly Waiting[], failure: Error): void {
     for (const { origin, found } of [...batch, ...this.#waiting.take(Number.POSITIVE_INFINITY)]) {
       if (this.knows(origin)) found(null, true);

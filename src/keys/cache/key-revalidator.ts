@@ -10,23 +10,24 @@ export interface KeyRevalidatorOptions {
   readonly versions: Pick<RecordVersions, 'withdraw' | 'retire'>;
   readonly clock: Clock;
   readonly log: Logger;
-  /** Copies that are in use without requests: those of switched connections. */
+  /** Copies that are in use without requests: those of upgraded connections. */
   readonly held: () => readonly RecordVersion[];
-  /** Called with each key whose copy is outdated, so that it is forgotten. */
+  /** Called with each key whose copy is outdated, to drop the copy. */
   readonly onOutdated: (keyId: string) => void;
 }
 
 /** From the start of one check to the start of the next. Milliseconds. */
 const INTERVAL_MS = 3000;
-/** The same where the shared versions may have been lost, or a check took long. Milliseconds. */
+/** The interval after the shared versions may have been lost, and the shortest pause after a check. Milliseconds. */
 const SHORTEST_INTERVAL_MS = 250;
 /** Copies in one query. */
 const BATCH = 1000;
 
 /**
- * Compares the copies of keys that are in use with the record store, every three seconds and many with one query. The shared versions make a
- * change hold with the next request, but they live in a store that can lose what it acknowledged: in a failover, a split, a restart with
- * older data. Even then an outdated copy is not used for longer than a few seconds, and the version that misled it is withdrawn.
+ * Compares the copies of keys that are in use with the record store, every three seconds and many with one query. The shared versions make
+ * a change take effect with the next request, but they live in a store that can lose acknowledged writes: in a failover, a network
+ * partition, a restart with older data. Even then an outdated copy is not used for longer than a few seconds, and an outdated shared
+ * version is withdrawn.
  */
 export class KeyRevalidator {
   readonly #options: KeyRevalidatorOptions;
@@ -47,7 +48,7 @@ export class KeyRevalidator {
     return this.#checked;
   }
 
-  /** Of these, how many were outdated. A change that is just being made is among them. */
+  /** How many of these copies were outdated, including those of changes that were still being made. */
   get outdated(): number {
     return this.#outdated;
   }
@@ -70,7 +71,7 @@ export class KeyRevalidator {
     await this.#running;
   }
 
-  /** Until the next check may start. */
+  /** Milliseconds until the next check may start. */
   #pauseMs(intervalMs: number): number {
     const sinceMs = this.#options.clock.monotonicMs() - this.#startedAtMs;
     return Math.max(intervalMs - sinceMs, 0);
@@ -114,7 +115,7 @@ export class KeyRevalidator {
     }
   }
 
-  /** Best effort: with the next request the key is read, and what was read counts for more than an older version. */
+  /** Best effort: the next request reads the key anyway, and a copy that was read for a request replaces an older shared version. */
   async #repair({ keyId, version, isGone }: OutdatedKey): Promise<void> {
     const { versions, log } = this.#options;
     try {

@@ -6,7 +6,7 @@ const MAX_UNKNOWN = 100_000;
 /** How long one is remembered. Milliseconds. */
 const TTL_MS = 5000;
 
-/** Remembers for a short time which secrets name no key, so that a client that goes on with a wrong one costs no look-up. */
+/** Remembers for a short time which secrets name no key, so that a client that repeats a wrong one costs no look-up. */
 export class NegativeCache {
   readonly #entries = new BoundedCache<{ readonly untilMs: number; readonly version: number }>(MAX_UNKNOWN);
   readonly #clock: Clock;
@@ -15,7 +15,10 @@ export class NegativeCache {
     this.#clock = clock;
   }
 
-  /** `version` is that of the imported secrets, as when the digest was added: since then the secret may have come in. */
+  /**
+   * Whether the secret was found unknown a few seconds ago. `version` is that of the imported secrets now: if it has changed since `add`,
+   * the secret may have been imported.
+   */
   has(digest: string, version: number): boolean {
     const entry = this.#entries.get(digest);
     return entry?.version === version && this.#clock.monotonicMs() < entry.untilMs;

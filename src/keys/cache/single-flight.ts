@@ -1,22 +1,25 @@
 import { TollgateError } from '../../errors.ts';
 import type { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
 
-/** Called when a read ended: an error, or the value; `first` is true for the one whose call started the read. */
+/** Called when a read ended: an error, or the value; `first` is true for the caller that started the read. */
 export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;
 
-/** Reads a value. Calls `begun` when the read begins: what it reads may have changed since then. */
+/** Reads a value. Calls `begun` when the query begins: the value may lack changes that are made after that. */
 export type Read<Value> = (begun: () => void) => Promise<Value | undefined>;
 
 interface SharedRead<Value> {
   readonly read: Read<Value>;
   readonly waiters: ReadEnded<Value>[];
-  /** False while it waits for its turn: callers that come until then share a read that is yet to begin. */
+  /** False while the read waits for its turn: until it begins, callers of `joinNext` share it. */
   hasBegun: boolean;
   /** Callers that came too late for this read, and get the next one. */
   readonly late: ReadEnded<Value>[];
 }
 
-/** Reads by name: at most one runs for a name at a time, and as many in all as `limit` lets run; the others end with `overloaded`. */
+/**
+ * Shares reads by name: at most one runs for a name at a time. `limit` bounds the reads of all names; reads beyond it end with
+ * `overloaded`.
+ */
 export class SingleFlight<Value> {
   readonly #limit: ConcurrencyLimit;
   readonly #reads = new Map<string, SharedRead<Value>>();
@@ -35,7 +38,7 @@ export class SingleFlight<Value> {
     }
   }
 
-  /** Waits for a read that begins after this call: one that is running is followed by one more, for all who came meanwhile. */
+  /** Waits for a read that begins after this call. All callers that come while a read runs share the read after it. */
   joinNext(name: string, read: Read<Value>, ended: ReadEnded<Value>): void {
     const current = this.#reads.get(name);
     if (current === undefined) {

@@ -5,9 +5,9 @@ import type { SecretVault } from './secret-vault.ts';
 const SAMPLE = 100;
 
 /**
- * Whether the encryption keys open the stored consumer keys, by a sample of the oldest and the newest: `all`, `some` (an old encryption key was
- * taken out of the list too early) or `none` (it is another one, or the records are). Keys whose secret is not kept are passed over. Rejects
- * with `StoreUnavailable`.
+ * Whether the stored consumer keys were sealed with the encryption keys, by a sample of the oldest and the newest: `all`, `some` (an old
+ * encryption key was taken out of the list too early) or `none` (the list, or the records, are those of another installation). Keys whose
+ * secret is not kept are skipped. Rejects with `StoreUnavailable`.
  */
 export async function checkEncryptionKey(
   keys: SealedKeys,

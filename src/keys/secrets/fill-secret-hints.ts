@@ -8,11 +8,12 @@ export interface HintlessKey {
   readonly secretOrigin: 'generated' | 'given';
 }
 
-/** Where hints are missing. Rejects with `StoreUnavailable`. */
+/** Access to the keys without a hint. Rejects with `StoreUnavailable`. */
 export interface HintlessKeys {
   /**
-   * Gives at most `limit` keys after the one given, by id, the hint that `hintOf` has for them; those without one are passed over. Nothing else
-   * of a key changes, nor does its version. Resolves with the last id, or undefined when there are no more keys or another process does it.
+   * Stores the hints that `hintOf` returns for at most `limit` keys after `afterId`, by id; keys for which it returns undefined are
+   * skipped. Nothing else of a key changes, nor does its version. Resolves with the last id, or undefined when there are no more keys or
+   * another process does it.
    */
   fill(
     afterId: string | undefined,
@@ -23,7 +24,9 @@ export interface HintlessKeys {
 
 const KEYS_AT_ONCE = 500;
 
-/** Gives all keys a hint whose secret can be opened: those that a version made which kept none. Stops early when it is aborted. */
+/**
+ * Stores a hint for all keys without one whose secret can be opened: an earlier version stored no hints. Stops early when it is aborted.
+ */
 export async function fillSecretHints(
   keys: HintlessKeys,
   vault: Pick<SecretVault, 'open'>,

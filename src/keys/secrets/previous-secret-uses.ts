@@ -28,7 +28,7 @@ export class PreviousSecretUses {
     this.#options = options;
   }
 
-  /** A request with the previous secret of a key, which is of this version, is being served. */
+  /** Notes that a request with a key's previous secret is being served. `secretVersion` is the version of that secret. */
   note(keyId: string, secretVersion: number): void {
     this.#keep({ keyId, secretVersion, atMs: this.#options.clock.nowMs() });
     if (this.#writing === undefined && this.#timer === undefined) this.#start();

@@ -9,22 +9,22 @@ export interface SealedKey {
   readonly sealedSecret: Buffer | null;
   /** Of a secret that was imported by hash; else null. */
   readonly sealedDigest: Buffer | null;
-  /** Null where none was noted. */
+  /** HMAC of the secret's digest; null if none was stored. */
   readonly digestLookup: Buffer | null;
 }
 
-/** The secrets that keys have, or those that they had before and that are valid while they are rotated. */
+/** The present secrets of keys, or the previous ones that are still valid during a rotation. */
 export type SecretAge = 'present' | 'previous';
 
 /** Access to what is sealed, for the rotation of encryption keys and the check at start. Rejects with `StoreUnavailable`. */
 export interface SealedKeys {
-  /** At most `limit` secrets, by the id of their key, after the one given. Previous ones whose time is over are left out. */
+  /** At most `limit` secrets of keys after `keyId`, sorted by the id of the key. Expired previous secrets are left out. */
   after(age: SecretAge, keyId: string | undefined, limit: number): Promise<readonly SealedKey[]>;
-  /** At most `limit` of the oldest and as many of the newest, of the present secrets that are kept or whose digest is. */
+  /** The present secrets of at most `limit` of the oldest and as many of the newest keys, of those whose secret or digest is kept. */
   oldestAndNewest(limit: number): Promise<readonly SealedKey[]>;
   /**
-   * Replaces all that depends on the encryption key together, unless the key was rotated or deleted meanwhile. Nothing else of the key
-   * changes, nor does its version.
+   * Replaces all fields that depend on the encryption key together, unless the key was rotated or deleted meanwhile. Nothing else of the
+   * key changes, nor does its version.
    */
   replace(
     age: SecretAge,
@@ -46,13 +46,13 @@ export interface RotationReport {
 const KEYS_AT_ONCE = 500;
 
 /**
- * Brings every secret under the first encryption key, while replicas work: a key is found and opened before and after, as long as
- * they all have both encryption keys. May be ended at any time and run again. Rejects with `UnreadableSecret` when a secret was sealed
- * with an encryption key that is not in the list.
+ * Seals every secret with the first encryption key, while replicas work: as long as they all have both encryption keys, each key is found
+ * and opened before and after. May be interrupted at any time and run again. Rejects with `UnreadableSecret` when a secret was sealed with
+ * an encryption key that is not in the list.
  */
 export async function rotateEncryptionKey(keys: SealedKeys, vault: SecretVault): Promise<RotationReport> {
   const report = await rotateAll(keys, vault);
-  // Again, until nothing is left: a key that is rotated meanwhile, or whose rotation is undone, takes a secret from one place to the other.
+  // Repeated until nothing is left: a rotation of a key that begins or is undone meanwhile moves a secret from one table to the other.
   for (let { rotated } = report; rotated > 0; ) {
     ({ rotated } = await rotateAll(keys, vault));
     report.rotated += rotated;

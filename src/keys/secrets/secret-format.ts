@@ -2,7 +2,7 @@ import { crc32 } from 'node:zlib';
 import type { Random } from '../../platform/random.ts';
 
 const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
-/** The largest multiple of 62 that a byte can reach: bytes from here on would make the first digits more likely. */
+/** Random bytes from this multiple of 62 on are skipped: they would make the first digits more likely. */
 const FAIR_BELOW = 248;
 
 const RANDOM_DIGITS = 30;
@@ -12,9 +12,9 @@ const SHAPE = /^[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}$/;
 /** The longest secret that the gateway makes, in characters: a prefix of 16, the `_`, and 36 digits. */
 export const MAX_GENERATED_LENGTH = 53;
 
-/** A secret from outside: token68, or no `Authorization` header could carry it. */
+/** The form of a secret from outside: token68 (RFC 9110 11.2), so that an `Authorization` header can carry it. */
 export const GIVEN_SECRET = /^[A-Za-z0-9\-._~+/]+=*$/;
-/** Length of a secret from outside, in characters. One that is known only by its digest may be shorter. */
+/** Shortest and longest secret from outside, in characters. One that is known only by its digest may be shorter. */
 export const MIN_SECRET_LENGTH = 24;
 export const MAX_SECRET_LENGTH = 512;
 
@@ -28,11 +28,11 @@ export function createSecret(prefix: string, random: Random): string {
 }
 
 /**
- * Whether a text has the form of a secret that a gateway makes, and its checksum is right, with any prefix: secrets made before the prefix was
+ * Whether a text has the form and the checksum of a secret that a gateway makes, with any prefix: secrets made before the prefix was
  * changed stay valid. Filters out typing errors and garbage before a look-up; it proves nothing.
  */
 export function isWellFormedSecret(text: string): boolean {
-  // The length first: no text that a client sends may cost more than a secret does.
+  // The length is checked first, so that a long text costs no more than a secret.
   return (
     text.length <= MAX_GENERATED_LENGTH &&
     SHAPE.test(text) &&
@@ -40,17 +40,17 @@ export function isWellFormedSecret(text: string): boolean {
   );
 }
 
-/** Random digits of a secret that its hint has after the prefix, and characters at its end. */
+/** How many random digits a hint shows after the prefix, and how many characters of the secret's end. */
 const HINT_DIGITS = 4;
 const HINT_END = 4;
-/** Characters that the hint of a secret from outside has at most. */
+/** Most characters that a hint shows of a secret from outside. */
 const GIVEN_HINT = 11;
-/** Its characters may be few or easy to guess: at most this part is shown. */
+/** Largest part that a hint shows of a secret from outside, which may be short or easy to guess. */
 const HINT_SHARE = 1 / 4;
 
 /**
- * The hint by which people recognise a secret: its prefix with the first 4 digits, and its last 4, `tg_Ab3d…9xYz`. Of a secret from outside the first 7 and
- * the last 4 characters, but no more of them than a quarter of it.
+ * The hint by which people recognise a secret: its prefix with the first 4 digits, and its last 4, `tg_Ab3d…9xYz`. For a secret from
+ * outside the first 7 and the last 4 characters, or fewer, so that it shows at most a quarter of the secret.
  */
 export function secretHint(secret: string, origin: 'generated' | 'given'): string {
   if (origin === 'generated') {
@@ -81,7 +81,7 @@ function randomBase62(length: number, random: Random): string {
   return text;
 }
 
-/** A whole number from 0 on, in base62, with zeros in front up to `length` digits. */
+/** A whole number from 0 on, in base62, padded with zeros to `length` digits. */
 function toBase62(value: number, length: number): string {
   let text = '';
   for (let rest = value; rest > 0; rest = Math.floor(rest / 62)) {

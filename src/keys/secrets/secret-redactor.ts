@@ -1,6 +1,6 @@
-/** Where a secret of any gateway may be within a text. Its checksum is not checked: a mistyped secret is redacted as well. */
+/** The form of a secret of any gateway within a text. The checksum is not verified, so that a mistyped secret is redacted as well. */
 const SECRETS = '[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}';
-/** A secret of this gateway that has lost its checksum, or a part of it. */
+/** Fewest digits by which a secret of this gateway is recognised: it may have lost its checksum, or a part of it. */
 const DIGITS_WITHOUT_CHECKSUM = 30;
 const MASK = '***';
 /** Proxies, frameworks and clients may each have percent-encoded a path once more. */
@@ -14,8 +14,9 @@ export interface SecretRedactorOptions {
 }
 
 /**
- * Finds credentials where a client should not have put them: in a path, in the name that it gave its request. It goes by their form, so
- * that secrets of other gateways and deleted ones are found too.
+ * Finds credentials where a client should not have put them: in a path, or in the id that it gave its request. Secrets are recognised by
+ * the form in which gateways make them, so that those of other gateways and of deleted keys are found too; a secret from outside may have
+ * another form.
  */
 export class SecretRedactor {
   readonly #rootTokens: readonly string[];
@@ -32,8 +33,8 @@ export class SecretRedactor {
   }
 
   /**
-   * A path that may be written down: where credentials are in it, percent-encoded up to three times included, the path is decoded until
-   * they show, and asterisks take their place.
+   * A path that may be stored or logged: asterisks replace the credentials in it. If they are percent-encoded, up to three times, the path
+   * is decoded until they show.
    */
   masked(path: string): string {
     let written = path;
@@ -65,7 +66,7 @@ function decoded(path: string): string {
   try {
     return decodeURIComponent(path);
   } catch {
-    // Not UTF-8; what a credential may consist of is ASCII.
+    // Not UTF-8. Only ASCII is decoded, because credentials consist of ASCII.
     return path.replaceAll(/%([0-7][0-9A-Fa-f])/g, (_, code: string) =>
       String.fromCharCode(Number.parseInt(code, 16)),
     );

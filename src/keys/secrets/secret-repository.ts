@@ -6,9 +6,9 @@ import type { SecretMatch, StoredSecret } from './stored-secret.ts';
 /** A new secret for a key. Instants are milliseconds since 1970. */
 export interface SecretReplacement {
   readonly secret: StoredSecret;
-  /** Of a secret from outside; undefined for one that the gateway has made. */
+  /** For a secret from outside; undefined for one that the gateway has made. */
   readonly match?: SecretMatch | undefined;
-  /** Until when the secret before is valid; not after the change = it is rejected at once. */
+  /** Until when the previous secret is valid. If that is not after the change, it is rejected at once. */
   readonly previousValidUntilMs: number;
   /** The key's new expiry; undefined = as it was. */
   readonly expiresAtMs?: number | null | undefined;
@@ -20,12 +20,12 @@ export interface ImportedKey {
   readonly match: SecretMatch;
 }
 
-/** Why a key was not stored: its secret is, or was a moment ago, another secret of a key, or its plan does not exist. */
+/** Why a key was not stored: its secret is taken (as `isTaken` says, or by an earlier key of the import), or its plan does not exist. */
 export type ImportFailure = 'secret_taken' | 'plan_not_found';
 
 /** How keys are imported. */
 export interface ImportOptions {
-  /** Of keys whose secret is taken: whether then no key at all is stored, or all others are. */
+  /** If secrets are taken, `fail` stores no key at all, and `skip` stores all others. */
   readonly onConflict: 'fail' | 'skip';
   readonly action: 'key.create' | 'key.import';
 }
@@ -38,11 +38,11 @@ export interface FoundKey {
 
 /** Whether there are secrets besides those that the gateway makes. */
 export interface ImportedSecrets {
-  /** Grows with each secret that comes in from outside: what was found to be wrong at one version may be right at a later one. */
+  /** Grows when secrets are imported: a secret that was unknown at one version may be known at a later one. */
   readonly version: number;
-  /** Some were given in plain. They have no checksum. */
+  /** Some were given in plain text. They have no checksum. */
   readonly given: boolean;
-  /** Some are known only by their digests, and are found by it. */
+  /** Some are known only by their digests, and must be looked up by them. */
   readonly hashed: boolean;
 }
 
@@ -55,7 +55,7 @@ export interface PreviousSecretUse {
   readonly atMs: number;
 }
 
-/** Which of two secrets a key goes on with. */
+/** Which of its two secrets a key keeps. */
 export type KeptSecret = 'new' | 'previous';
 
 /** Where the secrets of keys are kept. Every method rejects with `StoreUnavailable` when the store does not respond. */
@@ -63,8 +63,8 @@ export interface SecretRepository {
   /** The key's rotation, also one that is over; null = none. */
   findRotation(keyId: string, onlyTags: readonly string[]): Promise<KeyRotation | null | 'key_not_found'>;
   /**
-   * Gives the key another secret, sets `updatedAtMs` and raises the version. `secret_taken`: as in `import`. `rotation_in_progress`: a secret that it had before is still
-   * valid, and it never has more than two.
+   * Gives the key another secret, sets `updatedAtMs` and raises the version. `secret_taken`: as in `import`. `rotation_in_progress`: the
+   * key's previous secret is still valid, and a key has at most two.
    */
   rotate(
     keyId: string,
@@ -78,21 +78,24 @@ export interface SecretRepository {
     change: ChangeContext,
   ): Promise<UpdatedKey | 'key_not_found' | 'no_rotation'>;
   /**
-   * Stores keys with secrets from outside, unless one is or was a moment ago another secret of a key, or two of them are equal: each
-   * secret belongs to one key, whichever replicas store them. For each key why it was not stored, undefined when it was. Nothing is
-   * stored where a plan does not exist. Of the failures of `onConflict` `fail` only those that caused it are named.
+   * Stores keys with secrets from outside, except those whose secret is taken or equal to an earlier one of `keys`: each secret belongs to
+   * one key, whichever replicas store it. Resolves with a result for each key: why it was not stored, undefined when it was. If a plan does
+   * not exist, nothing is stored. If `onConflict` `fail` stores nothing, only the keys that caused it have a failure.
    */
   import(
     keys: readonly ImportedKey[],
     options: ImportOptions,
     change: ChangeContext,
   ): Promise<readonly (ImportFailure | undefined)[]>;
-  /** Whether a key has this secret, or had it a moment ago. */
+  /**
+   * Whether the secret is a key's present or previous one, or a credential of another kind. A previous secret counts until the rotation is
+   * ended or the next one replaces it, even if it has expired.
+   */
   isTaken(match: SecretMatch): Promise<boolean>;
-  /** The key that has a secret. Also a previous one that is over, as `rotation` says. */
+  /** The key that has the secret, as its present or previous one. The previous one may have expired, as `rotation` says. */
   findBySecret(match: SecretMatch): Promise<FoundKey | undefined>;
   /** Whether there are secrets besides those that the gateway makes. */
   importedSecrets(): Promise<ImportedSecrets>;
-  /** Notes when secrets were used last, where they still are the previous ones of their keys. The latest use stays. */
+  /** Stores when secrets were used last, if they still are the previous ones of their keys. A later use that is stored already stays. */
   noteUses(uses: readonly PreviousSecretUse[]): Promise<void>;
 }

@@ -37,11 +37,11 @@ interface Keys {
 /**
  * Turns secrets into what may be stored: a look-up value, and a sealed form that only we can open.
  *
- * Built from one or more encryption keys of 32 bytes. The first one seals and makes look-up values; all of them open and
- * find, so that an old key stays readable after a new one is put in front. Throws when a key has another length.
+ * Built from one or more encryption keys of 32 bytes. The first one seals secrets and makes look-up values; all of them open secrets and
+ * find keys, so that secrets stay readable after a new encryption key is put in front. Throws when an encryption key has another length.
  *
- * Sealed form: format byte 1, 4 bytes id of the encryption key, 12 bytes nonce, 16 bytes tag, then the secret under
- * AES-256-GCM with the consumer key's id as additional data: moved to another key's row it does not open.
+ * Sealed form: format byte 1, 4 bytes id of the encryption key, 12 bytes nonce, 16 bytes tag, then the secret under AES-256-GCM with the
+ * consumer key's id as additional data: it can't be opened in the row of another key.
  */
 export class SecretVault {
   readonly #first: Keys;
@@ -86,7 +86,7 @@ export class SecretVault {
     return Buffer.concat([Buffer.of(FORMAT), this.#first.id, nonce, cipher.getAuthTag(), text]);
   }
 
-  /** The digest of a secret, so that it can't be taken for the key's sealed secret. */
+  /** Seals the digest of a secret. The result can't be opened as the key's sealed secret. */
   sealDigest(keyId: string, digest: Buffer): Buffer {
     return this.seal(digestContext(keyId), digest.toString('base64'));
   }

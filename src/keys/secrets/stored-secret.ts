@@ -12,7 +12,7 @@ export interface StoredSecret {
   readonly secretHint: string | null;
   /** HMAC of the secret, or of its digest where only that is known: what the key is found by. */
   readonly lookup: Buffer;
-  /** HMAC of its digest: what tells that two secrets are equal. Null: not noted. */
+  /** HMAC of the secret's digest, by which equal secrets are recognised. Null: not stored. */
   readonly digestLookup: Buffer | null;
   /** The secret, encrypted; null when it is unknown, or never to be shown again. */
   readonly sealedSecret: Buffer | null;
@@ -25,7 +25,7 @@ export type ImportedSecret =
   | { readonly kind: 'given'; readonly secret: string }
   | { readonly kind: 'hashed'; readonly digest: Buffer };
 
-/** By what a stored secret is known to be equal to another one, under each encryption key. */
+/** The values by which a stored secret is recognised as equal, under each encryption key. */
 export interface SecretMatch {
   /** HMACs of the secret; empty where only its digest is known. */
   readonly lookups: readonly Buffer[];
@@ -56,7 +56,7 @@ export class SecretSealer {
     this.#reservedDigests = reservedDigests;
   }
 
-  /** Of a secret that is known. */
+  /** For a secret in plain text. */
   seal(keyId: string, secret: string, secretOrigin: 'generated' | 'given'): StoredSecret {
     return {
       secretOrigin,
@@ -68,7 +68,7 @@ export class SecretSealer {
     };
   }
 
-  /** Of a secret from outside. */
+  /** For a secret from outside. */
   sealImported(keyId: string, imported: ImportedSecret): StoredSecret {
     if (imported.kind === 'given') return this.seal(keyId, imported.secret, 'given');
     const lookup = this.#vault.digestLookup(imported.digest);
