@@ -108,6 +108,25 @@ describe('GET /consumer-api-key/{consumerApiKeyId}/usage', () => {
     ]);
   });
 
+  it('groups by endpoint in UTC under each of its names, and shows the name', async () => {
+    const query = '?interval=day&from=2026-02-02&to=2026-02-04&groupBy=endpoint';
+    const { body: inUtc } = await get(ofKey(query));
+    expect(inUtc.rows).not.toEqual([]);
+    for (const timeZone of [
+      'utc',
+      'Etc/UTC',
+      'etc/utc',
+      'GMT',
+      'Etc/GMT',
+      'Etc/GMT+0',
+      'Zulu',
+      'Universal',
+    ]) {
+      const { body } = await get(ofKey(`${query}&timeZone=${encodeURIComponent(timeZone)}`));
+      expect(body).toEqual({ ...inUtc, timeZone });
+    }
+  });
+
   it('is 404 for a key that does not exist, whatever the form of its id', async () => {
     for (const id of [UNKNOWN_ID, 'x', '%00', `${keyId}x`]) {
       expect((await get(`/consumer-api-key/${id}/usage`, 404)).body.code).toBe('key_not_found');
@@ -215,6 +234,8 @@ describe('GET /api-keys/usage', () => {
     ['groupBy=customer'],
     ['interval=day&groupBy=endpoint,customer'],
     ['interval=day&groupBy=customer&timeZone=Europe/Berlin'],
+    ['interval=day&from=2026-01-01&groupBy=customer&timeZone=Europe/London'],
+    ['interval=day&groupBy=customer&timeZone=Etc/GMT-1'],
   ])('rejects the grouping of ?%s', async (query) => {
     expect((await get(`/api-keys/usage?${query}`, 400)).body.code).toBe('unsupported_grouping');
   });

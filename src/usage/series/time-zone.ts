@@ -24,8 +24,7 @@ export class TimeZone {
   /** Throws a `RangeError` for a name that `isTimeZone` doesn't accept. */
   constructor(name: string) {
     this.name = name;
-    if (name.toUpperCase() === 'UTC') return;
-    this.#format = new Intl.DateTimeFormat('en-US', {
+    const format = new Intl.DateTimeFormat('en-US', {
       timeZone: name,
       hourCycle: 'h23',
       year: 'numeric',
@@ -35,9 +34,11 @@ export class TimeZone {
       minute: 'numeric',
       second: 'numeric',
     });
+    // Intl resolves every name of UTC (Etc/UTC, GMT, Zulu) to this one, but not Europe/London, which has its time only in winter.
+    if (format.resolvedOptions().timeZone !== 'UTC') this.#format = format;
   }
 
-  /** Whether the zone's calendar is that of UTC. */
+  /** Whether the zone is UTC, under any of its names. */
   get isUtc(): boolean {
     return this.#format === undefined;
   }
