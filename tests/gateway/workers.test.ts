@@ -1,4 +1,8 @@
+import { rmSync, symlinkSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import type { ServerResponse } from 'node:http';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { readyz } from '../reliability/support/probe.ts';
 import { Admin } from '../support/admin.ts';
@@ -22,8 +26,14 @@ beforeAll(async () => {
 });
 afterAll(() => fleet?.stop());
 
-async function startWorkers(): Promise<void> {
-  gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: String(await freePort()) });
+async function startWorkers(settings: Readonly<Record<string, string>> = {}): Promise<void> {
+  const port = String(await freePort());
+  gateway = await startGateway({ ...fleet.environment, WORKERS: '2', PORT: port, ...settings });
+}
+
+/** For NODE_OPTIONS: what each process runs before the gateway. */
+function preload(code: string): string {
+  return `--import data:text/javascript,${encodeURIComponent(code)}`;
 }
 
 /** The processes that the primary process has started so far, whether they listen already or not. */
@@ -76,7 +86,7 @@ const OBSERVED = /^tollgate_request_duration_seconds_count\{outcome="forwarded"\
 const CPU_SECONDS = /^process_cpu_seconds_total ([\d.]+)$/m;
 
 describe('two workers', () => {
-  beforeAll(startWorkers);
+  beforeAll(() => startWorkers());
   afterAll(async () => {
     const pids = [gateway.pid, ...gateway.workerPids()];
     expect(await gateway.stop()).toBe(0);
@@ -223,7 +233,7 @@ describe('two workers that can not start', () => {
     const endsWorkers = "import cluster from 'node:cluster'; if (cluster.isWorker) process.exit(3);";
     const { code, output } = await runGateway({
       ...fleet.environment,
-      NODE_OPTIONS: `--import data:text/javascript,${encodeURIComponent(endsWorkers)}`,
+      NODE_OPTIONS: preload(endsWorkers),
       WORKERS: '2',
       PORT: String(await freePort()),
     });
@@ -232,8 +242,52 @@ describe('two workers that can not start', () => {
   });
 });
 
+describe('a worker process that the system does not start', () => {
+  let directory: string;
+  /** The workers' Node. */
+  let program: string;
+
+  beforeEach(async () => {
+    directory = await mkdtemp(join(tmpdir(), 'tollgate-node-'));
+    program = join(directory, 'node');
+  });
+  afterEach(() => rm(directory, { recursive: true }));
+
+  it('ends the start with code 1 and the error of the system', async () => {
+    const { code, output } = await runGateway({
+      ...fleet.environment,
+      NODE_OPTIONS: preload(`process.execPath = ${JSON.stringify(program)};`),
+      WORKERS: '2',
+      PORT: String(await freePort()),
+    });
+    expect(code).toBe(1);
+    expect(output.split('\n')).toContain(`A worker process could not be started: spawn ${program} ENOENT`);
+    expect(output).not.toContain('a worker starts');
+  });
+
+  it('is tried again in place of one that died, while the other one serves', async () => {
+    symlinkSync(process.execPath, program);
+    await startWorkers({ NODE_OPTIONS: preload(`process.execPath = ${JSON.stringify(program)};`) });
+    try {
+      const { secret } = await new Admin(gateway.url).makeKey('one-left');
+      const [first = Number.NaN] = gateway.workerPids();
+      rmSync(program);
+      await untilLogged('ENOENT', () => process.kill(first, 'SIGKILL'));
+      // Node throws this error, where it emits the one above.
+      await untilLogged('ELOOP', () => symlinkSync(program, program));
+      expect(await statusOf(gateway.url, secret)).toBe(200);
+      expect((await readyz(gateway.opsUrl)).components.workers).toBe('1 of 2 ready');
+      rmSync(program);
+      symlinkSync(process.execPath, program);
+      await until(async () => (await metric(/^tollgate_ready (\d+)$/m)) === 2);
+    } finally {
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+});
+
 describe('two workers, at their end,', () => {
-  beforeEach(startWorkers);
+  beforeEach(() => startWorkers());
   afterEach(async () => {
     await gateway?.stop();
   });

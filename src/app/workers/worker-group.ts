@@ -143,9 +143,9 @@ class WorkerGroup {
     this.#claims.push(await listenAt(place, claimPort));
   }
 
-  /** Starts a worker. Resolves once it listens; rejects if it ends before that. */
-  #fork(): Promise<Listening> {
-    const worker = cluster.fork();
+  /** Starts a worker. Resolves once it listens. Rejects with a `StartFault` if it can't be started, or ends before it listens. */
+  async #fork(): Promise<Listening> {
+    const worker = await startedWorker();
     this.#metrics.started(worker.id);
     this.#log.info({ worker: worker.process.pid }, 'a worker starts');
     const listening = Promise.withResolvers<Listening>();
@@ -158,25 +158,42 @@ class WorkerGroup {
       this.#listening.add(worker);
       listening.resolve(message);
     });
+    // For example, a response of Node's own to a worker that has just been killed.
+    worker.on('error', (error) =>
+      this.#log.warn(
+        { worker: worker.process.pid, reason: error.message },
+        'a message did not reach a worker',
+      ),
+    );
     worker.once('exit', (code, signal) => {
       this.#metrics.ended(worker.id);
-      if (this.#listening.has(worker)) this.#replace(worker, code, signal);
-      else
+      if (!this.#listening.has(worker)) {
         listening.reject(
           new StartFault(`A worker ended with code ${code} before it listened: it has said why above.`),
         );
+        return;
+      }
+      if (this.#isStopping) return;
+      this.#log.error(
+        { pid: worker.process.pid, code, signal },
+        'a worker died; another one takes its place',
+      );
+      this.#replace();
     });
     return listening.promise;
   }
 
-  #replace(worker: Worker, code: number, signal: string | null): void {
-    if (this.#isStopping) return;
-    this.#log.error({ pid: worker.process.pid, code, signal }, 'a worker died; another one takes its place');
+  /** Starts a worker in place of one that died. If that fails, it tries again. */
+  #replace(): void {
     setTimeout(() => {
       if (this.#isStopping) return;
       this.#fork().then(
         () => this.#log.info('a worker took the place of one that died'),
-        () => this.#replace(worker, code, signal),
+        (error: StartFault) => {
+          if (this.#isStopping) return;
+          this.#log.error({ reason: error.message }, 'a worker did not start; this is tried again');
+          this.#replace();
+        },
       );
     }, RESTART_MS);
   }
@@ -226,6 +243,17 @@ class WorkerGroup {
   #workers(): readonly Worker[] {
     return Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
   }
+}
+
+/** Starts a worker process. Rejects with a `StartFault` if the system can't: Node throws some of its errors and emits others. */
+function startedWorker(): Promise<Worker> {
+  return new Promise<Worker>((resolve, reject) => {
+    const worker = cluster.fork();
+    if (worker.process.pid === undefined) worker.once('error', reject);
+    else resolve(worker);
+  }).catch((cause: Error) => {
+    throw new StartFault(`A worker process could not be started: ${cause.message}`, { cause });
+  });
 }
 
 /** Stops a worker. Resolves with its exit code, or null if a signal ended it. */
