@@ -81,7 +81,7 @@ export class KeyRevalidator {
     clearTimeout(this.#timer);
     if (this.#isStopped) return;
     this.#timer = setTimeout(() => {
-      this.#running = this.#run();
+      this.#running = this.#run().finally(() => this.#plan());
     }, ms);
     this.#timer.unref();
   }
@@ -100,6 +100,10 @@ export class KeyRevalidator {
       // Expected while the record store is unavailable, which is logged elsewhere.
       this.#options.log.debug({ err: error }, 'cached keys could not be checked');
     }
+  }
+
+  /** Ends a check, and starts the time to the next one. */
+  #plan(): void {
     this.#running = undefined;
     const pauseMs = this.#pauseMs(this.#isWanted ? SHORTEST_INTERVAL_MS : INTERVAL_MS);
     this.#wakeIn(Math.max(pauseMs, SHORTEST_INTERVAL_MS));

@@ -82,6 +82,9 @@ export class UncountedLedger {
     const noted = this.#uncounted.get(name);
     if (noted?.resetAtMs === resetAtMs) {
       noted.units += units;
+    } else if (noted !== undefined && noted.resetAtMs > resetAtMs) {
+      // Units of an older window that could not be given back: those of the newer window hold longer.
+      return;
     } else if (noted !== undefined || this.size < MAX_WINDOWS) {
       this.#uncounted.set(name, added);
     }

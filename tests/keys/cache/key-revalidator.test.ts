@@ -112,6 +112,20 @@ describe('checks of cached keys', () => {
     await until(() => queries.length === 2);
   });
 
+  it('are made soon when the versions may be lost, also after one without any key', async () => {
+    jest.useFakeTimers();
+    try {
+      revalidator.checkSoon();
+      await jest.advanceTimersByTimeAsync(1);
+      active = copies(1);
+      revalidator.checkSoon();
+      await jest.advanceTimersByTimeAsync(250);
+      expect(queries).toHaveLength(1);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
+
   it('end with the query that runs', async () => {
     active = copies(1);
     const first = Promise.withResolvers<readonly OutdatedKey[]>();

@@ -312,6 +312,20 @@ describe('the ledger of uncounted requests', () => {
     expect(uncounted.size).toBe(0);
   });
 
+  it('keeps what a newer window counted when an older one can not be given back', async () => {
+    const attempt = Promise.withResolvers<void>();
+    const { restored, note, ledger: uncounted } = ledger(() => attempt.promise);
+    note('key', 2000);
+    const giving = uncounted.giveBack(1600);
+    note('key', 4000);
+    note('key', 4000);
+    attempt.reject(new NotCounted('read-only'));
+    await giving;
+    restored.length = 0;
+    await until(() => restored.length > 0);
+    expect(restored).toMatchObject([{ keyId: 'key', units: 2 }]);
+  });
+
   it('remembers at most 10 000 windows', () => {
     const { note, ledger: uncounted } = ledger();
     for (let key = 0; key <= 10_000; key += 1) note(`${key}`);
