@@ -29,6 +29,11 @@ export interface KeptResponse {
 
 /** How long a response is kept. Milliseconds. */
 const KEPT_MS = 24 * 3_600_000;
+/**
+ * How long a claim rejects retries. After a crash the request can be performed again only when the claim has lapsed. Longer than the work
+ * usually takes; when the work takes longer, a retry performs it again. Milliseconds.
+ */
+const CLAIMED_MS = 10_000;
 
 /** A key that was already used for another request. */
 class IdempotencyKeyReused extends TollgateError {
@@ -68,26 +73,80 @@ export class IdempotentRequests {
     work: (operationId: string) => Promise<KeptResponse>,
     responseTo: (failure: unknown) => KeptResponse,
   ): Promise<{ readonly response: KeptResponse; readonly isReplayed: boolean }> {
-    const { store, clock } = this.#options;
-    const atMs = clock.nowMs();
-    const once: OnceOnly = { id: idOf(request), atMs, validSinceMs: atMs - KEPT_MS };
-    const digest = sha256(request.content).toString('base64');
+    const once = this.#onceOnly(request);
+    const digest = digestOf(request);
     const seal = (response: KeptResponse) => this.#seal(once.id, { digest, response });
-    const performed = await store.performOnce(
+    const performed = await this.#options.store.performOnce(
       once,
-      async () => seal(await work(once.id.toString('base64url'))),
+      async () => seal(await work(operationIdOf(once))),
       (failure) => seal(responseTo(failure)),
     );
     if (performed.kind === 'under_way') throw new IdempotencyInProgress();
-    const kept = this.#open({ id: once.id, sealed: performed.sealed });
-    if (kept.digest !== digest) throw new IdempotencyKeyReused();
-    return { response: kept.response, isReplayed: performed.kind === 'stored' };
+    const { response } = this.#openOwn({ id: once.id, sealed: performed.sealed }, digest);
+    if (response === undefined) throw new IdempotencyInProgress();
+    return { response, isReplayed: performed.kind === 'stored' };
+  }
+
+  /**
+   * The same for work that changes no records, or has its own transactions: no connection is held while it runs, and what it has written
+   * stays when it rejects. A claim is stored before the work, and replaced by the response afterwards. After a crash, or when the response
+   * can't be stored, a retry performs the work again once the claim has lapsed.
+   */
+  async performWithoutTransaction(
+    request: IdempotentRequest,
+    work: (operationId: string) => Promise<KeptResponse>,
+    responseTo: (failure: unknown) => KeptResponse,
+  ): Promise<{ readonly response: KeptResponse; readonly isReplayed: boolean }> {
+    const { store } = this.#options;
+    const once = this.#onceOnly(request);
+    const { id } = once;
+    const digest = digestOf(request);
+    const claim = this.#seal(id, { digest, claimedUntilMs: once.atMs + CLAIMED_MS });
+    const kept = await this.#claim(once, digest, claim);
+    if (kept !== undefined) return { response: kept, isReplayed: true };
+    try {
+      const response = await work(operationIdOf(once)).catch(responseTo);
+      await store.replace({ id, sealed: claim }, this.#seal(id, { digest, response }));
+      return { response, isReplayed: false };
+    } catch (error) {
+      // If this fails too, the claim lapses later. The digest stays: the work may have changed something under this operation id.
+      await store
+        .replace({ id, sealed: claim }, this.#seal(id, { digest, claimedUntilMs: 0 }))
+        .catch(() => {});
+      throw error;
+    }
   }
 
   /** Removes expired responses. */
   async prune(): Promise<void> {
     const { store, clock } = this.#options;
     await store.prune(clock.nowMs() - KEPT_MS);
+  }
+
+  /** Stores the claim, unless the request has been performed: then resolves with its response. */
+  async #claim(once: OnceOnly, digest: string, claim: Buffer): Promise<KeptResponse | undefined> {
+    const { store } = this.#options;
+    const { id, atMs } = once;
+    const found = await store.performOnce(once, async () => claim, rethrow);
+    if (found.kind === 'under_way') throw new IdempotencyInProgress();
+    if (found.kind === 'performed') return undefined;
+    const { response, claimedUntilMs = 0 } = this.#openOwn({ id, sealed: found.sealed }, digest);
+    if (response !== undefined) return response;
+    const isClaimed = claimedUntilMs <= atMs && (await store.replace({ id, sealed: found.sealed }, claim));
+    if (!isClaimed) throw new IdempotencyInProgress();
+    return undefined;
+  }
+
+  #onceOnly(request: IdempotentRequest): OnceOnly {
+    const atMs = this.#options.clock.nowMs();
+    return { id: idOf(request), atMs, validSinceMs: atMs - KEPT_MS };
+  }
+
+  /** Opens what is stored for a request with this digest. Throws `IdempotencyKeyReused` if it is another one. */
+  #openOwn(stored: StoredResponse, digest: string): Kept {
+    const kept = this.#open(stored);
+    if (kept.digest !== digest) throw new IdempotencyKeyReused();
+    return kept;
   }
 
   #seal(id: Buffer, kept: Kept): Buffer {
@@ -100,10 +159,12 @@ export class IdempotentRequests {
   }
 }
 
-/** A response with the digest of its request. */
+/** A response with the digest of its request, or, until there is one, the claim of the request. */
 interface Kept {
   readonly digest: string;
-  readonly response: KeptResponse;
+  readonly response?: KeptResponse;
+  /** Until then retries are rejected. Milliseconds since 1970. */
+  readonly claimedUntilMs?: number;
 }
 
 /** The name that a response is sealed for: a copy under another id can't be opened. */
@@ -113,6 +174,18 @@ export function sealedFor(id: Buffer): string {
 
 function idOf({ credential, key }: IdempotentRequest): Buffer {
   return sha256(JSON.stringify([credential, key]));
+}
+
+function digestOf({ content }: IdempotentRequest): string {
+  return sha256(content).toString('base64');
+}
+
+function operationIdOf({ id }: OnceOnly): string {
+  return id.toString('base64url');
+}
+
+function rethrow(failure: unknown): never {
+  throw failure;
 }
 
 function sha256(text: string): Buffer {

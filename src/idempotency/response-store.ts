@@ -35,6 +35,6 @@ export interface ResponseStore {
   prune(beforeMs: number): Promise<void>;
   /** At most `limit` responses, by id, after the given one. For the rotation of encryption keys. */
   after(id: Buffer | undefined, limit: number): Promise<readonly StoredResponse[]>;
-  /** Replaces a sealed response, unless it was removed or replaced in the meantime. */
-  replace(response: StoredResponse, sealed: Buffer): Promise<void>;
+  /** Replaces a sealed response. Resolves with false if it was removed or replaced in the meantime. */
+  replace(response: StoredResponse, sealed: Buffer): Promise<boolean>;
 }

@@ -132,6 +132,11 @@ export interface EndpointDefinition<Body> {
   readonly mayCreate?: true;
   /** The response has an `ETag`. */
   readonly tagged?: true;
+  /**
+   * A request with an `Idempotency-Key` is handled outside of a transaction: the handler waits for other stores than that of the records, or
+   * its entry in the audit log must stay when it rejects.
+   */
+  readonly withoutTransaction?: true;
   /** The endpoint obeys `If-Match` and `If-None-Match`. */
   readonly conditional?: true;
   readonly response: ResponseSchema;

@@ -3,10 +3,12 @@ import type { Principal } from '../admins/principal.ts';
 import { TollgateError } from '../errors.ts';
 import { type FailedRequest, failureOf } from '../http/errors/error-responses.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
+import type { Endpoint } from './endpoint.ts';
 
 /** A request that is performed once, even if it is retried. */
 export interface OnceOnlyRequest {
   readonly requests: IdempotentRequests;
+  readonly endpoint: Pick<Endpoint, 'withoutTransaction'>;
   readonly principal: Principal;
   /** The value of its `Idempotency-Key`. */
   readonly key: string;
@@ -31,11 +33,14 @@ export function readIdempotencyKey(req: Request): string | undefined {
 export async function respondOnce(
   req: Request,
   res: Response,
-  { requests, principal, key, perform }: OnceOnlyRequest,
+  { requests, endpoint, principal, key, perform }: OnceOnlyRequest,
 ): Promise<void> {
   const credential = principal.id ?? principal.type;
   const content = JSON.stringify([req.method, req.originalUrl, req.body ?? null]);
-  const { response, isReplayed } = await requests.perform({ credential, key, content }, perform, keptFailure);
+  const request = { credential, key, content };
+  const { response, isReplayed } = endpoint.withoutTransaction
+    ? await requests.performWithoutTransaction(request, perform, keptFailure)
+    : await requests.perform(request, perform, keptFailure);
   if (isReplayed) res.set('Idempotency-Replayed', 'true');
   // `keptFailure` has made the kept failures.
   if (response.status >= 400) throw new RepeatedFailure(response.body as FailedRequest['fields']);

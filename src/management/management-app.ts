@@ -182,7 +182,7 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
     const key = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
     if (key !== undefined) {
       const perform = async (operationId: string) => completed(endpoint, await handle(operationId));
-      return respondOnce(req, res, { requests: idempotency, principal, key, perform });
+      return respondOnce(req, res, { requests: idempotency, endpoint, principal, key, perform });
     }
     const result = await handle();
     if (endpoint.csv || endpoint.yaml) res.vary('Accept');

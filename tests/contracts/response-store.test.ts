@@ -171,8 +171,8 @@ describe.each([
     const ids = listed.map(({ id }) => id.toString('hex'));
     expect(ids).toEqual([...new Set(ids)].toSorted());
     const one = listed.find(({ sealed }) => sealed.toString() === 'listed 1') ?? rethrow('not listed');
-    await responses.replace(one, Buffer.from('replaced'));
-    await responses.replace(one, Buffer.from('replaced again'));
+    expect(await responses.replace(one, Buffer.from('replaced'))).toBe(true);
+    expect(await responses.replace(one, Buffer.from('replaced again'))).toBe(false);
     expect(await responses.performOnce(onceAt(AT_MS, one.id), makesPlan('z'), rethrow)).toMatchObject({
       sealed: Buffer.from('replaced'),
     });

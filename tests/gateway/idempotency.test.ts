@@ -77,6 +77,32 @@ describe('two replicas that get the same Idempotency-Key', () => {
   });
 });
 
+it('grants for keys that are being limited all succeed at once', async () => {
+  await fleet.admin.makePlan('none-left', 1, 'hour');
+  const url = fleet.replicas[0]?.url ?? '';
+  // More than the replica has connections to Postgres.
+  const names = Array.from({ length: 18 }, (_, index) => `none-left-${index}`);
+  const keys = await Promise.all(names.map((name) => fleet.admin.makeKey(name, 'none-left')));
+  let isOver = false;
+  const limited = Promise.withResolvers<void>();
+  let limitedKeys = 0;
+  const senders = keys.map(async ({ secret }) => {
+    while ((await statusOf(url, secret)) !== 429);
+    limitedKeys += 1;
+    if (limitedKeys === keys.length) limited.resolve();
+    while (!isOver) await statusOf(url, secret);
+  });
+  await limited.promise;
+  const grants = await Promise.all(
+    keys.map(({ id }) =>
+      post(0, `/consumer-api-key/${id}/limits/grant`, { key: `grant-${id}`, body: { requests: 1 } }),
+    ),
+  );
+  isOver = true;
+  await Promise.all(senders);
+  expect(grants.map(({ status }) => status)).toEqual(keys.map(() => 200));
+});
+
 describe('a request whose replica is killed', () => {
   let postgres: TcpRelay;
   let redis: TcpRelay;
@@ -209,7 +235,7 @@ describe('a request whose replica is killed', () => {
     expect(await actionsOn(id)).toEqual(['key.update', 'key.create']);
   });
 
-  it('after Redis gave more room gives it once, with its entry when it is sent again', async () => {
+  it('after Redis gave more room gives it once, with an entry for each sending', async () => {
     const { id } = await fleet.admin.makeKey('killed-after-a-grant');
     const path = `/consumer-api-key/${id}/limits`;
     // Another key's, so that Redis knows the script, and one command is enough.
@@ -225,6 +251,6 @@ describe('a request whose replica is killed', () => {
     expect(again.status).toBe(200);
     expect(await again.json()).toMatchObject({ limits: [{ granted: 7 }] });
     expect(await granted()).toBe(7);
-    expect(await actionsOn(id)).toEqual(['limits.grant', 'key.create']);
+    expect(await actionsOn(id)).toEqual(['limits.grant', 'limits.grant', 'key.create']);
   });
 });

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
+import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
+import { until } from '../support/until.ts';
 import {
   type Replacements,
   startManagement,
@@ -156,6 +158,15 @@ it('grants the room of one request once', async () => {
   expect(shown.body.limits[0].granted).toBe(5);
 });
 
+it('has an entry in the audit log of a search that finds no key', async () => {
+  const find = { secret: `tg_${'0'.repeat(36)}` };
+  const { headers } = await post('/api-keys/find', newKey(), find).expect(404);
+  const { body } = await management.send('get', '/tollgate/audit-log?action=key.find').expect(200);
+  expect(body.entries).toMatchObject([
+    { requestId: headers['x-request-id'], outcome: 'key_not_found', target: { type: 'operation' } },
+  ]);
+});
+
 it('no endpoint that could be sent again streams its response', () => {
   expect(ENDPOINTS.filter(({ method, csv }) => method === 'post' && csv)).toEqual([]);
 });
@@ -169,7 +180,7 @@ it('a change by another method ignores the key', async () => {
   expect((await rename('two').expect(200)).body.name).toBe('two');
 });
 
-describe('while a store is down', () => {
+describe('while a store is down or slow', () => {
   const running: TestManagement[] = [];
   afterAll(async () => {
     for (const each of running) await each.stop();
@@ -180,18 +191,23 @@ describe('while a store is down', () => {
     return started;
   }
 
-  it('nothing is kept: the request is performed when the store is back', async () => {
-    const { StoreUnavailable } = await import('../../src/errors.ts');
-    let isUnavailable = true;
-    const counters = {
+  /** Counters that change as `change` says, by a grant or a reset. */
+  function countersThat(change: () => Promise<void>): WindowCounters {
+    return {
       read: async () => ({ counters: [], nowMs: 0 }),
       readAll: async () => [],
       settle: async () => {},
-      reset: async () => {},
-      grant: async () => {
-        if (isUnavailable) throw new StoreUnavailable('redis', new Error('unavailable'));
-      },
+      grant: change,
+      reset: change,
     };
+  }
+
+  it('nothing is kept: the request is performed when the store is back', async () => {
+    const { StoreUnavailable } = await import('../../src/errors.ts');
+    let isUnavailable = true;
+    const counters = countersThat(async () => {
+      if (isUnavailable) throw new StoreUnavailable('redis', new Error('unavailable'));
+    });
     const other = await start({ counters, usage: usageThat(async () => UNUSED) });
     const { id } = await other.createKey();
     const grant = () =>
@@ -204,17 +220,113 @@ describe('while a store is down', () => {
     expect(headers).not.toHaveProperty('idempotency-replayed');
   });
 
+  it('a grant that failed is in the audit log, with its outcome', async () => {
+    const { StoreUnavailable } = await import('../../src/errors.ts');
+    const other = await start({
+      counters: countersThat(async () => {
+        throw new StoreUnavailable('redis', new Error('unavailable'));
+      }),
+    });
+    const { id } = await other.createKey();
+    const { headers } = await other
+      .send('post', `/consumer-api-key/${id}/limits/grant`, { requests: 5 })
+      .set('Idempotency-Key', 'the-same')
+      .expect(503);
+    const { body } = await other.send('get', '/tollgate/audit-log?action=limits.grant').expect(200);
+    const requestId = headers['x-request-id'];
+    expect(body.entries).toMatchObject([
+      { requestId, outcome: 'store_unavailable' },
+      { requestId, outcome: 'success' },
+    ]);
+  });
+
+  it('grants that wait for Redis hold up no other change', async () => {
+    const redis = Promise.withResolvers<void>();
+    let waiting = 0;
+    const other = await start({
+      counters: countersThat(() => {
+        waiting += 1;
+        return redis.promise;
+      }),
+    });
+    const changed = await other.createKey();
+    const { id } = await other.createKey();
+    // As many as there are connections to Postgres, and more.
+    const grants = Array.from({ length: 20 }, async (_, index) =>
+      other
+        .send('post', `/consumer-api-key/${id}/limits/grant`, { requests: 5 })
+        .set('Idempotency-Key', `grant-${index}`),
+    );
+    try {
+      await until(() => waiting === grants.length);
+      await other.send('patch', `/consumer-api-key/${changed.id}`, { name: 'changed' }).expect(200);
+    } finally {
+      redis.resolve();
+      expect((await Promise.all(grants)).map(({ status }) => status)).toEqual(grants.map(() => 200));
+    }
+  });
+
+  it('another body is rejected while the first request waits for Redis', async () => {
+    const redis = Promise.withResolvers<void>();
+    let waiting = 0;
+    const other = await start({
+      counters: countersThat(() => {
+        waiting += 1;
+        return redis.promise;
+      }),
+    });
+    const { id } = await other.createKey();
+    const grant = (requests: number) =>
+      other
+        .send('post', `/consumer-api-key/${id}/limits/grant`, { requests })
+        .set('Idempotency-Key', 'the-same');
+    const first = grant(5).then((response) => response);
+    try {
+      await until(() => waiting === 1);
+      expect((await grant(5).expect(409)).body.code).toBe('idempotency_in_progress');
+      expect((await grant(6).expect(422)).body.code).toBe('idempotency_key_reused');
+    } finally {
+      redis.resolve();
+    }
+    expect((await first).status).toBe(200);
+    expect((await grant(5).expect(200)).headers['idempotency-replayed']).toBe('true');
+    expect(waiting).toBe(1);
+  });
+
+  it('a request whose first sending never ended is performed after ten seconds', async () => {
+    const redis = Promise.withResolvers<void>();
+    let calls = 0;
+    const other = await start({
+      counters: countersThat(async () => {
+        calls += 1;
+        if (calls === 1) await redis.promise;
+      }),
+    });
+    const { id } = await other.createKey();
+    const grant = () =>
+      other
+        .send('post', `/consumer-api-key/${id}/limits/grant`, { requests: 5 })
+        .set('Idempotency-Key', 'the-same');
+    const first = grant().then((response) => response);
+    try {
+      await until(() => calls === 1);
+      other.clock.advance(9_999);
+      await grant().expect(409);
+      other.clock.advance(1);
+      expect((await grant().expect(200)).headers).not.toHaveProperty('idempotency-replayed');
+    } finally {
+      redis.resolve();
+    }
+    expect((await first).status).toBe(200);
+    expect((await grant().expect(200)).headers['idempotency-replayed']).toBe('true');
+    expect(calls).toBe(2);
+  });
+
   it('an unexpected failure is not kept either', async () => {
     let fails = true;
-    const counters = {
-      read: async () => ({ counters: [], nowMs: 0 }),
-      readAll: async () => [],
-      settle: async () => {},
-      grant: async () => {},
-      reset: async () => {
-        if (fails) throw new Error('a fault');
-      },
-    };
+    const counters = countersThat(async () => {
+      if (fails) throw new Error('a fault');
+    });
     const other = await start({ counters });
     const { id } = await other.createKey();
     const reset = () =>

@@ -32,6 +32,7 @@ export const findConsumerKey = endpoint<{ readonly secret: string }>({
   scope: 'keys:read',
   body: FIND_KEY_BODY,
   limitsGuesses: true,
+  withoutTransaction: true,
   status: 200,
   tagged: true,
   response: named(

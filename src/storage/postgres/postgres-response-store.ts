@@ -44,13 +44,14 @@ export class PostgresResponseStore implements ResponseStore {
     return rows.map((row) => ({ id: Buffer.from(row.id), sealed: Buffer.from(row.sealed) }));
   }
 
-  async replace({ id, sealed }: StoredResponse, sealedAnew: Buffer): Promise<void> {
-    await this.#db
+  async replace({ id, sealed }: StoredResponse, sealedAnew: Buffer): Promise<boolean> {
+    const { numUpdatedRows } = await this.#db
       .updateTable('idempotent_responses')
       .set({ sealed: sealedAnew })
       .where('id', '=', id)
       .where('sealed', '=', sealed)
-      .execute();
+      .executeTakeFirstOrThrow();
+    return numUpdatedRows > 0n;
   }
 
   get #db() {
