@@ -3,6 +3,7 @@ import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { missingScope, ROOT } from '../admins/principal.ts';
 import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
+import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidToken, MissingScope, MissingToken, TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
 import { readBearer } from '../http/credentials/bearer.ts';
@@ -74,7 +75,13 @@ export function limitGuesses(
   };
 }
 
-/** Writes an entry into the audit log for each request of a principal that is rejected with 403, and passes the error on. */
+/** Consumers are many and not trusted: with an entry for each rejection they would fill the log. */
+const CONSUMER_ENTRY_EVERY_MS = 3_600_000;
+
+/**
+ * Writes an entry into the audit log for each request of a principal that is rejected with 403, of a consumer about one an hour, and passes
+ * the error on.
+ */
 export function auditForbidden(
   { operationId }: Endpoint,
   { audit, changeOf }: { readonly audit: AuditLog; readonly changeOf: ChangeContextReader },
@@ -83,10 +90,17 @@ export function auditForbidden(
     if (error instanceof TollgateError && errorResponse(error).status === 403) {
       const target = { type: 'operation', id: operationId, name: pathParameter(req), tags: [] } as const;
       const action = { action: 'request.deny', target, changes: {}, outcome: error.code } as const;
-      await audit.record(action, changeOf(req, res));
+      const change = changeOf(req, res);
+      if (!(await isRepeatedByConsumer(audit, change))) await audit.record(action, change);
     }
     throw error;
   };
+}
+
+async function isRepeatedByConsumer(audit: AuditLog, { actor, atMs }: ChangeContext): Promise<boolean> {
+  if (actor.type !== 'key' || actor.id === null) return false;
+  const fromMs = atMs - CONSUMER_ENTRY_EVERY_MS;
+  return (await audit.count({ action: 'request.deny', actorId: actor.id, fromMs })) > 0;
 }
 
 /** The id in the path. Null for text that can't be an id: the audit log must not keep arbitrary text of clients. */

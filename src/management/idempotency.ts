@@ -38,9 +38,10 @@ export async function respondOnce(
   const credential = principal.id ?? principal.type;
   const content = JSON.stringify([req.method, req.originalUrl, req.body ?? null]);
   const request = { credential, key, content };
+  const responseTo = principal.type === 'key' ? rethrow : keptFailure;
   const { response, isReplayed } = endpoint.withoutTransaction
-    ? await requests.performWithoutTransaction(request, perform, keptFailure)
-    : await requests.perform(request, perform, keptFailure);
+    ? await requests.performWithoutTransaction(request, perform, responseTo)
+    : await requests.perform(request, perform, responseTo);
   if (isReplayed) res.set('Idempotency-Replayed', 'true');
   // `keptFailure` has made the kept failures.
   if (response.status >= 400) throw new RepeatedFailure(response.body as FailedRequest['fields']);
@@ -52,6 +53,11 @@ function keptFailure(error: unknown): KeptResponse {
   const { status, fields } = failureOf(error);
   if (status < 400 || status >= 500 || NOT_KEPT.has(status)) throw error;
   return { status, headers: {}, body: fields };
+}
+
+/** Consumers, who are many and not trusted, can't have the gateway store their failures. */
+function rethrow(error: unknown): never {
+  throw error;
 }
 
 /** The failure of the first attempt, in the format that this retry requests. */

@@ -327,6 +327,16 @@ describe('a consumer that may rotate its key', () => {
     expect(other.body.consumerApiKeyId).toBe(stranger.id);
   });
 
+  it('has no failure of its requests stored, so that it is performed when sent again', async () => {
+    const { id, secret } = await rotatableKey();
+    const { body } = await rotate(secret, { graceSeconds: 600 });
+    const headers = { 'idempotency-key': 'during-a-rotation' };
+    expect((await rotate(body.secret, { graceSeconds: 0 }, { headers })).status).toBe(409);
+    await fleet.admin.call('POST', `/consumer-api-key/${id}/end-rotation`, { keep: 'new' });
+    const again = await rotate(body.secret, { graceSeconds: 0 }, { headers });
+    expect([again.status, again.headers.get('idempotency-replayed')]).toEqual([200, null]);
+  });
+
   it('may not change its expiry, and must say how long the secret before stays valid', async () => {
     const { secret } = await rotatableKey();
     for (const [body, field] of [
@@ -350,6 +360,19 @@ describe('a consumer that may rotate its key', () => {
     await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { selfService: ['rotate'] });
     expect((await rotate(secret, { graceSeconds: 0 }, { replica: 1 })).status).toBe(200);
   });
+});
+
+it('a consumer that is rejected over and over has one entry in the audit log', async () => {
+  const { id, secret } = await fleet.admin.makeKey('persistent');
+  for (const replica of [0, 1, 0]) {
+    const { status, body } = await askSoon(`${SELF}/rotate`, secret, {
+      ...{ replica, method: 'POST', body: JSON.stringify({ graceSeconds: 0 }) },
+      headers: { 'content-type': 'application/json' },
+    });
+    expect([status, body.code]).toEqual([403, 'missing_scope']);
+  }
+  const { body } = await fleet.admin.call('GET', `/tollgate/audit-log?actorId=${id}`);
+  expect(body.entries).toMatchObject([{ action: 'request.deny', outcome: 'missing_scope' }]);
 });
 
 describe('self-service', () => {
