@@ -242,6 +242,32 @@ describe('two workers that can not start', () => {
   });
 });
 
+describe('a worker that is stuck', () => {
+  it('is replaced also when nobody calls the ops port', async () => {
+    // Half a minute passes in three seconds.
+    const hastenPrimary = `
+      import cluster from 'node:cluster';
+      const { setInterval } = globalThis;
+      const now = performance.now.bind(performance);
+      if (cluster.isPrimary) {
+        performance.now = () => 10 * now();
+        globalThis.setInterval = (callback, ms) => setInterval(callback, ms / 10);
+      }`;
+    await startWorkers({ NODE_OPTIONS: preload(hastenPrimary) });
+    const stuck = gateway.workerPids()[0] ?? Number.NaN;
+    process.kill(stuck, 'SIGSTOP');
+    try {
+      await until(() =>
+        gateway.output().includes(`"worker":${stuck},"msg":"a worker is stuck and is killed"`),
+      );
+      await until(() => gateway.output().includes('a worker took the place of one that died'));
+    } finally {
+      if (isAlive(stuck)) process.kill(stuck, 'SIGCONT');
+      expect(await gateway.stop()).toBe(0);
+    }
+  });
+});
+
 describe('a worker process that the system does not start', () => {
   let directory: string;
   /** The workers' Node. */

@@ -21,6 +21,8 @@ const RESTART_MS = 1000;
  * probe. Milliseconds.
  */
 const REPORT_DEADLINE_MS = 1000;
+/** How often workers must report, even if nobody calls the ops port: otherwise no stuck worker would be found. Milliseconds. */
+const REPORT_INTERVAL_MS = 5000;
 /** A worker that has not reported for this long is killed. Milliseconds. */
 const WATCHDOG_TIMEOUT_MS = 30_000;
 /** How long closing everything may take beyond `SHUTDOWN_DELAY_MS` and `SHUTDOWN_DRAIN_MS`. Milliseconds. */
@@ -69,6 +71,7 @@ class WorkerGroup {
   readonly #watchdog: Watchdog<Worker>;
   readonly #claims: Release[] = [];
   #requests = 0;
+  #watch: NodeJS.Timeout | undefined;
   #isStopping = false;
 
   constructor(settings: Settings, { log, clock }: Platform) {
@@ -89,6 +92,7 @@ class WorkerGroup {
     );
     const [listening] = first;
     if (listening === undefined) throw new Error('A worker group needs a worker.');
+    this.#watch = setInterval(() => void this.#requestReports(), REPORT_INTERVAL_MS).unref();
     return listening;
   }
 
@@ -119,6 +123,7 @@ class WorkerGroup {
 
   async stop(): Promise<boolean> {
     this.#isStopping = true;
+    clearInterval(this.#watch);
     await Promise.all(this.#claims.map((release) => release()));
     const { shutdownDelayMs, shutdownDrainMs } = this.#settings;
     const deadlineMs = shutdownDelayMs + shutdownDrainMs + STOP_MARGIN_MS;
