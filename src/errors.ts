@@ -67,6 +67,8 @@ export class TollgateError extends Error {
   readonly code: ErrorCode;
   /** Further fields of the response, which are safe to show to a client. */
   readonly details: Readonly<Record<string, unknown>> = {};
+  /** Seconds after which a retry makes sense; undefined = the usual time for the code. */
+  readonly retryAfterS: number | undefined = undefined;
 
   constructor(code: ErrorCode, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });

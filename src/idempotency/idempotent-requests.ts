@@ -47,8 +47,12 @@ class IdempotencyKeyReused extends TollgateError {
 
 /** A request whose first attempt is still running. */
 class IdempotencyInProgress extends TollgateError {
-  constructor() {
+  override readonly retryAfterS: number | undefined;
+
+  /** `claimedForMs`: how long its claim rejects retries at most; undefined = it has none. */
+  constructor(claimedForMs?: number) {
     super('idempotency_in_progress', 'A request with this Idempotency-Key is under way. Try again shortly.');
+    this.retryAfterS = claimedForMs && Math.min(Math.ceil(claimedForMs / 1000), CLAIMED_MS / 1000);
   }
 }
 
@@ -83,7 +87,6 @@ export class IdempotentRequests {
     );
     if (performed.kind === 'under_way') throw new IdempotencyInProgress();
     const { response } = this.#openOwn({ id: once.id, sealed: performed.sealed }, digest);
-    if (response === undefined) throw new IdempotencyInProgress();
     return { response, isReplayed: performed.kind === 'stored' };
   }
 
@@ -101,7 +104,7 @@ export class IdempotentRequests {
     const once = this.#onceOnly(request);
     const { id } = once;
     const digest = digestOf(request);
-    const claim = this.#seal(id, { digest, claimedUntilMs: once.atMs + CLAIMED_MS });
+    const claim = this.#sealClaim(id, digest, once.atMs + CLAIMED_MS);
     const kept = await this.#claim(once, digest, claim);
     if (kept !== undefined) return { response: kept, isReplayed: true };
     try {
@@ -110,9 +113,7 @@ export class IdempotentRequests {
       return { response, isReplayed: false };
     } catch (error) {
       // If this fails too, the claim lapses later. The digest stays: the work may have changed something under this operation id.
-      await store
-        .replace({ id, sealed: claim }, this.#seal(id, { digest, claimedUntilMs: 0 }))
-        .catch(() => {});
+      await store.replace({ id, sealed: claim }, this.#sealClaim(id, digest, 0)).catch(() => {});
       throw error;
     }
   }
@@ -130,10 +131,10 @@ export class IdempotentRequests {
     const found = await store.performOnce(once, async () => claim, rethrow);
     if (found.kind === 'under_way') throw new IdempotencyInProgress();
     if (found.kind === 'performed') return undefined;
-    const { response, claimedUntilMs = 0 } = this.#openOwn({ id, sealed: found.sealed }, digest);
-    if (response !== undefined) return response;
-    const isClaimed = claimedUntilMs <= atMs && (await store.replace({ id, sealed: found.sealed }, claim));
-    if (!isClaimed) throw new IdempotencyInProgress();
+    const { response, claimedUntilMs } = this.#openOwn({ id, sealed: found.sealed }, digest);
+    if (claimedUntilMs === undefined) return response;
+    if (claimedUntilMs > atMs) throw new IdempotencyInProgress(claimedUntilMs - atMs);
+    if (!(await store.replace({ id, sealed: found.sealed }, claim))) throw new IdempotencyInProgress();
     return undefined;
   }
 
@@ -149,6 +150,13 @@ export class IdempotentRequests {
     return kept;
   }
 
+  /** Versions that know no claims replay its response, which is an error. */
+  #sealClaim(id: Buffer, digest: string, claimedUntilMs: number): Buffer {
+    const { code, message } = new IdempotencyInProgress();
+    const response = { status: 409, headers: {}, body: { error: message, code } };
+    return this.#seal(id, { digest, response, claimedUntilMs });
+  }
+
   #seal(id: Buffer, kept: Kept): Buffer {
     return this.#options.vault.seal(sealedFor(id), JSON.stringify(kept));
   }
@@ -162,8 +170,8 @@ export class IdempotentRequests {
 /** A response with the digest of its request, or, until there is one, the claim of the request. */
 interface Kept {
   readonly digest: string;
-  readonly response?: KeptResponse;
-  /** Until then retries are rejected. Milliseconds since 1970. */
+  readonly response: KeptResponse;
+  /** Only of a claim: until then retries are rejected. Milliseconds since 1970. */
   readonly claimedUntilMs?: number;
 }
 

@@ -101,5 +101,6 @@ export function failureOf(error: unknown): FailedRequest {
   const headers: Record<string, string> = { ...RESPONSES[known.code].headers };
   const errors = known instanceof InvalidBody ? { errors: known.faults } : {};
   if (known instanceof MethodNotAllowed) headers.Allow = known.allowed.join(', ');
+  if (known.retryAfterS !== undefined) headers['Retry-After'] = String(known.retryAfterS);
   return { status, headers, fields: { error: known.message, code: known.code, ...known.details, ...errors } };
 }
