@@ -24,8 +24,6 @@ interface AuditOptions extends PageOptions {
 
 /** The pause between two queries for new entries. */
 const FOLLOW_MS = 2000;
-/** How far each query reaches back before the previous one: an entry that was begun earlier may be written later. */
-const OVERLAP_MS = 60_000;
 
 export const declareAudit: Declare = (audit, terminal) => {
   const list = paged(
@@ -69,23 +67,16 @@ Examples:
 
 /** Writes new entries as they come, until the process is stopped. */
 async function follow(session: Session, options: AuditOptions): Promise<void> {
-  const query = queryOf(options);
-  let from = query.from ?? overlapBefore(systemClock.nowMs());
+  const { from, ...query } = queryOf(options);
   // Older entries are shown only with --from.
-  let last = query.from === undefined ? await newestId(session, { ...query, from }) : '';
+  let last = from === undefined ? await newestId(session, query) : '';
   for (;;) {
-    const startedAtMs = systemClock.nowMs();
-    const entries = await entriesAfter(last, session, { ...query, from });
+    const since = last === '' && from !== undefined ? { ...query, from } : query;
+    const entries = await entriesAfter(last, session, since);
     for (const entry of entries) session.output.record(ENTRIES, entry);
     last = entries.at(-1)?.auditId ?? last;
-    const reachedBack = overlapBefore(startedAtMs);
-    if (Date.parse(reachedBack) > Date.parse(from)) from = reachedBack;
     await pause(FOLLOW_MS);
   }
-}
-
-function overlapBefore(ms: number): string {
-  return `${new Date(ms - OVERLAP_MS).toISOString().slice(0, 19)}Z`;
 }
 
 /** Of the newest entry; empty where there is none. */
