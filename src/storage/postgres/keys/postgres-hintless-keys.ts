@@ -48,6 +48,8 @@ async function hintlessKeys(
     .where('id', '>', afterId ?? '')
     .orderBy('id')
     .limit(limit)
+    // In the order in which all changes lock keys.
+    .forNoKeyUpdate()
     .execute();
   return rows.flatMap(({ id, sealed_secret: sealed, secret_origin: secretOrigin }) =>
     sealed === null || secretOrigin === 'hashed'
