@@ -12,6 +12,9 @@ import { systemRandom } from '../platform/random.ts';
 
 /** The exit code of sysexits.h for a configuration error. */
 const EX_CONFIG = 78;
+/** The exit code that a shell gives a process that SIGTERM has ended. */
+const START_ENDED = 143;
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /**
  * The directory in which Node caches compiled code for later starts. It is next to the code, because write access to either lets an
  * attacker change what runs. If it can't be written, nothing is cached. NODE_COMPILE_CACHE takes precedence; NODE_DISABLE_COMPILE_CACHE
@@ -23,6 +26,8 @@ const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/
 const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
 enableCompileCache(COMPILED_DIRECTORY);
+// Process 1 of a container ignores signals that it has no handler for. A worker is ended by its primary process.
+for (const signal of STOP_SIGNALS) if (cluster.isPrimary) process.on(signal, endStart);
 const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
   if (error instanceof InvalidConfiguration) {
     process.stderr.write(`CONFIG_FILE: ${error.message}\n`);
@@ -49,7 +54,7 @@ if (worker !== undefined) {
     stopOnce('the primary process is gone');
   });
 } else {
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, stop);
+  for (const signal of STOP_SIGNALS) process.off(signal, endStart).on(signal, stop);
 }
 
 /** Imports only the code of this kind of process: the primary process of workers needs little of it. */
@@ -84,6 +89,12 @@ async function checkConfigurationFile(): Promise<void> {
   if (settings.configFile === null) return;
   const { readConfigurationFile } = await import('../app/configuration-file.ts');
   await readConfigurationFile(settings.configFile);
+}
+
+/** Nothing was begun that would have to be finished. */
+function endStart(reason: string): never {
+  log.info({ reason }, 'stopped during the start');
+  process.exit(START_ENDED);
 }
 
 function stop(reason: string): void {

@@ -1,14 +1,19 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, open, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { copyRecordsInto } from '../support/data-directory.ts';
 import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
 import {
   ENCRYPTION_KEY,
+  MAIN,
   ROOT_TOKEN,
   type RunningGateway,
   runGateway,
+  spawnNode,
   startGateway,
 } from '../support/gateway.ts';
 import { startInProcess } from '../support/in-process-gateway.ts';
@@ -162,6 +167,24 @@ describe('CONFIG_FILE', () => {
     const mended = await start({ ...settings, SECRET_REVEAL: 'once' });
     expect(mended.output()).not.toContain(value);
     expect(await keyOf('d-app')).toBeDefined();
+  });
+
+  it('does not hold up SIGTERM while it is read: the start ends with code 143', async () => {
+    const path = join(directory, 'waits.yaml');
+    await promisify(execFile)('mkfifo', [path]);
+    const { child, output } = spawnNode(MAIN, {
+      ...fleet.environment,
+      CONFIG_FILE: path,
+      CONFIG_OWNER: 'waits',
+    });
+    const ended = once(child, 'exit');
+    // Resolves when the gateway has opened it as well, to read.
+    const writing = await open(path, 'w');
+    child.kill('SIGTERM');
+    await until(() => output().includes('stopped during the start'));
+    // A process that ends waits for the threads that read files.
+    await writing.close();
+    expect(await ended).toEqual([143, null]);
   });
 
   it('is applied to the embedded store, too', async () => {
