@@ -20,7 +20,8 @@ export async function freePort(): Promise<number> {
   throw new Error(`no free port from ${part} to ${part + PART_SIZE - 1}`);
 }
 
-async function isFree(port: number): Promise<boolean> {
+/** Whether a loopback port can be listened on. */
+export async function isFree(port: number): Promise<boolean> {
   const server = createServer().listen(port, '127.0.0.1');
   try {
     await once(server, 'listening');

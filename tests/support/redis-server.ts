@@ -4,7 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { freePort } from './free-port.ts';
+import { freePort, isFree } from './free-port.ts';
 import { redisBinary } from './redis-binary.ts';
 import { until } from './until.ts';
 
@@ -34,7 +34,12 @@ export async function startRedisServer(args: readonly string[] = []): Promise<Re
       'No redis-server or valkey-server on the PATH: install one (Debian: apt-get install redis-server).',
     );
   }
-  if (args.includes('--port')) return await start(binary, Number(args[args.indexOf('--port') + 1]), args);
+  if (args.includes('--port')) {
+    const port = Number(args[args.indexOf('--port') + 1]);
+    // A server that was killed a moment ago may still hold it.
+    await until(() => isFree(port));
+    return await start(binary, port, args);
+  }
   for (let tries = 1; ; tries += 1) {
     try {
       return await start(binary, await freePort(), args);
