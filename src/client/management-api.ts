@@ -5242,7 +5242,7 @@ export interface operations {
                      *     }
                      */
                     "application/json": components["schemas"]["ExportedConfiguration"];
-                    "application/yaml": string;
+                    "application/yaml": components["schemas"]["ExportedConfiguration"];
                 };
             };
             400: components["responses"]["BadRequest"];

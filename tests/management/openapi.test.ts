@@ -35,6 +35,14 @@ describe('the OpenAPI document', () => {
     expect([...inline, ...nested]).toEqual([]);
   });
 
+  it('says of a response in YAML what it says of the JSON', () => {
+    const contents = partsOf(document.paths).filter((part) => 'application/yaml' in part);
+    expect(contents).not.toEqual([]);
+    for (const content of contents) {
+      expect(content['application/yaml']).toHaveProperty('schema', schemaOfJson(content));
+    }
+  });
+
   it('knows no format that is not one of JSON Schema', () => {
     const formats = partsOf(document).flatMap((part) => ('format' in part ? [part.format] : []));
     expect([...new Set(formats.filter((format) => typeof format === 'string'))]).toEqual(['date-time']);
@@ -117,6 +125,11 @@ describe('the pattern that stands for the format', () => {
     );
   });
 });
+
+/** The schema of JSON in a map of media types. */
+function schemaOfJson(content: Record<string, unknown>): unknown {
+  return (content['application/json'] as { readonly schema: unknown }).schema;
+}
 
 /** All objects within a value; not members of allOf, which complete the schema around them, nor dependent schemas, which are rules. */
 function partsOf(value: unknown): readonly Record<string, unknown>[] {

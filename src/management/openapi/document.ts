@@ -105,7 +105,7 @@ function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
   const content = {
     'application/json': { schema, ...(example && { example }) },
     ...(csv && CSV),
-    ...(yaml && YAML),
+    ...(yaml && { 'application/yaml': { schema } }),
   };
   const headers: readonly HeaderName[] = [
     'X-Request-Id',
@@ -122,5 +122,3 @@ function successesOf(endpoint: Endpoint, schemas: SchemaComponents): object {
 
 /** The columns of the CSV are the fields of a row. */
 const CSV = { 'text/csv': { schema: { type: 'string' } } };
-/** The YAML has the same content as the JSON. */
-const YAML = { 'application/yaml': { schema: { type: 'string' } } };
