@@ -27,7 +27,7 @@ const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
 enableCompileCache(COMPILED_DIRECTORY);
 // Process 1 of a container ignores signals that it has no handler for. A worker is ended by its primary process.
-for (const signal of STOP_SIGNALS) if (cluster.isPrimary) process.on(signal, endStart);
+if (cluster.isPrimary) for (const signal of STOP_SIGNALS) process.on(signal, endStart);
 const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
   if (error instanceof InvalidConfiguration) {
     process.stderr.write(`CONFIG_FILE: ${error.message}\n`);

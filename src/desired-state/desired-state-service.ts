@@ -44,7 +44,7 @@ export interface ApplyOptions extends ConfigurationTerms {
   readonly expectDigest?: string | undefined;
   /** Does nothing if the owner's last applied configuration was the same, even if records were changed since. */
   readonly unlessApplied?: boolean;
-  /** New keys need a `secretHash`: nobody would see a generated secret. */
+  /** New keys need a `secretHash`: a generated secret would never be shown. */
   readonly needsSecretHash?: boolean;
 }
 

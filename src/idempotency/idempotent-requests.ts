@@ -52,7 +52,8 @@ class IdempotencyInProgress extends TollgateError {
   /** `claimedForMs`: how long its claim rejects retries at most; undefined = it has none. */
   constructor(claimedForMs?: number) {
     super('idempotency_in_progress', 'A request with this Idempotency-Key is under way. Try again shortly.');
-    this.retryAfterS = claimedForMs && Math.min(Math.ceil(claimedForMs / 1000), CLAIMED_MS / 1000);
+    this.retryAfterS =
+      claimedForMs === undefined ? undefined : Math.min(Math.ceil(claimedForMs / 1000), CLAIMED_MS / 1000);
   }
 }
 

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import { fillSecretHints } from '../../src/keys/secrets/fill-secret-hints.ts';
 import { SecretVault } from '../../src/keys/secrets/secret-vault.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import { ADVISORY_LOCKS } from '../../src/storage/postgres/advisory-locks.ts';
+import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 
@@ -67,36 +68,39 @@ describe.each([
 });
 
 describe('filling in the hints of secrets', () => {
-  it('is left to another replica that does it already', async () => {
-    const store = await createPostgresRecords();
-    const { hintlessKeys, keys } = store.records;
+  let store: TestRecords;
+  let other: Records;
+  let id: string;
+  beforeEach(async () => {
+    store = await createPostgresRecords();
+    other = await store.reopen('default');
     const key = sampleKey({ secretHint: null });
-    await keys.insert(key, sampleChange());
-    const other = await store.reopen('default');
-    const hintOf = async () => (await keys.find(key.id))?.key.secretHint;
+    id = key.id;
+    await store.records.keys.insert(key, sampleChange());
+  });
+  afterEach(async () => {
+    await other.close();
+    await store.remove();
+  });
+
+  const hintOf = async () => (await store.records.keys.find(id))?.key.secretHint;
+
+  it('is left to another replica that does it already', async () => {
+    const { hintlessKeys } = store.records;
     await other.db.transaction().execute(async (trx) => {
       await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.secretHints})`.execute(trx);
       expect(await hintlessKeys.fill(undefined, 1, () => 'ours')).toBeUndefined();
       expect(await hintOf()).toBeNull();
     });
-    expect(await hintlessKeys.fill(undefined, 1, () => 'ours')).toBe(key.id);
+    expect(await hintlessKeys.fill(undefined, 1, () => 'ours')).toBe(id);
     expect(await hintOf()).toBe('ours');
-    await other.close();
-    await store.remove();
   });
 
   it('goes on while a configuration is applied', async () => {
-    const store = await createPostgresRecords();
-    const { hintlessKeys, keys } = store.records;
-    const key = sampleKey({ secretHint: null });
-    await keys.insert(key, sampleChange());
-    const other = await store.reopen('default');
     await other.db.transaction().execute(async (trx) => {
       await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.configurations})`.execute(trx);
-      expect(await hintlessKeys.fill(undefined, 1, () => 'hint')).toBe(key.id);
+      expect(await store.records.hintlessKeys.fill(undefined, 1, () => 'hint')).toBe(id);
     });
-    expect((await keys.find(key.id))?.key.secretHint).toBe('hint');
-    await other.close();
-    await store.remove();
+    expect(await hintOf()).toBe('hint');
   });
 });

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
+import { StoreUnavailable } from '../../src/errors.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { until } from '../support/until.ts';
@@ -202,8 +203,18 @@ describe('while a store is down or slow', () => {
     };
   }
 
+  /** All grants and resets wait until `redis` is resolved; `waiting` counts them. */
+  async function startWithSlowRedis() {
+    const redis = Promise.withResolvers<void>();
+    let waiting = 0;
+    const counters = countersThat(() => {
+      waiting += 1;
+      return redis.promise;
+    });
+    return { other: await start({ counters }), redis, waiting: () => waiting };
+  }
+
   it('nothing is kept: the request is performed when the store is back', async () => {
-    const { StoreUnavailable } = await import('../../src/errors.ts');
     let isUnavailable = true;
     const counters = countersThat(async () => {
       if (isUnavailable) throw new StoreUnavailable('redis', new Error('unavailable'));
@@ -221,7 +232,6 @@ describe('while a store is down or slow', () => {
   });
 
   it('a grant that failed is in the audit log, with its outcome', async () => {
-    const { StoreUnavailable } = await import('../../src/errors.ts');
     const other = await start({
       counters: countersThat(async () => {
         throw new StoreUnavailable('redis', new Error('unavailable'));
@@ -241,14 +251,7 @@ describe('while a store is down or slow', () => {
   });
 
   it('grants that wait for Redis hold up no other change', async () => {
-    const redis = Promise.withResolvers<void>();
-    let waiting = 0;
-    const other = await start({
-      counters: countersThat(() => {
-        waiting += 1;
-        return redis.promise;
-      }),
-    });
+    const { other, redis, waiting } = await startWithSlowRedis();
     const changed = await other.createKey();
     const { id } = await other.createKey();
     // As many as there are connections to Postgres, and more.
@@ -258,7 +261,7 @@ describe('while a store is down or slow', () => {
         .set('Idempotency-Key', `grant-${index}`),
     );
     try {
-      await until(() => waiting === grants.length);
+      await until(() => waiting() === grants.length);
       await other.send('patch', `/consumer-api-key/${changed.id}`, { name: 'changed' }).expect(200);
     } finally {
       redis.resolve();
@@ -267,14 +270,7 @@ describe('while a store is down or slow', () => {
   });
 
   it('another body is rejected while the first request waits for Redis', async () => {
-    const redis = Promise.withResolvers<void>();
-    let waiting = 0;
-    const other = await start({
-      counters: countersThat(() => {
-        waiting += 1;
-        return redis.promise;
-      }),
-    });
+    const { other, redis, waiting } = await startWithSlowRedis();
     const { id } = await other.createKey();
     const grant = (requests: number) =>
       other
@@ -282,7 +278,7 @@ describe('while a store is down or slow', () => {
         .set('Idempotency-Key', 'the-same');
     const first = grant(5).then((response) => response);
     try {
-      await until(() => waiting === 1);
+      await until(() => waiting() === 1);
       expect((await grant(5).expect(409)).body.code).toBe('idempotency_in_progress');
       expect((await grant(6).expect(422)).body.code).toBe('idempotency_key_reused');
     } finally {
@@ -290,7 +286,7 @@ describe('while a store is down or slow', () => {
     }
     expect((await first).status).toBe(200);
     expect((await grant(5).expect(200)).headers['idempotency-replayed']).toBe('true');
-    expect(waiting).toBe(1);
+    expect(waiting()).toBe(1);
   });
 
   it('a request whose first sending never ended is performed after ten seconds', async () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { StoreUnavailable } from '../../src/errors.ts';
 import { decide, subject } from '../support/limiter-stores.ts';
-import { startManagement, type TestManagement } from './start-management.ts';
+import { startManagement, type TestManagement, unavailableCounters } from './start-management.ts';
 
 const LIMITS = [
   { limitId: 'burst', limit: 10, period: 'second' },
@@ -190,16 +189,7 @@ describe('the live counters of a key', () => {
   });
 
   it('are null while their store is down, and can not be changed', async () => {
-    const unavailable = () => Promise.reject(new StoreUnavailable('redis', new Error('unavailable')));
-    const other = await startManagement({
-      counters: {
-        read: unavailable,
-        readAll: unavailable,
-        reset: unavailable,
-        grant: unavailable,
-        settle: unavailable,
-      },
-    });
+    const other = await startManagement({ counters: unavailableCounters() });
     const { id } = await other.createKey();
     const path = `/consumer-api-key/${id}/limits`;
     const { body } = await other.send('get', path).expect(200);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
-import { StoreUnavailable } from '../../src/errors.ts';
-import { startManagement, type TestManagement } from './start-management.ts';
+import { startManagement, type TestManagement, unavailableCounters } from './start-management.ts';
 
 const LIST = '/consumer-api-key';
 const UNKNOWN_ID = 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV';
@@ -266,16 +265,7 @@ describe('GET /consumer-api-key', () => {
   });
 
   it('shows counts as null while their store is down', async () => {
-    const unavailable = () => Promise.reject(new StoreUnavailable('redis', new Error('unavailable')));
-    const other = await startManagement({
-      counters: {
-        read: unavailable,
-        readAll: unavailable,
-        reset: unavailable,
-        grant: unavailable,
-        settle: unavailable,
-      },
-    });
+    const other = await startManagement({ counters: unavailableCounters() });
     await other.createKey();
     const { body } = await other.send('get', `${LIST}?include=limits`).expect(200);
     expect(body.apiKeys[0].limits).toMatchObject([

@@ -4,6 +4,7 @@ import { expect } from '@jest/globals';
 import { pino } from 'pino';
 import supertest, { type Test } from 'supertest';
 import type { ListenerParts } from '../../src/app/open-listeners.ts';
+import { StoreUnavailable } from '../../src/errors.ts';
 import type { FailedCredentials } from '../../src/http/credentials/failed-credentials.ts';
 import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
@@ -52,6 +53,18 @@ export function usageThat(read: UsageReader['read']): UsageReader {
   return {
     read,
     totals: async (ids) => new Map(await Promise.all(ids.map(async (id) => [id, await read(id)] as const))),
+  };
+}
+
+/** Counters whose store is down. */
+export function unavailableCounters(): WindowCounters {
+  const unavailable = () => Promise.reject(new StoreUnavailable('redis', new Error('unavailable')));
+  return {
+    read: unavailable,
+    readAll: unavailable,
+    settle: unavailable,
+    grant: unavailable,
+    reset: unavailable,
   };
 }
 

@@ -21,7 +21,7 @@ const RESTART_MS = 1000;
  * probe. Milliseconds.
  */
 const REPORT_DEADLINE_MS = 1000;
-/** How often workers must report, even if nobody calls the ops port: otherwise no stuck worker would be found. Milliseconds. */
+/** How often workers must report, also while the ops port has no requests: otherwise no stuck worker would be found. Milliseconds. */
 const REPORT_INTERVAL_MS = 5000;
 /** A worker that has not reported for this long is killed. Milliseconds. */
 const WATCHDOG_TIMEOUT_MS = 30_000;

@@ -15,7 +15,7 @@ export function destructive(command: Command): Command {
     .option('--dry-run', 'say what would be done, and do nothing');
 }
 
-/** Asks whether to go on, after saying what will happen. Without a terminal nobody can be asked: `--yes` is needed. */
+/** Asks whether to go on, after saying what will happen. Without a terminal there is no one to ask: `--yes` is needed. */
 export async function isConfirmed(
   consequence: string,
   { yes, dryRun }: ConfirmationOptions,

@@ -12,7 +12,7 @@ export interface Api {
   readonly session: SessionStore;
 }
 
-/** Undefined if nobody is signed in. */
+/** Undefined while signed out. */
 export const ApiContext = createContext<Api | undefined>(undefined);
 
 export function useApi(): Api {

@@ -1,4 +1,4 @@
-/** Why nobody is signed in: at the start, by choice, or because the gateway has rejected the token. */
+/** Why the console is signed out: at the start, by choice, or because the gateway has rejected the token. */
 export type SignedOutReason = 'none' | 'signed-out' | 'expired';
 
 export type Session =

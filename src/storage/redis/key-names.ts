@@ -9,7 +9,7 @@ export function replicaKey(replicaId: string): string {
   return `tg:replica:${replicaId}`;
 }
 
-/** Shared version of a key's record. The braces are the hash tag: everything that belongs to a key lies in one slot. */
+/** Shared version of a key's record. The braces are the hash tag: everything that belongs to a key is in one slot. */
 export function versionKey(keyId: string): string {
   return `tg:{${keyId}}:version`;
 }
