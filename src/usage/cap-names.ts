@@ -1,5 +1,9 @@
-import { OTHER } from './usage-names.ts';
-import type { Counts } from './usage-slice.ts';
+/** Most endpoints and most customers of one key that are counted by name. */
+export const MAX_ENDPOINTS = 500;
+export const MAX_CUSTOMERS = 1000;
+
+/** The name under which names beyond the caps are summed. A client that sends this name is summed here too. */
+export const OTHER = '__other__';
 
 /**
  * Maps each name to the name under which its counts are kept, in a list with room for `room` new names, in the order given. A known name
@@ -19,14 +23,4 @@ export function capNames(
     if (needsRoom && left > 0) left -= 1;
   }
   return places;
-}
-
-/** Most requests first, ties by name: the order of every list of the detail response. */
-export function byRequests(
-  [nameA, a]: readonly [string, Readonly<Counts>],
-  [nameB, b]: readonly [string, Readonly<Counts>],
-): number {
-  if (a.requests !== b.requests) return b.requests - a.requests;
-  if (nameA === nameB) return 0;
-  return nameA < nameB ? -1 : 1;
 }

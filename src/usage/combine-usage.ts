@@ -1,8 +1,7 @@
-import { byRequests, capNames } from './cap-names.ts';
+import { capNames, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './cap-names.ts';
 import type { UsageBatch } from './live-usage.ts';
 import type { CustomerUsage, EndpointUsage, KeyTotals, KeyUsage, UsageCounts } from './usage.ts';
 import type { KeyHistory } from './usage-history.ts';
-import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
 import { addCounts, addUnder, type Counts, noCounts, totalsOf, type UsageSlice } from './usage-slice.ts';
 
 /**
@@ -74,6 +73,16 @@ function merge(
     for (const [name, counts] of list) addUnder(merged, places.get(name) ?? name, counts);
   }
   return merged;
+}
+
+/** Most requests first, ties by name: the order of every list of the detail response. */
+function byRequests(
+  [nameA, a]: readonly [string, Readonly<Counts>],
+  [nameB, b]: readonly [string, Readonly<Counts>],
+): number {
+  if (a.requests !== b.requests) return b.requests - a.requests;
+  if (nameA === nameB) return 0;
+  return nameA < nameB ? -1 : 1;
 }
 
 function outcomes({ requests, successful }: Readonly<Counts>): UsageCounts {

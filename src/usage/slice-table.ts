@@ -1,4 +1,4 @@
-import { MAX_CUSTOMERS, MAX_ENDPOINTS } from './usage-names.ts';
+import { MAX_CUSTOMERS, MAX_ENDPOINTS } from './cap-names.ts';
 import {
   addCapped,
   addUnder,

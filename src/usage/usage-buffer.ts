@@ -1,7 +1,8 @@
 import type { Clock } from '../platform/clock.ts';
+import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './cap-names.ts';
 import { shardOf } from './live-usage.ts';
 import type { CompletedRequest, UsageRecorder } from './usage.ts';
-import { customerName, endpointName, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from './usage-names.ts';
+import { customerName, endpointName } from './usage-names.ts';
 import {
   addCounts,
   type Counts,

@@ -1,10 +1,3 @@
-/** Most endpoints and most customers of one key that are counted by name. */
-export const MAX_ENDPOINTS = 500;
-export const MAX_CUSTOMERS = 1000;
-
-/** The name under which names beyond the caps are summed. A client that sends this name is summed here too. */
-export const OTHER = '__other__';
-
 /** The customer of requests that name none. */
 const ANONYMOUS = 'anonymous';
 

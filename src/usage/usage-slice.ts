@@ -1,4 +1,4 @@
-import { OTHER } from './usage-names.ts';
+import { OTHER } from './cap-names.ts';
 
 /**
  * Requests of one kind, summed. All whole numbers, so that sums are exact in any order. Edited in place: these are

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { OTHER } from '../../src/usage/cap-names.ts';
 import { type LiveUsage, SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
-import { OTHER } from '../../src/usage/usage-names.ts';
 import { noCounts, type UniformUsage, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { addedUp, HOUR, manyNames, requestsIn, requestsOf, sliceOf } from '../usage/support/sample-usage.ts';
 import {

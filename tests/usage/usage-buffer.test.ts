@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { OTHER } from '../../src/usage/cap-names.ts';
 import { shardOf } from '../../src/usage/live-usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
-import { OTHER } from '../../src/usage/usage-names.ts';
 import { noCounts, totalsOf, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { ManualClock } from '../support/manual-clock.ts';
 import { addedUp, completed, requestsIn, requestsOf } from './support/sample-usage.ts';

@@ -3,6 +3,8 @@ import { bodyOf, type ManagementClient } from '../../client/management-client.ts
 import { type Scope, useApi, useScopes } from './api-context.tsx';
 import { faultKind, requiredScope } from './fault-kind.ts';
 
+/** Rows that a page of a list asks for. */
+export const PAGE_ROWS = 100;
 const POLL_MS = 5000;
 
 /** A call of the generated client: `(client, signal) => client.GET('/rate-limit', { signal })`. */

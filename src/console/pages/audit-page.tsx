@@ -2,7 +2,7 @@ import { ScrollText } from 'lucide-react';
 import { useState } from 'react';
 import { Link, useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
-import { useLivePages } from '../api/live.ts';
+import { PAGE_ROWS, useLivePages } from '../api/live.ts';
 import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -94,7 +94,7 @@ function useAuditEntries(filter: AuditFilter) {
           query: {
             ...auditQuery(filter),
             format: 'json',
-            limit: 100,
+            limit: PAGE_ROWS,
             count: 'true',
             ...(cursor !== undefined && { cursor }),
           },

@@ -1,7 +1,7 @@
 import { KeyRound, Plus, SearchX } from 'lucide-react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { useLive, useLivePages } from '../api/live.ts';
+import { PAGE_ROWS, useLive, useLivePages } from '../api/live.ts';
 import { Button } from '../components/forms/button.tsx';
 import { DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
@@ -12,8 +12,6 @@ import { KEY_COLUMNS } from './keys/list/key-columns.tsx';
 import { type KeyFilter, type KeyListQuery, useKeyFilter } from './keys/list/key-filter.ts';
 import { KeyFilters } from './keys/list/key-filters.tsx';
 import styles from './keys/list/keys-page.module.css';
-
-const PAGE_KEYS = 100;
 
 /** The list of keys: active ones, unless another state is chosen. */
 export function KeysPage() {
@@ -68,7 +66,7 @@ export function KeysPage() {
 
 /** The total is requested only with the first page. */
 function pageQuery(cursor: string | undefined): KeyListQuery {
-  return { limit: PAGE_KEYS, ...(cursor === undefined ? { count: 'true' } : { cursor }) };
+  return { limit: PAGE_ROWS, ...(cursor === undefined ? { count: 'true' } : { cursor }) };
 }
 
 function Count({ shown, filter }: { readonly shown: number | undefined; readonly filter: KeyFilter }) {

@@ -1,7 +1,7 @@
 import { Gauge, Plus } from 'lucide-react';
 import { Link, useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { useLivePages } from '../api/live.ts';
+import { PAGE_ROWS, useLivePages } from '../api/live.ts';
 import { Button, ButtonLink } from '../components/forms/button.tsx';
 import { Input } from '../components/forms/field.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -75,7 +75,7 @@ function usePlans(q: string) {
       client.GET('/rate-limit', {
         params: {
           query: {
-            limit: 100,
+            limit: PAGE_ROWS,
             count: 'true',
             include: 'keys',
             ...(q !== '' && { q }),

@@ -2,7 +2,7 @@ import { EllipsisVertical, Plus, ShieldCheck } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { useLivePages } from '../api/live.ts';
+import { PAGE_ROWS, useLivePages } from '../api/live.ts';
 import { Button } from '../components/forms/button.tsx';
 import { Menu } from '../components/forms/menu.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
@@ -88,7 +88,7 @@ function useTokens() {
     ['tokens'],
     (client, cursor, signal) =>
       client.GET('/tollgate/admin-token', {
-        params: { query: { limit: 100, ...(cursor !== undefined && { cursor }) } },
+        params: { query: { limit: PAGE_ROWS, ...(cursor !== undefined && { cursor }) } },
         signal,
       }),
     { page: ({ adminTokens, nextCursor }) => ({ rows: adminTokens, nextCursor }), scope: 'tokens:write' },

@@ -126,7 +126,8 @@ function is(text: string, lowerCase: string): boolean {
 
 /** For heads of more than `HEAD_LIMIT_BYTES`. */
 export function headTooLarge(cause?: Error): TollgateError {
-  return new TollgateError('head_too_large', 'The head of the request is larger than 16 KiB.', cause);
+  const sentence = `The head of the request is larger than ${HEAD_LIMIT_BYTES / 1024} KiB.`;
+  return new TollgateError('head_too_large', sentence, cause);
 }
 
 function bad(sentence: string): TollgateError {

@@ -1,6 +1,5 @@
 import { sql } from 'kysely';
-import { capNames } from '../../../usage/cap-names.ts';
-import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/usage-names.ts';
+import { capNames, MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/cap-names.ts';
 import { addUnder, type Counts, type UsageSlice } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { textArray } from './text-array.ts';

@@ -1,4 +1,5 @@
 import { type QueryResult, type RawBuilder, sql } from 'kysely';
+import { OTHER } from '../../../usage/cap-names.ts';
 import type {
   SeriesCounts,
   SeriesPosition,
@@ -7,7 +8,6 @@ import type {
   SeriesSelection,
   SeriesStore,
 } from '../../../usage/series/series-store.ts';
-import { OTHER } from '../../../usage/usage-names.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { bucketSums, type RankedSums, rankedSums } from './series-buckets.ts';
 

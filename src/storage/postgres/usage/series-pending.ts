@@ -1,7 +1,7 @@
 import { type RawBuilder, sql } from 'kysely';
+import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/cap-names.ts';
 import { KEY_LAYOUT, shardOf } from '../../../usage/live-usage.ts';
 import type { PendingRow, SeriesSelection } from '../../../usage/series/series-store.ts';
-import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/usage-names.ts';
 
 /**
  * A key's pending counts in the shape of the stored rows, without those that the history has. To be part of the statement that reads the

@@ -1,5 +1,5 @@
 import { type RawBuilder, sql } from 'kysely';
-import { OTHER } from '../../../usage/usage-names.ts';
+import { OTHER } from '../../../usage/cap-names.ts';
 import type { Counts } from '../../../usage/usage-slice.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { textArray } from './text-array.ts';
