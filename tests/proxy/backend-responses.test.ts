@@ -149,13 +149,26 @@ describe("the backend's response", () => {
         'an oversized head',
         `HTTP/1.1 200 OK\r\n${'aaaaaaaa: bbbbbbbb\r\n'.repeat(1100)}Content-Length: 2\r\n\r\nok`,
       ],
+      [
+        'a malformed chunk that comes with the head',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nok\r\n0\r\n\r\n',
+      ],
+      [
+        'a malformed second chunk that comes with the head',
+        'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\nzz\r\n',
+      ],
     ])('%s', async (_what, bytes) => {
       const response = await responseTo('GET /', bytes);
       expect(response).toMatch(/^HTTP\/1\.1 502 Bad Gateway\r\n/);
       const [head = '', body = ''] = response.split('\r\n\r\n');
       expect(head).toContain(`\r\nContent-Length: ${body.length}`);
       expect(JSON.parse(body)).toEqual({ error: 'The backend gave no valid response.', code: 'bad_gateway' });
-      expect(stage.gateway.observed.at(-1)).toMatchObject({ status: 502, errorCode: 'bad_gateway' });
+      expect(stage.gateway.observed.at(-1)).toMatchObject({
+        status: 502,
+        outcome: 'backend_error',
+        errorCode: 'bad_gateway',
+        bodyBytes: 0,
+      });
     });
 
     it('a reason with control characters is replaced, not passed on', async () => {

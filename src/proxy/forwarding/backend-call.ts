@@ -187,10 +187,14 @@ export class BackendCall implements ResponseHandler, BackendJob, Abandonable, Du
     const response = this.#response;
     this.#end();
     if (exchange.isClosed) return;
-    if (response !== undefined) {
+    if (response !== undefined && exchange.hasResponse) {
       exchange.error = backendFailure(error);
       response.cut();
-    } else if (error instanceof BackendError) {
+      return;
+    }
+    // Of a response that is malformed in the read that brought its head, the client has got nothing.
+    exchange.bodyBytes = 0;
+    if (error instanceof BackendError) {
       exchange.reject(backendFailure(error));
     } else {
       exchange.fail(error);
