@@ -136,6 +136,20 @@ describe.each([
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
   });
 
+  it('can be read when a secret was typed after a line break, or as a name', async () => {
+    const secret = `tg_${'Ab3'.repeat(12)}`;
+    const metadata = {
+      note: `was\n${secret}`,
+      control: `\u001f${secret}`,
+      [secret]: ['\t', { deep: secret }],
+    };
+    await store.records.keys.insert(sampleKey({ metadata }), sampleChange());
+    const [entry] = await store.records.audit.list({}, { limit: 1 });
+    const masked = { note: 'was\n***', control: '\u001f***', '***': ['\t', { deep: '***' }] };
+    expect(entry?.changes.metadata).toEqual({ from: null, to: masked });
+    expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
+  });
+
   it('accompanies a change elsewhere: nothing is done that it can not say', async () => {
     let done = 0;
     const work = async () => {

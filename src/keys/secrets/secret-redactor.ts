@@ -1,5 +1,6 @@
 /** The form of a secret of any gateway within a text. The checksum is not verified, so that a mistyped secret is redacted as well. */
 const SECRETS = '[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}';
+const ANY_SECRET = new RegExp(SECRETS, 'g');
 /** Fewest digits by which a secret of this gateway is recognised: it may have lost its checksum, or a part of it. */
 const DIGITS_WITHOUT_CHECKSUM = 30;
 const MASK = '***';
@@ -59,7 +60,7 @@ export class SecretRedactor {
 
 /** The text with asterisks for what has the form of a secret of any gateway. */
 export function withoutSecrets(text: string): string {
-  return text.replaceAll(new RegExp(SECRETS, 'g'), MASK);
+  return text.replaceAll(ANY_SECRET, MASK);
 }
 
 function decoded(path: string): string {

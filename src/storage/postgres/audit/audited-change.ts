@@ -73,12 +73,22 @@ function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): 
     action,
     // Names, reasons and metadata are what people type: a secret among them must not stay in the log.
     target: { ...target, name: target.name && withoutSecrets(target.name) },
-    changesText: withoutSecrets(JSON.stringify(changes)),
+    changesText: JSON.stringify(changes, masked),
     reason: reason && withoutSecrets(reason),
     requestId,
     address,
     outcome,
   };
+}
+
+/**
+ * Masks the secrets in a part of the changes, as a replacer of `JSON.stringify`. In the finished text a secret could begin with the letter
+ * of an escape, such as the `n` of `\n`.
+ */
+function masked(_name: string, part: unknown): unknown {
+  if (typeof part === 'string') return withoutSecrets(part);
+  if (typeof part !== 'object' || part === null || Array.isArray(part)) return part;
+  return Object.fromEntries(Object.entries(part).map(([name, value]) => [withoutSecrets(name), value]));
 }
 
 function rowOf(entry: ChainedEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
