@@ -737,7 +737,7 @@ export interface components {
             rateLimitId?: string | null;
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
             tags?: string[] | null;
-            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            /** @description must be a JSON object of at most 50 entries, 8192 bytes and 100 levels, or null */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -945,7 +945,7 @@ export interface components {
             externalId?: string | null;
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
             tags?: string[] | null;
-            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            /** @description must be a JSON object of at most 50 entries, 8192 bytes and 100 levels, or null */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -1332,7 +1332,7 @@ export interface components {
             externalId?: string | null;
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
             tags?: string[] | null;
-            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            /** @description must be a JSON object of at most 50 entries, 8192 bytes and 100 levels, or null */
             metadata?: {
                 [key: string]: unknown;
             } | null;
@@ -2029,7 +2029,7 @@ export interface components {
             externalId?: string | null;
             /** @description must be a list of at most 20 tags of a lower case letter or digit and up to 63 lower case letters, digits and : . _ -, or null for none */
             tags?: string[] | null;
-            /** @description must be a JSON object of at most 50 entries and 8192 bytes, or null */
+            /** @description must be a JSON object of at most 50 entries, 8192 bytes and 100 levels, or null */
             metadata?: {
                 [key: string]: unknown;
             } | null;

@@ -146,6 +146,22 @@ describe('a JSON body', () => {
     await sendRaw('post', CREATE, JSON_TYPE, deep('metadata')).expect(400);
   });
 
+  it('has metadata of at most 100 levels', async () => {
+    const metadata = (levels: number) => ({ a: JSON.parse('['.repeat(levels - 1) + ']'.repeat(levels - 1)) });
+    const key = { name: 'n', externalId: 'nested', metadata: metadata(100) };
+    const { id } = (await management.send('post', CREATE, key).expect(201)).body;
+    await management.send('patch', `/consumer-api-key/${id}`, { metadata: metadata(99) }).expect(200);
+    await management.send('post', `/consumer-api-key/${id}/rotate`, { graceSeconds: 0 }).expect(200);
+    await management.send('get', '/tollgate/config?format=yaml').expect(200);
+    const { body } = await management.send('post', CREATE, { ...key, metadata: metadata(101) }).expect(400);
+    expect(body.errors).toEqual([
+      {
+        field: 'metadata',
+        message: 'must be a JSON object of at most 50 entries, 8192 bytes and 100 levels, or null',
+      },
+    ]);
+  });
+
   it('is not acted upon when its end arrives after it was rejected for its rate', async () => {
     const { app } = management;
     const requestIds = testRequestIds();

@@ -13,6 +13,8 @@ import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-overrid
 
 const MAX_METADATA_ENTRIES = 50;
 const MAX_METADATA_BYTES = 8 * 1024;
+/** Objects and lists within each other, with the metadata itself. Comparisons and YAML of thousands would overflow the stack. */
+const MAX_METADATA_DEPTH = 100;
 
 function tags(description: string): FieldSchema {
   const items = { description: `must be a tag ${TAG_RULE}`, type: 'string', pattern: TAG.source };
@@ -48,7 +50,7 @@ export const KEY_FIELDS = {
     type: ['array', 'null'],
   },
   metadata: {
-    description: `must be a JSON object of at most ${MAX_METADATA_ENTRIES} entries and ${MAX_METADATA_BYTES} bytes, or null`,
+    description: `must be a JSON object of at most ${MAX_METADATA_ENTRIES} entries, ${MAX_METADATA_BYTES} bytes and ${MAX_METADATA_DEPTH} levels, or null`,
     type: ['object', 'null'],
     maxProperties: MAX_METADATA_ENTRIES,
     additionalProperties: true,
@@ -119,14 +121,21 @@ export function readExpiry(text: string | null | undefined, clock: Clock): numbe
   ]);
 }
 
-/** Checks what the schema can't: the size of metadata, and characters that Postgres can't store. */
+/** Checks what the schema can't: the size and the depth of metadata, and characters that Postgres can't store. */
 function readMetadata(metadata: WrittenKeyFields['metadata']): WrittenKeyFields['metadata'] {
   if (metadata === null || metadata === undefined) return metadata;
   const text = JSON.stringify(metadata);
   // Postgres stores neither NUL nor unpaired surrogates; JSON.stringify escapes both, and a backslash as two.
   const isStored = !/\\u(?:0000|d[89a-f][0-9a-f]{2})/.test(text.replaceAll('\\\\', ''));
-  if (Buffer.byteLength(text) <= MAX_METADATA_BYTES && isStored) return metadata;
+  const fits = Buffer.byteLength(text) <= MAX_METADATA_BYTES && !isDeeper(metadata, MAX_METADATA_DEPTH);
+  if (fits && isStored) return metadata;
   throw new InvalidBody([{ field: 'metadata', message: KEY_FIELDS.metadata.description }]);
+}
+
+/** Whether a value has more levels of objects and lists than `levels`. */
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
 }
 
 /** The fields in the body, without the name. Throws `InvalidBody`, or `PlanNotFound` for an id that no plan can have. */
