@@ -71,8 +71,8 @@ export interface StateTransaction {
   /** The digest of the owner's last applied configuration; undefined if there is none. */
   readonly appliedDigest: Buffer | undefined;
   /**
-   * Writes the changes. Resolves with the new versions of the changed keys' snapshots. Throws `PlanInUse`, and `SecretsTaken` if a key has
-   * one of the imported secrets.
+   * Writes the changes. Resolves with the new versions of the changed keys' snapshots. Throws `PlanInUse`, `SecretsTaken` if a key has one
+   * of the imported secrets, and `ManagedElsewhere` if a plan was made elsewhere meanwhile.
    */
   write(changes: StateChanges): Promise<readonly RecordVersion[]>;
 }

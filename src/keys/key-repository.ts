@@ -69,7 +69,8 @@ export type UpdateFailure = 'key_not_found' | 'plan_not_found' | 'too_many_tags'
  * own and the default plan does not exist.
  */
 export interface KeyRepository {
-  insert(key: NewConsumerKey, change: ChangeContext): Promise<void>;
+  /** False if its plan does not exist; then nothing was written. */
+  insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean>;
   /** Whether there is such a key with all of these tags. */
   exists(keyId: string, onlyTags: readonly string[]): Promise<boolean>;
   find(keyId: string): Promise<StoredKey | undefined>;

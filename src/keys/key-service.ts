@@ -60,10 +60,8 @@ export class KeyService {
     const { repository, random, keyPrefix } = this.#options;
     const id = this.#makeId();
     const secret = createSecret(keyPrefix, random);
-    const { planId } = fields;
-    if (typeof planId === 'string' && !(await repository.planExists(planId))) throw new PlanNotFound();
     const key = newKey(id, { ...fields, secret: this.#sealer.seal(id, secret, 'generated') }, change);
-    await repository.insert(key, change);
+    if (!(await repository.insert(key, change))) throw new PlanNotFound();
     return { key: recordOf(key), secret };
   }
 

@@ -1,6 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
 import { parse } from 'yaml';
+import { actDuring } from '../support/waiting-for-locks.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const EXPORT = '/tollgate/config';
@@ -216,6 +218,24 @@ describe('POST /tollgate/config/apply', () => {
     });
     expect(await keyOf(id('free'))).toBeUndefined();
     await management.send('get', `/rate-limit/${id('gold')}`).expect(404);
+  });
+
+  it('is 409 for a plan that is made elsewhere while it is applied', async () => {
+    const { owner, plan, id } = newOwner();
+    const { status, body } = await actDuring(
+      management.records.db,
+      sql`INSERT INTO plans (id, description, "limit", period, created_at, updated_at)
+        VALUES (${id('gold')}, '', 1, 'hour', now(), now())`,
+      () => management.send('post', APPLY, { config: { plans: [plan(), plan('new')] }, owner }),
+    );
+    expect({ status, body }).toMatchObject({
+      status: 409,
+      body: {
+        code: 'managed_elsewhere',
+        conflicts: [{ type: 'plan', id: id('gold'), reason: 'not_managed' }],
+      },
+    });
+    await management.send('get', `/rate-limit/${id('new')}`).expect(404);
   });
 
   it('is performed once with an Idempotency-Key, and shows the secrets again', async () => {

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { sql } from 'kysely';
+import { actDuring } from '../support/waiting-for-locks.ts';
 import { startManagement, type TestManagement } from './start-management.ts';
 
 const CREATE = '/consumer-api-key/create';
@@ -308,6 +310,18 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
     const { id } = await management.createKey();
     const { body } = await management.send('patch', `/consumer-api-key/${id}`, changes).expect(400);
     expect(body).toMatchObject({ code: 'invalid_body', errors: [{ field, message }] });
+  });
+});
+
+describe('POST /consumer-api-key/create with a plan that is deleted meanwhile', () => {
+  it.each([{}, { 'Idempotency-Key': 'once' }])('is a 404: %j', async (headers) => {
+    const { rateLimitId } = await management.createPlan();
+    const { status, body } = await actDuring(
+      management.records.db,
+      sql`DELETE FROM plans WHERE id = ${rateLimitId}`,
+      () => management.send('post', CREATE, { name: 'n', rateLimitId }).set(headers),
+    );
+    expect([status, body.code]).toEqual([404, 'plan_not_found']);
   });
 });
 

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { StateChanges } from '../../../desired-state/desired-state-store.ts';
-import { PlanInUse, SecretsTaken } from '../../../errors.ts';
+import { ManagedElsewhere, PlanInUse, SecretsTaken } from '../../../errors.ts';
 import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import { recordOf } from '../../../keys/new-key.ts';
@@ -80,7 +80,17 @@ async function insertPlans(trx: RecordsDatabase, plans: StateChanges['newPlans']
     ...rowOfPlan(plan),
     managed_digest: managedDigest,
   }));
-  await trx.insertInto('plans').values(rows).execute();
+  const made = await trx
+    .insertInto('plans')
+    .values(rows)
+    .onConflict((conflict) => conflict.column('id').doNothing())
+    .returning('id')
+    .execute();
+  // A plan that was made elsewhere since the records were read: there was no row to lock.
+  const ids = new Set(made.map(({ id }) => id));
+  const elsewhere = rows.filter(({ id }) => !ids.has(id));
+  if (elsewhere.length > 0)
+    throw new ManagedElsewhere(elsewhere.map(({ id }) => ({ type: 'plan', id, reason: 'not_managed' })));
 }
 
 async function updatePlans(

@@ -42,8 +42,9 @@ export class PostgresKeyRepository implements KeyRepository {
     this.#snapshots = { defaultPlanId, plans: new PlanSnapshots() };
   }
 
-  async insert(key: NewConsumerKey, change: ChangeContext): Promise<void> {
-    await auditedChange(this.#db, change, async (trx, note) => {
+  insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {
+    return auditedChange(this.#db, change, async (trx, note) => {
+      if (key.planId !== null && !(await keptPlan(trx, key.planId))) return false;
       const inserted = await trx
         .insertInto('consumer_keys')
         .values(rowOfKey(key))
@@ -51,6 +52,7 @@ export class PostgresKeyRepository implements KeyRepository {
         .executeTakeFirstOrThrow();
       const made = keyOfRow({ ...inserted, ...NO_ROTATION });
       note({ action: 'key.create', target: keyTarget(made), changes: changedFields(null, auditedKey(made)) });
+      return true;
     });
   }
 
@@ -237,6 +239,17 @@ interface KeyUpdate {
   readonly changes: KeyChanges;
   readonly change: ChangeContext;
   readonly note: NoteAction;
+}
+
+/** Whether there is such a plan. It can't be deleted until the transaction ends. */
+async function keptPlan(trx: RecordsDatabase, planId: string): Promise<boolean> {
+  const plan = await trx
+    .selectFrom('plans')
+    .select('id')
+    .where('id', '=', planId)
+    .forKeyShare()
+    .executeTakeFirst();
+  return plan !== undefined;
 }
 
 /** Whether there is such a plan. It is locked against changes until the transaction ends: its version goes into the snapshot. */
