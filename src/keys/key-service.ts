@@ -159,7 +159,8 @@ export class KeyService {
     await versions.markStale([keyId]);
     const windowNames = await this.#windowNames(keyId);
     const existed = await repository.delete(keyId, change);
-    await versions.retire(keyId, windowNames);
+    // A caller that is limited to tags may have lost sight of the key since the check above.
+    if (existed || change.onlyTags.length === 0) await versions.retire(keyId, windowNames);
     if (!existed) {
       throw new KeyNotFound();
     }

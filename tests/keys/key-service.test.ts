@@ -9,6 +9,7 @@ import { ManualClock } from '../support/manual-clock.ts';
 import { RecordingVersions } from '../support/recording-versions.ts';
 import { createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, samplePlan } from '../support/sample-records.ts';
+import { actDuring } from '../support/waiting-for-locks.ts';
 
 const START_MS = Date.UTC(2025, 0, 1);
 const vault = new SecretVault([Buffer.alloc(32, 1)], systemRandom);
@@ -52,6 +53,18 @@ describe('the service of keys', () => {
   async function storedVersion(keyId: string): Promise<string | undefined> {
     return (await store.records.keys.findSnapshotById(keyId))?.version;
   }
+
+  it('retires no key that its deleter has lost sight of', async () => {
+    const { key } = await service().create({ name: 'moved on', tags: ['eu'] }, now());
+    const { db } = store.records;
+    const removal = await actDuring(db, sql`UPDATE consumer_keys SET tags = '{}' WHERE id = ${key.id}`, () =>
+      service()
+        .remove(key.id, { ...now(), onlyTags: ['eu'] })
+        .catch((error: unknown) => error),
+    );
+    expect(removal).toBeInstanceOf(KeyNotFound);
+    expect(versions.steps.map(({ step }) => step)).toEqual(['markStale']);
+  });
 
   it('makes a key whose secret finds it and whose detail shows it', async () => {
     const { key, secret } = await service().create({ name: 'first' }, now());
