@@ -16,12 +16,13 @@ export function readCursor(cursor: string, query: unknown): readonly unknown[] {
   return place;
 }
 
-/** An instant that a `Date` can have. */
+/** An instant that Postgres can compare: its first year is 4713 BC. */
 export function isInstant(value: unknown): value is number {
-  return Number.isInteger(value) && Math.abs(Number(value)) <= LAST_INSTANT;
+  return Number.isInteger(value) && Number(value) >= FIRST_INSTANT && Number(value) < END_OF_INSTANTS;
 }
 
-const LAST_INSTANT = 8.64e15;
+const FIRST_INSTANT = Date.parse('0000-01-01T00:00:00Z');
+const END_OF_INSTANTS = Date.UTC(10_000, 0, 1);
 
 function digestOf(query: unknown): string {
   return createHash('sha256').update(JSON.stringify(query)).digest('base64url').slice(0, 16);
