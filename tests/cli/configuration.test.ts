@@ -55,6 +55,11 @@ describe('tollgate config apply', () => {
     expect(JSON.parse(again.stdout)).toMatchObject({ changes: [], secrets: [] });
   });
 
+  it('reads JSON with a byte order mark', async () => {
+    const { file, owner } = await fileWith('\ufeff{"plans": []}');
+    await tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
+  });
+
   it('writes new secrets only to a file of mode 600, and no file where there are none', async () => {
     const { file, owner } = await fileWith(yamlOf('b'));
     const secrets = join(directory, 'secrets.ndjson');

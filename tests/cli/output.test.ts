@@ -68,6 +68,16 @@ describe('output', () => {
     expect(ids).toEqual(json.map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId));
   });
 
+  it.each(['json', 'yaml', 'ndjson'])('has no character as %s that controls a terminal', async (format) => {
+    const text = 'a\u001b[31m b\u009b31m c\u202e';
+    const metadata = JSON.stringify({ text, [text]: ['plain'] });
+    const { id } = await tollgate.json('keys', 'create', 'hostile', '--metadata', metadata);
+    const shown = await tollgate.text('keys', 'show', id, '-o', format);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+    expect(shown).not.toMatch(/[\u001b\u009b\u202e]/);
+    expect(parse(shown).metadata).toEqual(JSON.parse(metadata));
+  });
+
   it('is CSV that no spreadsheet runs', async () => {
     const [header, first] = (await tollgate.text(...LIST, '-o', 'csv')).split('\n');
     expect(header).toBe('id,name,status,plan,expires,tags,owner,created');
@@ -89,6 +99,13 @@ describe('a question on a terminal', () => {
     const declined = await onTerminal(words, { input: 'n\n' });
     expect(declined.stdout).toMatch(/The key asked about \(key_\w+\) is deleted for good\. Go on\? \[y\/N\]/);
     expect(declined).toMatchObject({ code: 1, stdout: expect.stringContaining('Nothing was changed.') });
+    for (const input of ['\u0003', '\u0004']) {
+      const left = await onTerminal(words, { input, answers: 'Go on?' });
+      expect(left).toMatchObject({
+        code: 1,
+        stdout: expect.stringMatching(/\[y\/N\] .*\r\nNothing was changed\.\r\n$/),
+      });
+    }
     expect((await onTerminal(words, { input: 'y\n' })).code).toBe(0);
     expect((await tollgate.run(['keys', 'show', 'asked about'])).code).toBe(4);
   });

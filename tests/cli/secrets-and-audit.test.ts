@@ -163,6 +163,14 @@ describe('tollgate top', () => {
     expect(await tollgate.text('top', '-o', 'table')).toMatch(/^ID +NAME +REQUESTS/);
   });
 
+  it('shows them without names to a token that may only read usage', async () => {
+    const { secret } = await tollgate.json('tokens', 'create', 'usage only', '--scope', 'usage:read');
+    const environment = { TOLLGATE_TOKEN: secret };
+    const { code, stdout } = await tollgate.run(['top', '--count', '1', '-o', 'json'], { environment });
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject([{ name: null, requests: 20 }]);
+  });
+
   it('reveals no secret to find out names', async () => {
     expect(await tollgate.json('audit', '--action', 'key.show-secret')).toEqual([]);
   });

@@ -33,7 +33,12 @@ export async function isConfirmed(
     );
   const lines = createInterface({ input: terminal.stdin, output: terminal.stderr });
   try {
-    const response = await lines.question(`${consequence} Go on? [y/N] `);
+    const response = await lines.question(`${consequence} Go on? [y/N] `).catch((error: unknown) => {
+      // Ctrl-C or Ctrl-D. It leaves the cursor behind the question.
+      terminal.stderr.write('\n');
+      if (error instanceof Error && error.name === 'AbortError') return '';
+      throw error;
+    });
     if (/^y(es)?$/i.test(response.trim())) return true;
   } finally {
     lines.close();

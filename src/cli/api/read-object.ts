@@ -15,7 +15,9 @@ export async function readObject(path: string): Promise<Record<string, unknown>>
 
 async function readContent(path: string): Promise<string> {
   try {
-    return path === '-' ? await text(process.stdin) : await readFile(path, 'utf8');
+    const content = path === '-' ? await text(process.stdin) : await readFile(path, 'utf8');
+    // Without the byte order mark that some editors write, and that is no part of JSON.
+    return content.replace(/^\ufeff/, '');
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
     throw new CommandFault('usage', `${path} can not be read (${code}).`, { cause: error });

@@ -2,9 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
-import { namedKey } from '../api/key-names.ts';
 import { managed, type Session } from '../api/session.ts';
-import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import { instant, seconds, wholeNumber } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
@@ -18,6 +16,7 @@ interface TopOptions {
 
 interface BusyKey {
   readonly consumerApiKeyId: string;
+  /** Null for a key that was deleted, and for all keys if the token may not read keys. */
   readonly name: string | null;
   readonly requests: number;
   readonly rateLimited: number;
@@ -48,9 +47,8 @@ export const declareTop: Declare = (command, terminal) =>
     async (session, _words, options) => {
       const { output } = session;
       const isLive = !options.once && output.format === 'table' && terminal.stdout.isTTY;
-      const names = new Map<string, string | null>();
       for (;;) {
-        const keys = await busiest(session, options, names);
+        const keys = await busiest(session, options);
         if (isLive) terminal.stdout.write(HOME);
         await output.report(BUSY_KEYS, keys, keys);
         if (!isLive) return;
@@ -59,11 +57,7 @@ export const declareTop: Declare = (command, terminal) =>
     },
   );
 
-async function busiest(
-  { client }: Session,
-  { from, count }: TopOptions,
-  names: Map<string, string | null>,
-): Promise<readonly BusyKey[]> {
+async function busiest({ client }: Session, { from, count }: TopOptions): Promise<readonly BusyKey[]> {
   const query = {
     from: instant(from, 'ago', systemClock),
     interval: 'total' as const,
@@ -73,13 +67,11 @@ async function busiest(
   const series = await bodyOf(client.GET('/api-keys/usage', { params: { query } }));
   if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');
   const rows = series.rows.flatMap((row) => (isKey(row) ? [row] : []));
-  for (const { consumerApiKeyId } of rows)
-    if (!names.has(consumerApiKeyId)) names.set(consumerApiKeyId, await nameOf(client, consumerApiKeyId));
   return rows
     .toSorted((one, other) => other.requests - one.requests)
     .map((row) => ({
       consumerApiKeyId: row.consumerApiKeyId,
-      name: names.get(row.consumerApiKeyId) ?? null,
+      name: row.consumerApiKeyName ?? null,
       requests: row.requests,
       rateLimited: row.rateLimited,
       failed: row.failed,
@@ -90,16 +82,6 @@ async function busiest(
 /** False for the row with the sum of all other keys. */
 function isKey(row: Row): row is Row & { consumerApiKeyId: string } {
   return row.consumerApiKeyId !== undefined && row.consumerApiKeyId !== '__other__';
-}
-
-/** Null for a key that was deleted. */
-async function nameOf(client: Session['client'], id: string): Promise<string | null> {
-  try {
-    return (await namedKey(client, id)).name;
-  } catch (error) {
-    if (error instanceof CommandFault) return null;
-    throw error;
-  }
 }
 
 const BUSY_KEYS: Listing<BusyKey> = {

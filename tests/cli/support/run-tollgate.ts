@@ -17,6 +17,8 @@ export interface RunOptions {
   readonly environment?: Readonly<Record<string, string>>;
   /** Standard input; nothing where it is missing. */
   readonly input?: string;
+  /** Standard input comes only once the command has written this; at once where it is missing. */
+  readonly answers?: string;
   /** Options of Node itself. */
   readonly nodeOptions?: readonly string[];
   /** The command; that of this checkout where it is missing. */
@@ -38,7 +40,12 @@ export async function runTollgate(
 /** Runs `tollgate` on a pseudo terminal of so many columns. What both streams show comes as `stdout`, as the terminal shows both. */
 export async function runOnTerminal(
   words: readonly string[],
-  { environment = {}, input = '', columns = 100 }: RunOptions & { readonly columns?: number } = {},
+  {
+    environment = {},
+    input = '',
+    answers = '',
+    columns = 100,
+  }: RunOptions & { readonly columns?: number } = {},
 ): Promise<EndedCommand> {
   const line = [process.execPath, COMMAND, ...words]
     .map((word) => `'${word.replaceAll("'", `'\\''`)}'`)
@@ -54,7 +61,7 @@ export async function runOnTerminal(
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  return ended(child, input);
+  return ended(child, input, answers);
 }
 
 /** Runs `tollgate` against one gateway with the root token, and fails where the command does. */
@@ -87,16 +94,18 @@ export class Administrator {
   }
 }
 
-async function ended(child: ReturnType<typeof spawn>, input: string): Promise<EndedCommand> {
+async function ended(child: ReturnType<typeof spawn>, input: string, answers = ''): Promise<EndedCommand> {
   let stdout = '';
   let stderr = '';
+  child.stdin?.on('error', () => {});
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
+    if (answers !== '' && stdout.includes(answers)) child.stdin?.end(input);
   });
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
   });
-  child.stdin?.on('error', () => {}).end(input);
+  if (answers === '') child.stdin?.end(input);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout, stderr };
 }
