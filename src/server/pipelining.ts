@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { WaitingRequests } from './waiting-requests.ts';
 
@@ -19,6 +20,10 @@ export function serveInOrder(serve: Serve, waiting: WaitingRequests): Serve {
   return (req, res) => {
     // Node gives a response its socket once those before it are written.
     if (res.socket !== null) serve(req, res);
-    else if (waiting.add(req)) res.once('socket', () => setImmediate(serveNext, req, res));
+    else if (waiting.add(req)) {
+      // If an earlier response closes the connection, this client is probably still sending: a reset could destroy that response.
+      lingerAfterResponse(req.socket);
+      res.once('socket', () => setImmediate(serveNext, req, res));
+    }
   };
 }

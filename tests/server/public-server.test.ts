@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPublicServer, type PublicServer } from '../../src/server/public-server.ts';
 import { bodyOf } from '../proxy/support/body-bytes.ts';
@@ -162,6 +163,32 @@ describe('closing', () => {
     expect(await busy.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*ok$/s);
     await closed;
     await expect(stage.gateway.connect()).rejects.toThrow(/ECONNREFUSED/);
+  });
+});
+
+describe('closing while a client sends one request behind another', () => {
+  const stage = withGateway({ shutdownDrainMs: 5000 });
+
+  it('does not lose the response to the first one', async () => {
+    const part = Buffer.alloc(16 * 1024, 'x');
+    const parts = 64;
+    const client = await stage.gateway.send(
+      stage.gateway.head('GET /1') + stage.gateway.head('POST /2', `Content-Length: ${parts * part.length}`),
+    );
+    client.socket.pause();
+    const backend = await stage.backend.connection();
+    await backend.head();
+    const closed = stage.gateway.close();
+    backend.send(OK);
+    await until(() => stage.gateway.observed.length === 1);
+    for (let sent = 0; sent < parts; sent += 1) {
+      client.send(part);
+      await nextTurn();
+    }
+    client.socket.resume();
+    expect(await client.ended()).toMatch(/^HTTP\/1\.1 200 OK\r\n.*\r\nConnection: close\r\n.*ok$/s);
+    expect(client.ending).toBe('fin');
+    await closed;
   });
 });
 
