@@ -4,6 +4,7 @@ import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { statusOf } from '../support/burst.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { type GatewayProcess, startGateway } from '../support/gateway.ts';
+import { TcpRelay } from '../support/tcp-relay.ts';
 import { until } from '../support/until.ts';
 import { readyz } from './support/probe.ts';
 
@@ -128,5 +129,23 @@ describe('a replica that gets a stop signal', () => {
     expect(await waiting).toBe('cut');
     expect((await fleet.admin.detail(id)).usage).toMatchObject({ totalRequests: 1, failedRequests: 1 });
     await until(() => held.size === 0);
+  });
+
+  it('exits with 1 and says so when Redis does not take its usage', async () => {
+    const relay = await TcpRelay.start(Number(new URL(fleet.redisUrl).port));
+    try {
+      const { url, stop, output } = await startGateway({
+        ...fleet.environment,
+        REDIS_URL: relay.urlOf(fleet.redisUrl),
+        SHUTDOWN_DELAY_MS: '0',
+      });
+      relay.reject();
+      expect(await statusOf(`${url}/`, key.secret)).toBe(200);
+      expect(await stop()).toBe(1);
+      expect(output()).toContain('usage was lost at the stop');
+      expect(output()).not.toContain('stopped, usage written');
+    } finally {
+      await relay.stop();
+    }
   });
 });

@@ -19,7 +19,9 @@ export function wireUsage(
     dailyRetentionDays: settings.usageDailyRetentionDays,
     ...platform,
   });
-  lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => void (await usage.stop(CLOSE_DEADLINE_MS)));
+  lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => {
+    if (!(await usage.stop(CLOSE_DEADLINE_MS))) throw new Error('not all usage was written');
+  });
   usage.start();
   return usage;
 }
