@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +23,10 @@ export const SHARED_REDIS: readonly string[] = [
 ];
 const REDIS_IMAGE = 'redis:8-alpine';
 const POSTGRES_IMAGE = 'postgres:18-alpine';
+/** Linux's file system in memory: to copy a database takes a quarter of the CPU time that it takes on a disk, or less. */
+const MEMORY_FOLDER = '/dev/shm';
+/** Containers often have 64 MB there, which is not enough. */
+const NEEDED_MEMORY_BYTES = 2 * 1024 ** 3;
 const SCHEMA = {
   migrationsDirectory: fileURLToPath(new URL('../../sql', import.meta.url)),
   defaultPlanId: 'default',
@@ -71,7 +75,13 @@ export async function findPostgres(): Promise<TestStore> {
       stop: async () => void (await container.stop()),
     };
   }
-  return startPostgresServer().catch((cause: unknown) => missing('Postgres', 'TEST_DATABASE_URL', cause));
+  return startPostgresServer(await postgresFolder()).catch((cause: unknown) => missing('Postgres', 'TEST_DATABASE_URL', cause));
+}
+
+async function postgresFolder(): Promise<string> {
+  const fileSystem = await statfs(MEMORY_FOLDER).catch(() => undefined);
+  const free = fileSystem === undefined ? 0 : fileSystem.bavail * fileSystem.bsize;
+  return free < NEEDED_MEMORY_BYTES ? tmpdir() : MEMORY_FOLDER;
 }
 
 /** A database with the tables of this version on a Postgres, for `createMigratedDatabase` to copy. */
