@@ -75,7 +75,9 @@ export async function findPostgres(): Promise<TestStore> {
       stop: async () => void (await container.stop()),
     };
   }
-  return startPostgresServer(await postgresFolder()).catch((cause: unknown) => missing('Postgres', 'TEST_DATABASE_URL', cause));
+  return startPostgresServer(await postgresFolder()).catch((cause: unknown) =>
+    missing('Postgres', 'TEST_DATABASE_URL', cause),
+  );
 }
 
 async function postgresFolder(): Promise<string> {
