@@ -13,7 +13,7 @@ const entries = [
   'cli/rotate-encryption-key.ts',
   'cli/sample-backend.ts',
 ];
-/** Which rooms a room may import from; every room may import from itself. The rooms are described in docs/architecture.md. */
+/** Which folders of src a folder may import from, besides itself. docs/architecture.md describes the folders. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['cli'],
   client: [],
@@ -85,7 +85,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   proxy: ['keys', 'limiter', 'usage', 'paths', 'http', 'backend', 'observability', 'platform', 'errors.ts'],
 };
 /** Where a package may be imported; a package that is not listed may be used anywhere. */
-const packageRooms: Readonly<Record<string, readonly string[]>> = {
+const packageFolders: Readonly<Record<string, readonly string[]>> = {
   express: ['http', 'management'],
   'http-proxy-middleware': ['proxy'],
   undici: ['backend'],
@@ -143,31 +143,31 @@ function packageOf(specifier: string): string {
     .join('/');
 }
 
-function roomOf(file: string): string {
+function folderOf(file: string): string {
   return file.split('/')[0] ?? file;
 }
 
-describe('the rooms of src', () => {
+describe('the folders of src', () => {
   it('are all known', () => {
-    const rooms = new Set(files.map(roomOf));
-    expect([...rooms].filter((room) => !(room in mayImport))).toEqual([]);
+    const folders = new Set(files.map(folderOf));
+    expect([...folders].filter((folder) => !(folder in mayImport))).toEqual([]);
   });
 
-  it('import only from the rooms that they may enter', () => {
-    const trespasses = imports.filter(({ file, target }) => {
+  it('import only from the folders that they may import', () => {
+    const violations = imports.filter(({ file, target }) => {
       if (target === undefined) return false;
-      const [from, to] = [roomOf(file), roomOf(target)];
+      const [from, to] = [folderOf(file), folderOf(target)];
       return from !== to && !mayImport[from]?.includes(to);
     });
-    expect(trespasses.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([]);
+    expect(violations.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([]);
   });
 
-  it('keep each library in the rooms that own it', () => {
-    const strays = imports.filter(({ file, specifier }) => {
-      const rooms = packageRooms[packageOf(specifier)];
-      return rooms !== undefined && !rooms.includes(roomOf(file));
+  it('keep each library in the folders that own it', () => {
+    const violations = imports.filter(({ file, specifier }) => {
+      const folders = packageFolders[packageOf(specifier)];
+      return folders !== undefined && !folders.includes(folderOf(file));
     });
-    expect(strays.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([]);
+    expect(violations.map(({ file, specifier }) => `${file} imports ${specifier}`)).toEqual([]);
   });
 
   it('have no import cycles', () => {
@@ -190,7 +190,7 @@ describe('the rooms of src', () => {
       /\bDate\.now\(|\bnew Date\(\)|\bMath\.random\(|\bperformance\.now\(|\brandomBytes\(|\brandomUUID\(/;
     const takers = files.filter(
       (file) =>
-        roomOf(file) !== 'platform' &&
+        folderOf(file) !== 'platform' &&
         // The browser's: the console imports nothing of the gateway.
         file !== 'console/format/clock.ts' &&
         system.test(readFileSync(join(source, file), 'utf8')),

@@ -49,16 +49,16 @@ describe('If-None-Match', () => {
   });
 });
 
-it('is no condition where neither header is sent', () => {
+it('a request without If-Match and If-None-Match has no condition', () => {
   expect(conditionOf({ host: 'a' })).toBeUndefined();
 });
 
-it('holds only where both headers do', () => {
+it('a condition of both headers holds only where both do', () => {
   const condition = conditionOf({ 'if-match': '"a", "b"', 'if-none-match': '"b"' });
   expect([condition?.('"a"'), condition?.('"b"')]).toEqual([true, false]);
 });
 
-it('reads the longest header that a request can have in one pass', () => {
+it('the longest If-Match that a request can have is read in one pass', () => {
   expect(() => conditionOf({ 'if-match': `${'"a",'.repeat(4000)}x` })).toThrow('If-Match');
   expect(() => conditionOf({ 'if-match': `"a"${' ,'.repeat(8000)}x` })).toThrow('If-Match');
 });

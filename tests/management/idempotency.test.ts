@@ -148,7 +148,7 @@ describe('a POST with an Idempotency-Key', () => {
   });
 });
 
-it('grants the room of one request once', async () => {
+it('a grant that is sent again with its Idempotency-Key is made once', async () => {
   const { id } = await management.createKey();
   const key = newKey();
   const grant = () => post(`/consumer-api-key/${id}/limits/grant`, key, { requests: 5 }).expect(200);
@@ -159,7 +159,7 @@ it('grants the room of one request once', async () => {
   expect(shown.body.limits[0].granted).toBe(5);
 });
 
-it('has an entry in the audit log of a search that finds no key', async () => {
+it('a search that finds no key has an entry in the audit log', async () => {
   const find = { secret: `tg_${'0'.repeat(36)}` };
   const { headers } = await post('/api-keys/find', newKey(), find).expect(404);
   const { body } = await management.send('get', '/tollgate/audit-log?action=key.find').expect(200);
@@ -172,7 +172,7 @@ it('no endpoint that could be sent again streams its response', () => {
   expect(ENDPOINTS.filter(({ method, csv }) => method === 'post' && csv)).toEqual([]);
 });
 
-it('a change by another method ignores the key', async () => {
+it('a PATCH ignores the Idempotency-Key', async () => {
   const { id } = await management.createKey();
   const key = newKey();
   const rename = (name: string) =>

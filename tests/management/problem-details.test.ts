@@ -39,7 +39,7 @@ describe('with Accept: application/problem+json', () => {
   });
 });
 
-it('without it, an error is as always, and says that it depends on Accept', async () => {
+it('an error without an Accept header is plain JSON, and varies by Accept', async () => {
   const { body, headers } = await management.send('get', '/rate-limit/none').expect(404);
   expect(body).toEqual({ error: expect.any(String), code: 'plan_not_found' });
   expect(headers).toMatchObject({ 'content-type': 'application/json; charset=utf-8', vary: 'Accept' });

@@ -126,7 +126,7 @@ async function atRest(amount: () => number): Promise<void> {
   });
 }
 
-describe('rule 12: a client that leaves ends the request at the backend', () => {
+describe('a client that leaves ends the request at the backend', () => {
   const stage = withGateway(PATIENT);
 
   describe.each([
@@ -154,7 +154,7 @@ describe('rule 12: a client that leaves ends the request at the backend', () => 
   });
 });
 
-describe('rule 12: a client that resets its connection in an upload that is not read', () => {
+describe('a client that resets its connection in an upload that is not read', () => {
   const stage = withGateway({ ...PATIENT, timeouts: { ...PATIENT.timeouts, probeMs: 20 } });
 
   it('ends the request at the backend', async () => {
@@ -167,7 +167,7 @@ describe('rule 12: a client that resets its connection in an upload that is not 
   });
 });
 
-describe('rule 12: a client that leaves while its request waits for a connection', () => {
+describe('a client that leaves while its request waits for a connection', () => {
   const stage = withGateway({ ...PATIENT, backendConnections: 1 });
 
   describe.each([
@@ -193,7 +193,7 @@ describe('rule 12: a client that leaves while its request waits for a connection
   });
 });
 
-describe('rule 12: a client that leaves in a tunnel, or a backend that does', () => {
+describe('a client that leaves in a tunnel, or a backend that does', () => {
   const stage = withGateway(PATIENT);
   it.each(['end', 'destroy', 'reset'] as const)('by %s takes the other side with it', async (leave) => {
     for (const [leaving, staying] of [
@@ -215,7 +215,7 @@ describe('rule 12: a client that leaves in a tunnel, or a backend that does', ()
   });
 });
 
-describe('rule 11: a backend that dies', () => {
+describe('a backend that dies', () => {
   const stage = withGateway(PATIENT);
 
   describe.each([

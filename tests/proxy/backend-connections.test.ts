@@ -65,7 +65,7 @@ describe('connections to the backend', () => {
     expect(stage.backend.connections).toHaveLength(1);
   });
 
-  describe('rule 12: neither side outlives the other', () => {
+  describe('neither side outlives the other', () => {
     it('a client that leaves before the response ends the request', async () => {
       const client = await stage.gateway.send(stage.gateway.head('GET /'));
       const backend = await stage.backend.connection();
@@ -77,7 +77,7 @@ describe('connections to the backend', () => {
       expect(stage.gateway.recorded).toMatchObject([{ successful: false }]);
     });
 
-    it('so does one that resets, and one that leaves in mid-response', async () => {
+    it('a client that resets, or leaves in mid-response, ends the request', async () => {
       const first = await stage.gateway.send(stage.gateway.head('GET /'));
       const backend = await stage.backend.connection();
       await backend.head();
@@ -92,7 +92,7 @@ describe('connections to the backend', () => {
       expect(stage.gateway.recorded.map(({ successful }) => successful)).toEqual([false, false]);
     });
 
-    it('and one that leaves in mid-body; the backend never sees that body end', async () => {
+    it('a client that leaves in mid-body never ends its body at the backend', async () => {
       const client = await stage.gateway.send(
         `${stage.gateway.head('POST /', 'Transfer-Encoding: chunked')}5\r\nhello\r\n`,
       );
@@ -103,7 +103,7 @@ describe('connections to the backend', () => {
     });
   });
 
-  describe('rule 13: one safe repetition', () => {
+  describe('a request whose backend connection ends', () => {
     /** A connection that serves one request and closes as soon as the second one arrives, without a byte. */
     function closeOnSecond(way: 'end' | 'reset'): void {
       stage.backend.onConnection((connection, index) => {
@@ -135,7 +135,7 @@ describe('connections to the backend', () => {
       expect(stage.gateway.recorded).toHaveLength(2);
     });
 
-    it.each(['DELETE', 'POST', 'PUT', 'PATCH'])('%s is not', async (method) => {
+    it.each(['DELETE', 'POST', 'PUT', 'PATCH'])('%s is not sent again', async (method) => {
       closeOnSecond('reset');
       const client = await stage.gateway.send(stage.gateway.head('GET /one'));
       await client.until((text) => text.endsWith('ok'));
@@ -144,7 +144,7 @@ describe('connections to the backend', () => {
       expect(stage.backend.received.split(`${method} /two`)).toHaveLength(2);
     });
 
-    it('a GET with a body is not', async () => {
+    it('a GET with a body is not sent again', async () => {
       closeOnSecond('end');
       const client = await stage.gateway.send(stage.gateway.head('GET /one'));
       await client.until((text) => text.endsWith('ok'));
@@ -153,7 +153,7 @@ describe('connections to the backend', () => {
       expect(stage.backend.received.split('GET /two')).toHaveLength(2);
     });
 
-    it('nor is a GET on a new connection', async () => {
+    it('a GET on a new connection is not sent again', async () => {
       stage.backend.onConnection(async (connection) => {
         await connection.head();
         connection.end();
@@ -163,7 +163,7 @@ describe('connections to the backend', () => {
       expect(stage.backend.connections).toHaveLength(1);
     });
 
-    it('nor one that had got a byte', async () => {
+    it('a GET is not sent again when a byte of its response has arrived', async () => {
       stage.backend.onConnection((connection) => {
         connection.socket.on('data', () => {
           const heads = connection.text.split('\r\n\r\n').length - 1;
@@ -178,7 +178,7 @@ describe('connections to the backend', () => {
       expect(stage.backend.connections).toHaveLength(1);
     });
 
-    it('nor a second time', async () => {
+    it('a GET is not sent a third time', async () => {
       stage.backend.onConnection((connection, index) => {
         connection.socket.on('data', () => {
           const heads = connection.text.split('\r\n\r\n').length - 1;
@@ -275,7 +275,7 @@ describe('a response that comes in the place of a TLS handshake', () => {
   });
 });
 
-describe('rule 17: waiting for a backend connection', () => {
+describe('waiting for a backend connection', () => {
   const stage = withGateway({ backendConnections: 2, backendWaiting: 2 });
 
   it('is bounded in number: 503', async () => {
@@ -307,7 +307,7 @@ describe('rule 17: waiting for a backend connection', () => {
   });
 });
 
-describe('rule 17: the deadline of a request', () => {
+describe('the deadline of a request', () => {
   const stage = withGateway({ backendConnections: 2, backendWaiting: 2, backendTimeoutMs: 400 });
 
   it('passes while it waits for a connection as well: 504, and it is never sent', async () => {

@@ -12,7 +12,7 @@ const ASKS = [
 ];
 const SWITCHES = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 
-describe('rule 20: a key that holds its share of the backend', () => {
+describe('a key that holds its share of the backend', () => {
   const stage = withGateway({
     backendConnections: 4,
     backendConnectionsPerKey: 2,

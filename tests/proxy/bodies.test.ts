@@ -284,10 +284,10 @@ describe('bodies', () => {
   });
 });
 
-describe('rule 5: Expect', () => {
+describe('an Expect header', () => {
   const stage = withGateway();
 
-  it('100 is sent once authentication and limit have passed; Expect is not forwarded', async () => {
+  it('gets 100 after authentication and limit, and is not forwarded', async () => {
     stage.backend.respond(OK);
     const client = await stage.gateway.send(
       stage.gateway.head('POST /', 'Expect: 100-Continue', 'Content-Length: 5'),
@@ -300,7 +300,7 @@ describe('rule 5: Expect', () => {
     expect(stage.backend.received).toMatch(/\r\n\r\nhello$/);
   });
 
-  it('without a valid key there is no 100, only the rejection', async () => {
+  it('without a valid key gets no 100, only the rejection', async () => {
     const client = await stage.gateway.send(
       'POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n',
     );
@@ -309,7 +309,7 @@ describe('rule 5: Expect', () => {
     expect(response).not.toContain('100 Continue');
   });
 
-  it('over the limit there is no 100 either', async () => {
+  it('over the limit gets no 100, only the rejection', async () => {
     await stage.gateway.change({ plan: null });
     stage.backend.respond(OK);
     const { plan } = await import('./support/gateway.ts');
@@ -325,7 +325,7 @@ describe('rule 5: Expect', () => {
   });
 
   it.each(['Expect: 200-ok', 'Expect: 100-continue, x', 'Expect: 100-continue\r\nExpect: x'])(
-    '%j is 417',
+    'of %j is 417',
     async (line) => {
       const client = await stage.gateway.send(stage.gateway.head('POST /', line, 'Content-Length: 5'));
       expect(await client.ended()).toMatch(/^HTTP\/1\.1 417 /);

@@ -11,7 +11,7 @@ function numbers(seed: number): () => number {
   };
 }
 
-describe('rule 14: many at a time', () => {
+describe('many requests at a time', () => {
   const stage = withGateway({ backendConnections: 8, backendWaiting: 10_000 });
 
   it('each get their own response when others abort or fail, and are recorded once', async () => {

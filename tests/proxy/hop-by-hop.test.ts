@@ -4,7 +4,7 @@ import { MANAGEMENT_PORTS, withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, settings) => {
+describe.each(MANAGEMENT_PORTS)('what ends at the hop, %s', (_where, settings) => {
   const stage = withGateway(settings);
 
   async function forwarded(...lines: readonly string[]): Promise<string> {
@@ -62,7 +62,7 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
     expect(received).toMatch(/\r\n\r\nhello$/);
   });
 
-  it('Transfer-Encoding can not be named away either', async () => {
+  it('Transfer-Encoding frames the body although Connection names it', async () => {
     stage.backend.onConnection((connection) => {
       connection
         .until((text) => text.endsWith('0\r\n\r\n'))
@@ -78,7 +78,7 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
     expect(stage.backend.received).toMatch(/\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n$/i);
   });
 
-  it('the same holds for a response', async () => {
+  it('headers named in Connection are not forwarded in a response', async () => {
     stage.backend.respond(
       [
         'HTTP/1.1 200 OK',
@@ -120,7 +120,7 @@ describe.each(MANAGEMENT_PORTS)('rule 1: what ends at the hop, %s', (_where, set
   });
 });
 
-describe('rule 3: the client address', () => {
+describe('the client address', () => {
   const FORGED = [
     'X-Forwarded-For: 6.6.6.6',
     'X-Forwarded-Host: forged.example',

@@ -251,7 +251,7 @@ describe('a degraded limiter', () => {
       decide: (_subject, decided) => decided(counted('allowed', { degraded: true })),
     },
   });
-  it('tells no numbers', async () => {
+  it('gives a response without rate-limit headers', async () => {
     stage.backend.respond(OK);
     const client = await stage.gateway.send(stage.gateway.head('GET /', 'Connection: close'));
     expect(await client.ended()).not.toMatch(/ratelimit/i);

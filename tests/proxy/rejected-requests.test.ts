@@ -8,7 +8,7 @@ import { withGateway } from './support/with-gateway.ts';
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 const EXPECTS = ['Expect: 100-continue', 'Transfer-Encoding: chunked'];
 
-describe('rule 21: a request that is rejected while it waits for a connection', () => {
+describe('a request that is rejected while it waits for a connection', () => {
   const stage = withGateway({ backendConnections: 1, backendTimeoutMs: 60_000 });
   let accepted: Socket[] = [];
   const onSocket = (message: unknown): void => {
@@ -92,7 +92,7 @@ describe('rule 21: a request that is rejected while it waits for a connection', 
   });
 });
 
-describe('rule 21: what throws in the path of a request', () => {
+describe('what throws in the path of a request', () => {
   let broken: 'limiter' | 'usage' | undefined;
   const stage = withGateway({
     backendConnections: 1,

@@ -15,7 +15,7 @@ const BODILESS = [
   ['GET', 'HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n'],
 ] as const;
 
-describe('rule 14: a response reaches no other request', () => {
+describe('a response reaches no other request', () => {
   const stage = withGateway({ backendConnections: 1 });
 
   /** The backend gives the victim `good`, and does with every other request what `act` says. */

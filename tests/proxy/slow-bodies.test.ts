@@ -18,7 +18,7 @@ async function drip(client: RawPeer, bytes: string, everyMs: number): Promise<vo
   }
 }
 
-describe('rule 16: the minimum rate of an upload', () => {
+describe('the minimum rate of an upload', () => {
   const stage = withGateway({ rateWindowMs: WINDOW_MS, backendTimeoutMs: 2000, backendConnections: 2 });
 
   it.each([
@@ -88,7 +88,7 @@ describe('rule 16: the minimum rate of an upload', () => {
   });
 });
 
-describe('rule 16: the minimum rate at which a response is taken', () => {
+describe('the minimum rate at which a response is taken', () => {
   const stage = withGateway({
     rateWindowMs: WINDOW_MS,
     timeouts: { idleMs: 600_000, headMs: 600_000, keepAliveMs: 600_000 },

@@ -4,7 +4,7 @@ import { withGateway } from './support/with-gateway.ts';
 
 const OK = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
 
-describe('rule 16: slow heads', () => {
+describe('slow heads', () => {
   const stage = withGateway({ timeouts: { headMs: 200, idleMs: 30_000, keepAliveMs: 30_000 } });
 
   it('a head that does not arrive is 408', async () => {
@@ -12,7 +12,7 @@ describe('rule 16: slow heads', () => {
     expect(await client.ended()).toMatch(/^HTTP\/1\.1 408 .*"request_timeout"/s);
   });
 
-  it('a head that arrives byte by byte is too', async () => {
+  it('a head that arrives byte by byte is 408', async () => {
     const client = await stage.gateway.send('GET / HTTP/1.1\r\n');
     const drip = setInterval(() => client.send('a'), 50);
     try {
@@ -23,7 +23,7 @@ describe('rule 16: slow heads', () => {
   });
 });
 
-describe('rule 16: slow peers', () => {
+describe('slow peers', () => {
   const stage = withGateway({
     timeouts: { headMs: 200, idleMs: 400, keepAliveMs: 400 },
     backendTimeoutMs: 1000,

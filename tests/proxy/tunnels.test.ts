@@ -12,7 +12,7 @@ const ASKS = [
 ];
 const SWITCHES = 'HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n';
 
-describe('rule 23: a tunnel whose client has gone', () => {
+describe('a tunnel whose client has gone', () => {
   const stage = withGateway({ upgradeIdleMs: NEVER_MS });
 
   async function open(): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {

@@ -23,7 +23,7 @@ async function openOn(stage: Stage): Promise<{ readonly client: RawPeer; readonl
   return { client, backend: await stage.backend.connection(index) };
 }
 
-describe.each(MANAGEMENT_PORTS)('rule 15: upgrades, %s', (_where, settings) => {
+describe.each(MANAGEMENT_PORTS)('upgrades, %s', (_where, settings) => {
   const stage = withGateway({ ...settings, shutdownDrainMs: 300 });
 
   const open = () => openOn(stage);

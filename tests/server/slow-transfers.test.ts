@@ -29,7 +29,7 @@ async function drip(client: RawPeer, bytes: string): Promise<string> {
   }
 }
 
-describe('rule 16: an upload byte by byte that the gateway itself reads', () => {
+describe('an upload byte by byte that the gateway itself reads', () => {
   const served: { by: RequestListener } = { by: readsBody };
   const stage = withGateway({
     uploadRate: UPLOAD_RATE,
@@ -81,7 +81,7 @@ describe('rule 16: an upload byte by byte that the gateway itself reads', () => 
   });
 });
 
-describe('rule 16: what is no slow upload', () => {
+describe('what is no slow upload', () => {
   const idle: RequestListener = () => {};
   const stage = withGateway({ uploadRate: UPLOAD_RATE, management: idle, rateWindowMs: 600_000 });
 
@@ -126,7 +126,7 @@ describe('rule 16: what is no slow upload', () => {
   });
 });
 
-describe('rule 16: an upload to management that is fast enough', () => {
+describe('an upload to management that is fast enough', () => {
   const stage = withGateway({ uploadRate: UPLOAD_RATE, management: readsBody });
 
   it('may take as long as it needs', async () => {
@@ -158,7 +158,7 @@ const streamsMuch: RequestListener = (_req, res) => {
   write();
 };
 
-describe('rule 16: a client that does not read a response', () => {
+describe('a client that does not read a response', () => {
   const served: { by: RequestListener } = { by: sendsMuch };
   const stage = withGateway({
     downloadRate: { bytesPerSecond: 1000, windowMs: 250 },
@@ -208,7 +208,7 @@ describe('rule 16: a client that does not read a response', () => {
   });
 });
 
-describe('rule 16: a client that takes responses to pipelined requests below the rate', () => {
+describe('a client that takes responses to pipelined requests below the rate', () => {
   const stage = withGateway({
     // More than any client takes.
     downloadRate: { bytesPerSecond: 1_000_000_000_000, windowMs: 250 },
@@ -225,7 +225,7 @@ describe('rule 16: a client that takes responses to pipelined requests below the
   });
 });
 
-describe('rule 16: what is no slow download', () => {
+describe('what is no slow download', () => {
   const served: { by: RequestListener } = { by: sendsMuch };
   const stage = withGateway({
     downloadRate: { bytesPerSecond: 1000, windowMs: 2000 },

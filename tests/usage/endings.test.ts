@@ -151,7 +151,7 @@ describe('a request is recorded once, when its response is over', () => {
     ]);
   });
 
-  it('and one without a valid key is recorded for no key', async () => {
+  it('without a valid key for no key', async () => {
     const { id, secret } = await keyWith();
     expect(await ask(`${secret.slice(0, -1)}!`, '/', {})).toBe(401);
     expect(await ask(secret, '/', {})).toBe(200);
@@ -159,7 +159,7 @@ describe('a request is recorded once, when its response is over', () => {
     expect((await fleet.admin.detail(id)).usage.totalRequests).toBe(1);
   });
 
-  it('and none of them is counted again when the replica stops', async () => {
+  it('and not again when the replica stops', async () => {
     const { id, secret } = await keyWith();
     for (const _ of [1, 2, 3]) await ask(secret, '/', {});
     expect(await fleet.replicas[0]?.stop()).toBe(0);

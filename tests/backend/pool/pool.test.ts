@@ -91,7 +91,7 @@ describe('the buffer that a connection reads into', () => {
   });
 });
 
-describe('rule 14: a connection that was idle', () => {
+describe('a connection that was idle', () => {
   async function usedOnce(): Promise<RecordingJob> {
     const first = new RecordingJob('first');
     ask(first);
@@ -134,7 +134,7 @@ describe('rule 14: a connection that was idle', () => {
     expect(connection.text).not.toContain('/second');
   });
 
-  it('hands none on either when the loop is polling and stalled meanwhile', async () => {
+  it('drops it also when the event loop is polling and stalls meanwhile', async () => {
     await usedOnce();
     const connection = await backend.connection();
     backend.onConnection((next) => next.respondToEachHead(OK));
@@ -321,7 +321,7 @@ describe('a request that gets no response', () => {
   });
 });
 
-describe('rule 20: fairness keys', () => {
+describe('fairness keys', () => {
   const never = (): void => {};
   beforeEach(() => {
     pool.destroy();

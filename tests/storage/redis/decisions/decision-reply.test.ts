@@ -18,7 +18,10 @@ describe('the reply of the decision script', () => {
     },
   );
 
-  it.each([[null], [7], [['1']], [[1, Number.NaN]], [{}]])('nor any other reply: %j', (reply) => {
-    expect(readNumbers(reply)).toBeUndefined();
-  });
+  it.each([[null], [7], [['1']], [[1, Number.NaN]], [{}]])(
+    'is not taken for numbers where it is no text: %j',
+    (reply) => {
+      expect(readNumbers(reply)).toBeUndefined();
+    },
+  );
 });
