@@ -90,8 +90,8 @@ export class Exchange {
   /** Bytes of the response's body that came from the backend. */
   bodyBytes = 0;
   backend: Abandonable | undefined = undefined;
-  /** Makes the response to an error that the gateway sends. */
-  wordError: (error: TollgateError, req: IncomingMessage) => ErrorResponse = errorResponse;
+  /** Makes the response of an error: its status, headers and body. */
+  formatError: (error: TollgateError, req: IncomingMessage) => ErrorResponse = errorResponse;
   /** Where the request is in a trace; undefined while tracing is off. */
   trace: RequestTrace | undefined = undefined;
   /** The connection was switched to another protocol: the response is complete, although `res` never wrote it. */
@@ -144,7 +144,7 @@ export class Exchange {
     if (this.hasResponse) return;
     this.error = error;
     try {
-      this.respondWith(this.wordError(error, this.req), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
+      this.respondWith(this.formatError(error, this.req), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
       this.errorCode = error.code;
     } catch (fault) {
       this.error = internalError(fault);

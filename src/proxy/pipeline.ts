@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import { DedicatedConnections } from '../backend/pool/dedicated-connections.ts';
+import type { BackendConnections } from '../backend/pool/places.ts';
 import { BackendPool } from '../backend/pool/pool.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
@@ -10,6 +11,7 @@ import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
 import { type ExchangeSummary, summaryOf } from './exchange-summary.ts';
 import type { BackendCall } from './forwarding/backend-call.ts';
+import type { PlaceKind } from './forwarding/backend-errors.ts';
 import { minimumBodyRates, type RateWatch } from './forwarding/rate-watch.ts';
 import { ResponseBatcher } from './forwarding/response-batcher.ts';
 import { ProxyCounters } from './proxy-counters.ts';
@@ -65,41 +67,41 @@ interface Parts {
   readonly firstBytes: WeakMap<IncomingMessage, Buffer>;
 }
 
-/** The steps of a request, in their order. Each passes the exchange on or gives it a response. */
-function requestSteps(
+/** The places with the backend, and the step that forwards. */
+interface BackendSide {
+  readonly kind: PlaceKind;
+  readonly connections: BackendConnections;
+  readonly last: Step;
+}
+
+/** The steps of a request or an upgrade, in their order. Each passes the exchange on or gives it a response. */
+function pipelineSteps(
   options: ProxyOptions,
-  { pool, counters, crossOrigin }: Parts,
-  call: ForwardOptions,
+  { counters, crossOrigin }: Parts,
+  { kind, connections, last }: BackendSide,
 ): readonly Step[] {
-  const { onOverloaded } = counters;
-  const judging = { ...options, crossOrigin };
+  const keyOptions = { ...options, crossOrigin };
   return [
     cors(crossOrigin),
-    authenticate(judging),
-    reserve({ ...options, connections: pool, kind: 'request', onOverloaded }),
-    limit(judging),
+    authenticate(keyOptions),
+    reserve({ ...options, connections, kind, onOverloaded: counters.onOverloaded }),
+    limit(keyOptions),
     record(options),
     settle(options.costSettler),
     reject(),
-    forward(call),
+    last,
   ];
 }
 
-/** The steps of an upgrade: the kind of place and the last step differ. */
+function requestSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
+  return pipelineSteps(options, parts, { kind: 'request', connections: parts.pool, last: forward(call) });
+}
+
 function upgradeSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
-  const { dedicated, tunnels, counters, crossOrigin, firstBytes } = parts;
+  const { dedicated, tunnels, firstBytes } = parts;
   const firstBytesOf = ({ req }: Exchange): Buffer => firstBytes.get(req) ?? Buffer.alloc(0);
-  const judging = { ...options, crossOrigin };
-  return [
-    cors(crossOrigin),
-    authenticate(judging),
-    reserve({ ...options, connections: dedicated, kind: 'upgrade', onOverloaded: counters.onOverloaded }),
-    limit(judging),
-    record(options),
-    settle(options.costSettler),
-    reject(),
-    forwardUpgrade({ ...call, tunnels, idleMs: options.upgradeIdleMs, firstBytesOf }),
-  ];
+  const last = forwardUpgrade({ ...call, tunnels, idleMs: options.upgradeIdleMs, firstBytesOf });
+  return pipelineSteps(options, parts, { kind: 'upgrade', connections: dedicated, last });
 }
 
 function sharedParts(options: ProxyOptions): Parts {

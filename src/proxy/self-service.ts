@@ -39,13 +39,13 @@ export function selfServiceSteps(
   crossOrigin: CrossOrigin,
   service: SelfService,
 ): readonly Step[] {
-  const judging = { ...options, crossOrigin };
+  const keyOptions = { ...options, crossOrigin };
   return [
     negotiateErrors,
     cors(crossOrigin),
     findEndpoint(service),
-    authenticate(judging),
-    limitSelfService(judging),
+    authenticate(keyOptions),
+    limitSelfService(keyOptions),
     reject(),
     serve(service),
   ];
@@ -53,7 +53,7 @@ export function selfServiceSteps(
 
 /** Errors come in the format that the request's `Accept` prefers, as those of the endpoints do. */
 const negotiateErrors: Step = (exchange) => {
-  exchange.wordError = negotiatedError;
+  exchange.formatError = negotiatedError;
   exchange.next();
 };
 
