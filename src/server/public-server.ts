@@ -64,33 +64,17 @@ export interface PublicServer {
 
 /** The server of a port that untrusted clients reach. Every rejection is JSON, also where Node's own would be plain. */
 export function createPublicServer(options: PublicServerOptions): PublicServer {
-  const {
-    timeouts = CLIENT_TIMEOUTS,
-    sharesPort = false,
-    onRejected = () => {},
-    clock = systemClock,
-  } = options;
+  const { timeouts = CLIENT_TIMEOUTS, sharesPort = false, clock = systemClock } = options;
   const { connectionLimit = new ConnectionLimit(Number.POSITIVE_INFINITY) } = options;
-  const connections = new ClientConnections();
-  const router = new RequestRouter(
-    { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
-    connections,
-  );
-  const malformed = new MalformedInput(connections, (socket, error) => router.reject(socket, error));
-  const stalled = new StalledClients(
-    { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
-    connections,
-  );
+  const handlers = eventHandlers(options, timeouts, connectionLimit);
+  const { connections, stalled, waiting } = handlers;
   const slowTransfers = watchTransfers(options, connections.open, stalled);
-  const waiting = new WaitingRequests(() => {
-    connectionLimit.flooded += 1;
-  });
   const noticeLeft = () => {
     connections.closeReset();
     return waiting.readOn();
   };
   const probing = new PeriodicTask(noticeLeft, { random: systemRandom, pauseMs: timeouts.probeMs });
-  const server = createHttpServer({ timeouts, connections, router, malformed, stalled, waiting });
+  const server = createHttpServer(handlers);
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit, clock);
 
@@ -149,6 +133,28 @@ interface EventHandlers {
   readonly malformed: MalformedInput;
   readonly stalled: StalledClients;
   readonly waiting: WaitingRequests;
+}
+
+function eventHandlers(
+  options: PublicServerOptions,
+  timeouts: ClientTimeouts,
+  connectionLimit: ConnectionLimit,
+): EventHandlers {
+  const { onRejected = () => {} } = options;
+  const connections = new ClientConnections();
+  const router = new RequestRouter(
+    { ...options, onRejected, keepAliveMs: timeouts.keepAliveMs },
+    connections,
+  );
+  const malformed = new MalformedInput(connections, (socket, error) => router.reject(socket, error));
+  const stalled = new StalledClients(
+    { activeMs: timeouts.idleMs, unusedMs: timeouts.keepAliveMs + KEEP_ALIVE_GRACE_MS },
+    connections,
+  );
+  const waiting = new WaitingRequests(() => {
+    connectionLimit.flooded += 1;
+  });
+  return { timeouts, connections, router, malformed, stalled, waiting };
 }
 
 function createHttpServer(handlers: EventHandlers): Server {
