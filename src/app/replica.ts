@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { maskedSettings, type Settings } from '../config/settings.ts';
 import type { DesiredState } from '../desired-state/desired-state.ts';
 import { FailedCredentials } from '../http/credentials/failed-credentials.ts';
@@ -8,12 +9,13 @@ import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
+import { gatewayVersion } from '../platform/gateway-version.ts';
 import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { Lifecycle } from '../platform/process/lifecycle.ts';
 import { limitClients } from './client-limits.ts';
 import { secretsOf } from './local-secrets.ts';
-import { gatewayReadings, gatewayVersion, type MeasuredParts } from './metrics/gateway-metrics.ts';
+import { gatewayReadings, type MeasuredParts } from './metrics/gateway-metrics.ts';
 import { redisCallBuckets } from './metrics/limiter-readings.ts';
 import { type Listeners, openListeners } from './open-listeners.ts';
 import type { OpsSources } from './ops/ops-server.ts';
@@ -192,8 +194,4 @@ function scrapes(registry: MetricsRegistry): Pick<Replica['ops'], 'metrics' | 's
     metrics: async () => ({ contentType: registry.contentType, text: await scrapeText(registry) }),
     snapshot: () => scrapeObjects(registry),
   };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

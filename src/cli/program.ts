@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Declare } from './declare.ts';
 import type { Terminal } from './terminal.ts';
 
@@ -89,7 +89,7 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
 export async function createProgram(terminal: Terminal, name: string | undefined): Promise<Command> {
   const program = new Command('tollgate')
     .description('Runs and administers Tollgate, an API gateway with keys, exact rate limits and usage.')
-    .version(version(), '-V, --version', 'Print the version')
+    .version(gatewayVersion(), '-V, --version', 'Print the version')
     .helpOption('-h, --help', 'Print what a command does, with examples')
     .helpCommand(false)
     .exitOverride()
@@ -111,11 +111,4 @@ export async function createProgram(terminal: Terminal, name: string | undefined
   }
   program.command('help').argument('[command...]').summary('Print what a command does, with examples');
   return program;
-}
-
-function version(): string {
-  const { version: value }: { readonly version: string } = JSON.parse(
-    readFileSync(new URL('../../package.json', import.meta.url), 'utf8'),
-  );
-  return value;
 }

@@ -40,8 +40,8 @@ describe('the start of tollgate', () => {
       top,
       path,
     ]);
-    const rooms = loaded.flatMap(([top, path = '']) => (top === 'src' ? [path.split('/')[0]] : []));
-    expect([...new Set(rooms)].toSorted()).toEqual(['cli', 'client', 'platform']);
+    const folders = loaded.flatMap(([top, path = '']) => (top === 'src' ? [path.split('/')[0]] : []));
+    expect([...new Set(folders)].toSorted()).toEqual(['cli', 'client', 'platform']);
     const packages = loaded.flatMap(([top, path = '']) =>
       top === 'node_modules' ? [path.split('/')[0]] : [],
     );

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { gatewayVersion } from '../../src/app/metrics/gateway-metrics.ts';
+import { gatewayVersion } from '../../src/platform/gateway-version.ts';
 import { START_MS, startManagement, type TestManagement } from './start-management.ts';
 
 const ABSENT = '/tollgate/admin-token/adm_00000000000000000000000000';

@@ -1,9 +1,9 @@
 import type { Settings } from '../../config/settings.ts';
+import { gatewayVersion } from '../../platform/gateway-version.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import { inspectRedis, type RedisInspection } from '../../storage/redis/inspect-redis.ts';
 import { serverFaults } from '../../storage/redis/redis-health.ts';
-import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import { readDescription } from '../status/replica-description.ts';
 import { clockFindings } from './clock-findings.ts';
 import { type Finding, fault, ok, unavailable, warning } from './finding.ts';

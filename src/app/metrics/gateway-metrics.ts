@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
@@ -27,12 +26,6 @@ export interface MeasuredParts {
   readonly version: string;
   readonly backendConnections: number;
   readonly connectionLimits: ClientLimits;
-}
-
-/** The version in `package.json`. */
-export function gatewayVersion(): string {
-  const text = readFileSync(new URL('../../../package.json', import.meta.url), 'utf8');
-  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
 /** Every metric of the gateway except those of its requests. `docs/metrics.md` describes them. */

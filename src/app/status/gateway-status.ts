@@ -11,9 +11,9 @@ import type {
   UsageStatus,
 } from '../../management/system/system-report.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
 import type { Usage } from '../../usage/create-usage.ts';
-import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import type { Counting } from '../stores/counting.ts';
 import type { Stores } from '../wiring/wire-stores.ts';
 import { describeProcess, type ReplicaDescription, readDescription } from './replica-description.ts';

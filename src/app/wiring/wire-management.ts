@@ -19,13 +19,13 @@ import { createManagementApp } from '../../management/management-app.ts';
 import { createSelfServiceApp, type SelfServiceApp } from '../../management/self-service/self-service-app.ts';
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
+import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import type { Platform } from '../../platform/platform.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { UsageSeries } from '../../usage/series/usage-series.ts';
-import { gatewayVersion } from '../metrics/gateway-metrics.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
@@ -96,7 +96,7 @@ function responsePruning(requests: IdempotentRequests, { log, random }: Platform
       await requests.prune();
       return true;
     } catch (error) {
-      log.warn({ err: error }, 'lapsed responses could not be removed; it is tried again');
+      log.warn({ err: error }, 'expired responses could not be removed; it is tried again');
       return false;
     }
   };

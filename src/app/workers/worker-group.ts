@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Settings } from '../../config/settings.ts';
 import { maskedSettings } from '../../config/settings.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
@@ -276,8 +277,4 @@ function ended({ process: child }: Worker, deadlineMs: number): Promise<number |
     });
     child.kill('SIGTERM');
   });
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { DatabaseSync } from 'node:sqlite';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { StartFault } from '../../platform/process/start-fault.ts';
 
 /** How long a process that is just ending may still hold the lock. Milliseconds. */
@@ -72,7 +72,7 @@ async function ownerIn(file: string): Promise<string> {
   for (let read = 0; read < READS_OF_OWNER; read += 1) {
     const owner = textOf(file).trim();
     if (owner !== '') return owner;
-    await wait(PATIENCE_MS / 10);
+    await pause(PATIENCE_MS / 10);
   }
   return 'another process';
 }

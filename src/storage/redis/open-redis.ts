@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Cluster, type Redis } from 'ioredis';
 import type { Clock } from '../../platform/clock.ts';
 import type { Logger } from '../../platform/logger.ts';
@@ -35,7 +36,7 @@ export interface OpenRedis {
   waitUntilReady(timeoutMs: number): Promise<boolean>;
   /** Rejects with `StoreUnavailable` if one of the servers that make decisions does not respond. */
   ping(): Promise<void>;
-  /** Whether the server is fit for use. Rejects with `StoreUnavailable`. */
+  /** Whether the server is healthy. Rejects with `StoreUnavailable`. */
   checkHealth(): Promise<RedisHealth>;
   /** The server, or the masters of a cluster. Rejects with `StoreUnavailable`. */
   describeServers(): Promise<readonly RedisServer[]>;
@@ -108,7 +109,7 @@ async function holdsWithin(timeoutMs: number, claim: () => boolean): Promise<boo
   const deadline = AbortSignal.timeout(timeoutMs);
   while (!claim()) {
     if (deadline.aborted) return false;
-    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+    await pause(LOOK_AGAIN_MS);
   }
   return true;
 }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { RecordVersion, RecordVersions } from '../../../limiter/record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
 import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../key-names.ts';
@@ -7,7 +7,7 @@ import { redisUnavailable } from '../redis-failure.ts';
 
 /** Milliseconds that a version or a tombstone is kept: longer than any replica's reload may take. */
 export const VERSION_KEPT_MS = '3600000';
-/** Milliseconds after which a mark lapses: longer than any write to the record store may take. */
+/** Milliseconds after which a mark expires: longer than any write to the record store may take. */
 const MARK_KEPT_MS = '30000';
 /** Calls that are under way together: more would block the server and fill the replica's memory. */
 const CHUNK_SIZE = 500;
@@ -101,5 +101,5 @@ async function inChunks<Item>(
 async function outlive(repliesMs: readonly unknown[]): Promise<void> {
   let longestMs = 0;
   for (const reply of repliesMs) longestMs = Math.max(longestMs, Number(reply));
-  if (longestMs > 0) await wait(longestMs);
+  if (longestMs > 0) await pause(longestMs);
 }

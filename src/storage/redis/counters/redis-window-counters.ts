@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { CountRestorer, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
 import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
@@ -212,7 +212,7 @@ function counterOf(
 /** Waits until no replica repeats a rejection from before the change: see `RecordVersions`. */
 async function outlive(repliesMs: readonly number[]): Promise<void> {
   const longestMs = Math.max(0, ...repliesMs);
-  if (longestMs > 0) await wait(longestMs);
+  if (longestMs > 0) await pause(longestMs);
 }
 
 function isNumbers(reply: unknown): reply is number[] {
