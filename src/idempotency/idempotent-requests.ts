@@ -30,7 +30,7 @@ export interface KeptResponse {
 /** How long a response is kept. Milliseconds. */
 const KEPT_MS = 24 * 3_600_000;
 /**
- * How long a claim rejects retries. After a crash the request can be performed again only when the claim has lapsed. Longer than the work
+ * How long a claim rejects retries. After a crash the request can be performed again only when the claim has expired. Longer than the work
  * usually takes; when the work takes longer, a retry performs it again. Milliseconds.
  */
 const CLAIMED_MS = 10_000;
@@ -94,7 +94,7 @@ export class IdempotentRequests {
   /**
    * The same for work that changes no records, or has its own transactions: no connection is held while it runs, and what it has written
    * stays when it rejects. A claim is stored before the work, and replaced by the response afterwards. After a crash, or when the response
-   * can't be stored, a retry performs the work again once the claim has lapsed.
+   * can't be stored, a retry performs the work again once the claim has expired.
    */
   async performWithoutTransaction(
     request: IdempotentRequest,
@@ -113,7 +113,7 @@ export class IdempotentRequests {
       await store.replace({ id, sealed: claim }, this.#seal(id, { digest, response }));
       return { response, isReplayed: false };
     } catch (error) {
-      // If this fails too, the claim lapses later. The digest stays: the work may have changed something under this operation id.
+      // If this fails too, the claim expires later. The digest stays: the work may have changed something under this operation id.
       await store.replace({ id, sealed: claim }, this.#sealClaim(id, digest, 0)).catch(() => {});
       throw error;
     }

@@ -5,7 +5,7 @@ import type { ResponseStore, StoredResponse } from './response-store.ts';
 const RESPONSES_AT_ONCE = 500;
 
 /**
- * Reseals every kept response with the first encryption key, while replicas run. Resolves with the number of responses that needed it.
+ * Seals every stored response anew, with the first encryption key, while replicas run. Resolves with the number of responses that needed it.
  * Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
 export async function rotateSealedResponses(store: ResponseStore, vault: SecretVault): Promise<number> {

@@ -81,7 +81,7 @@ export class KeyRotations {
     return this.#change(keyId, () => secrets.endRotation(keyId, keep, change));
   }
 
-  /** Checked before the key is marked as being changed, because until the mark lapses each of the key's requests costs a read. */
+  /** Checked before the key is marked as being changed, because until the mark expires each of the key's requests costs a read. */
   async #isRotating(keyId: string, { atMs, onlyTags }: ChangeContext): Promise<boolean> {
     const { secrets } = this.#options;
     // Text of another form is no key id, and may hold bytes that a database rejects.

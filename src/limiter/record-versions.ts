@@ -14,7 +14,7 @@ export interface RecordVersion {
  * 2. the record is written to the record store;
  * 3. `publishVersion` with the new versions, or `retire` for a deleted key.
  *
- * If step 2 fails nothing has to be undone: the mark only costs reloads until it lapses.
+ * If step 2 fails nothing has to be undone: the mark only costs reloads until it expires.
  * `publishVersion` and `retire` resolve once no replica repeats a rejection from before the change. For a key that was just limited,
  * that can take a second.
  *

@@ -37,7 +37,7 @@ type Step =
   | { readonly kind: 'reset'; readonly index: number; readonly customerId: string | null }
   | { readonly kind: 'endWindow'; readonly index: number; readonly customerId: string }
   | { readonly kind: 'publishVersion'; readonly version: string }
-  | { readonly kind: 'markStale' | 'retire' | 'lapseVersion' };
+  | { readonly kind: 'markStale' | 'retire' | 'expireVersion' };
 
 interface ModelWindow {
   readonly resetAtMs: number;
@@ -177,7 +177,7 @@ const anyStep: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('publishVersion' as const), version: anyVersion }) },
-  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('markStale', 'lapseVersion') }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constantFrom('markStale', 'expireVersion') }) },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('retire' as const) }) },
 );
 
@@ -227,11 +227,11 @@ describe.each(Object.entries(LIMITER_STORES))('a limiter %s', (_name, open) => {
       case 'retire':
         model.shared = 'deleted';
         return store.versions.retire(keyId);
-      case 'lapseVersion':
+      case 'expireVersion':
         // A tombstone outlives all that could still ask for the key.
         if (model.shared === 'deleted') return;
         model.shared = 'nothing';
-        return store.lapseVersion(keyId);
+        return store.expireVersion(keyId);
     }
   }
 

@@ -81,10 +81,10 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
       validAfterFreshNew: [NEW],
     },
     {
-      state: 'what was known has lapsed',
+      state: 'what was known has expired',
       make: async () => {
         const keyId = await installed();
-        await store.lapseVersion(keyId);
+        await store.expireVersion(keyId);
         return keyId;
       },
       validBefore: [],
@@ -138,10 +138,10 @@ describe.each(Object.entries(LIMITER_STORES))('record versions kept %s', (_name,
     expect(await kindOf(keyId, '3.0', true)).toBe('allowed');
   });
 
-  it('trusts no snapshot when a change ends after its mark lapsed and another came', async () => {
+  it('trusts no snapshot when a change ends after its mark expired and another came', async () => {
     const keyId = await installed();
     await store.versions.markStale([keyId]);
-    await store.lapseVersion(keyId);
+    await store.expireVersion(keyId);
     await kindOf(keyId, '3.0', true);
     await store.versions.publishVersion([{ keyId, version: NEW }]);
     expect(await valid(keyId)).toEqual([]);

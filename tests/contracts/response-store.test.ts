@@ -139,7 +139,7 @@ describe.each([
     });
   });
 
-  it('performs again when the response has lapsed, whether it was pruned or not', async () => {
+  it('performs again when the response has expired, whether it was pruned or not', async () => {
     const once = onceAt(AT_MS);
     const { responses } = store.records;
     await responses.performOnce(once, makesPlan('old'), rethrow);

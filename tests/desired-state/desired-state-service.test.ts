@@ -111,7 +111,7 @@ describe.each([
     expect((await apply(wanted))?.difference.keys).toEqual([]);
   });
 
-  it('is rolled back where the marks of copies may have lapsed before it is written', async () => {
+  it('is rolled back where the marks of copies may have expired before it is written', async () => {
     const { key, apply, find } = newOwner();
     await apply({ keys: [key('a')] });
     const markStale = versions.markStale.bind(versions);

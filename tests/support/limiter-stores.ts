@@ -33,8 +33,8 @@ export interface LimiterStore {
   reach(instantMs: number): Promise<void>;
   /** As if an open window of the key had ended, by its name. */
   endWindow(keyId: string, windowName: string): Promise<void>;
-  /** As if what is stored of the key's version had lapsed. */
-  lapseVersion(keyId: string): Promise<void>;
+  /** As if what is stored of the key's version had expired. */
+  expireVersion(keyId: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ async function openInProcess(): Promise<LimiterStore> {
       table.closeWindow(keyId, windowName);
       table.closeCustomerWindows(keyId, (name) => name === windowName);
     },
-    lapseVersion: async (keyId) => table.setVersion(keyId, { version: '', lapsesAtMs: 0 }, clock.nowMs()),
+    expireVersion: async (keyId) => table.setVersion(keyId, { version: '', expiresAtMs: 0 }, clock.nowMs()),
     close: async () => {},
   };
 }
@@ -82,7 +82,7 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
       await direct.del(windowKey(keyId, windowName), grantedKey(keyId, windowName));
       await direct.zrem(customersKey(keyId), windowName);
     },
-    lapseVersion: async (keyId) => void (await direct.del(versionKey(keyId))),
+    expireVersion: async (keyId) => void (await direct.del(versionKey(keyId))),
     close: async () => void (await Promise.all(replicas.map((replica) => replica.close()))),
   };
 }

@@ -44,7 +44,7 @@ export class InProcessRateLimiter implements RateLimiter {
     if (shared === TOMBSTONE) return false;
     // A fresh copy is used in any case, but replaces the shared version only if there is none, or an older one.
     if (fresh && (shared === undefined || isNewerVersion(version, shared))) {
-      this.#table.setVersion(keyId, { version, lapsesAtMs: nowMs + VERSION_KEPT_MS }, nowMs);
+      this.#table.setVersion(keyId, { version, expiresAtMs: nowMs + VERSION_KEPT_MS }, nowMs);
     }
     return fresh;
   }

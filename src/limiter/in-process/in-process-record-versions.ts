@@ -4,7 +4,7 @@ import { MARK, OVERLAPPING_MARK, TOMBSTONE, type WindowTable } from './window-ta
 
 /** Milliseconds that a version or a tombstone is kept. */
 const VERSION_KEPT_MS = 3_600_000;
-/** Milliseconds after which a mark lapses. */
+/** Milliseconds after which a mark expires. */
 const MARK_KEPT_MS = 30_000;
 
 /** The shared versions of one process, by the rules of the scripts in Redis. It is also the change feed, which misses nothing. */
@@ -44,7 +44,7 @@ export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {
     const nowMs = this.#clock.nowMs();
     if (this.#table.version(keyId, nowMs) !== version) return;
-    this.#table.setVersion(keyId, { version, lapsesAtMs: nowMs }, nowMs);
+    this.#table.setVersion(keyId, { version, expiresAtMs: nowMs }, nowMs);
     this.#publish(keyId);
   }
 
@@ -65,7 +65,7 @@ export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
 
   #store(keyId: string, version: string, keptMs: number): void {
     const nowMs = this.#clock.nowMs();
-    this.#table.setVersion(keyId, { version, lapsesAtMs: nowMs + keptMs }, nowMs);
+    this.#table.setVersion(keyId, { version, expiresAtMs: nowMs + keptMs }, nowMs);
   }
 
   #publish(keyId: string): void {

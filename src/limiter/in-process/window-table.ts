@@ -7,10 +7,10 @@ export interface OpenWindow {
   granted: number;
 }
 
-/** A shared version, a mark or a tombstone, and when it lapses. */
+/** A shared version, a mark or a tombstone, and when it expires. */
 export interface StoredVersion {
   readonly version: string;
-  readonly lapsesAtMs: number;
+  readonly expiresAtMs: number;
 }
 
 /** In place of a version: for a key that is being changed, for one with overlapping changes, and for a deleted one. */
@@ -91,7 +91,7 @@ export class WindowTable {
 
   version(keyId: string, nowMs: number): string | undefined {
     const stored = this.#entries.get(keyId)?.version;
-    return stored !== undefined && stored.lapsesAtMs > nowMs ? stored.version : undefined;
+    return stored !== undefined && stored.expiresAtMs > nowMs ? stored.version : undefined;
   }
 
   setVersion(keyId: string, stored: StoredVersion, nowMs: number): void {
@@ -118,7 +118,7 @@ export class WindowTable {
       const [keyId, { windows, customerWindows, version }] = next.value;
       removeEnded(windows, nowMs);
       removeEnded(customerWindows, nowMs);
-      const hasVersion = (version?.lapsesAtMs ?? 0) > nowMs;
+      const hasVersion = (version?.expiresAtMs ?? 0) > nowMs;
       if (windows.size + customerWindows.size === 0 && !hasVersion) this.#entries.delete(keyId);
     }
   }

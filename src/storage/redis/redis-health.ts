@@ -15,7 +15,7 @@ export interface RedisServer {
   readonly isAppendOnly: boolean;
 }
 
-/** Whether a server is fit for use. `version` is as in `RedisServer`. */
+/** Whether a server is healthy. `version` is as in `RedisServer`. */
 export interface RedisHealth {
   readonly version: string;
   /** Sentences, one for each reason not to work with this server. They hold no address and no credential. */

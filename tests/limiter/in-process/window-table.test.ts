@@ -40,7 +40,7 @@ describe('the window table', () => {
 });
 
 describe('a version in the process', () => {
-  it('lapses after an hour, a mark after thirty seconds', async () => {
+  it('expires after an hour, a mark after thirty seconds', async () => {
     const { clock, limiter, versions } = setUp();
     const copy = subject('key', { fresh: false });
     await decide(limiter, subject('key'));

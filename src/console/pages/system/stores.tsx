@@ -14,7 +14,7 @@ interface Reachable {
 /** "OK · 1.2 ms", or the fault. */
 function ReachableBadge({ reachable, latencyMs, fault }: Reachable) {
   if (!reachable) return <StatusBadge tone="failed">Does not respond</StatusBadge>;
-  if (fault !== null) return <StatusBadge tone="limited">Not fit for use</StatusBadge>;
+  if (fault !== null) return <StatusBadge tone="limited">Unhealthy</StatusBadge>;
   return (
     <StatusBadge tone="allowed">
       OK{latencyMs !== null && ` · ${formatNumber(Math.round(latencyMs * 10) / 10)} ms`}

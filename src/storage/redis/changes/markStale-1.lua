@@ -4,7 +4,7 @@
 
   KEYS[1]  version: shared version of the key's record, then the end of its cached rejections, if there is one (see decideRequests)
 
-  ARGV[1]  milliseconds after which the mark lapses
+  ARGV[1]  milliseconds after which the mark expires
 
   Reply: 1
 ]]

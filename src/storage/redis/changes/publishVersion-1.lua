@@ -1,13 +1,13 @@
 --[[
   Ends a change that markStale began: the new version becomes the shared one, if nothing else happened since. Another
-  change that overlapped, or one that ended after our mark had lapsed, may have written the record after us. Then the
-  mark is set for its full time, and every request reads the record store until it lapses. A deleted key stays deleted.
+  change that overlapped, or one that ended after our mark had expired, may have written the record after us. Then the
+  mark is set for its full time, and every request reads the record store until it expires. A deleted key stays deleted.
 
   KEYS[1]  version: shared version of the key's record, then the end of its cached rejections, if there is one (see decideRequests)
 
   ARGV[1]  the new version
   ARGV[2]  milliseconds that a version is kept
-  ARGV[3]  milliseconds after which a mark lapses
+  ARGV[3]  milliseconds after which a mark expires
 
   Reply: milliseconds until no replica repeats a rejection from before the change
 ]]
