@@ -66,7 +66,7 @@ export function createUsage(options: UsageOptions): Usage {
   const { live, history, clock, random, log, mask, flushEveryMs } = options;
   const intervalMs = live.isShared ? flushEveryMs : Math.min(flushEveryMs, UNSHARED_FLUSH_MS);
   const buffer = new UsageBuffer({ clock, mask });
-  const writer = new LiveUsageWriter({ buffer, live, history, log, random });
+  const writer = new LiveUsageWriter({ buffer, live, history, clock, log, random });
   const flusher = new UsageFlusher({ live, history, clock, log, intervalMs });
   const stored = new StoredUsage(live, history);
   const writing = new PeriodicTask(() => writer.write(), {

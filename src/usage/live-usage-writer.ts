@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { Random } from '../platform/random.ts';
 import type { LiveUsage, UsageWrite, WriteOutcome } from './live-usage.ts';
@@ -21,9 +22,16 @@ export interface LiveUsageWriterOptions {
   readonly buffer: UsageBuffer;
   readonly live: LiveUsage;
   readonly history: Pick<UsageHistory, 'hasWrite'>;
+  readonly clock: Pick<Clock, 'monotonicMs'>;
   readonly log: Logger;
   readonly random: Random;
 }
+
+/**
+ * A store may forget a writer that wrote nothing to a shard for a day. Half of that, because the clocks differ; what was written so long ago
+ * has been moved to the history. Milliseconds.
+ */
+const REMEMBERED_MS = 12 * 3_600_000;
 
 interface Unsettled {
   readonly write: UsageWrite;
@@ -40,8 +48,8 @@ export class LiveUsageWriter {
   readonly #options: LiveUsageWriterOptions;
   readonly #name: string;
   readonly #unsettled = new Map<number, Unsettled>();
-  /** Number of the last acknowledged write, by shard. */
-  readonly #acknowledged = new Map<number, number>();
+  /** The last acknowledged write of each shard: its number, and when that was, by the monotonic clock. */
+  readonly #acknowledged = new Map<number, { readonly sequence: number; readonly atMs: number }>();
   #sequence = 0;
   #writesUnknown = 0;
   #rollbacks = 0;
@@ -97,7 +105,7 @@ export class LiveUsageWriter {
     const taken = buffer.take(this.#unsettled);
     const writes = [...this.#unsettled.values()].map(({ write }) => write);
     for (const [shard, recorded] of taken) {
-      const previous = this.#acknowledged.get(shard) ?? 0;
+      const previous = this.#acknowledged.get(shard)?.sequence ?? 0;
       writes.push({ shard, writer: this.#name, sequence: this.#sequence, previous, recorded });
     }
     if (writes.length === 0) return true;
@@ -129,7 +137,7 @@ export class LiveUsageWriter {
 
   #acknowledge({ shard, sequence }: UsageWrite): void {
     this.#unsettled.delete(shard);
-    this.#acknowledged.set(shard, sequence);
+    this.#acknowledged.set(shard, { sequence, atMs: this.#options.clock.monotonicMs() });
   }
 
   /** The store no longer knows whether it executed the write. If that is possible, the history knows. */
@@ -138,7 +146,7 @@ export class LiveUsageWriter {
     this.#unsettled.set(write.shard, { write, mayBeWritten });
     try {
       const isCounted = mayBeWritten && (await history.hasWrite(write.shard, write.writer, write.sequence));
-      if (write.previous !== 0) this.#rollbacks += 1;
+      if (this.#wasRemembered(write)) this.#rollbacks += 1;
       if (isCounted) this.#acknowledge(write);
       // The next round writes it without the check of `previous`.
       else
@@ -146,6 +154,12 @@ export class LiveUsageWriter {
     } catch {
       // The history is unavailable too: the next round tries again.
     }
+  }
+
+  /** Whether the store had a write of this writer to the shard that it should still know. */
+  #wasRemembered({ shard }: UsageWrite): boolean {
+    const last = this.#acknowledged.get(shard);
+    return last !== undefined && this.#options.clock.monotonicMs() - last.atMs < REMEMBERED_MS;
   }
 
   /** One line when the store becomes unavailable, one when it is back. */

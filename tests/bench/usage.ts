@@ -104,7 +104,14 @@ async function measure(records: Records, keyIds: readonly string[]): Promise<voi
 
   const heapBefore = heapBytes();
   const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-  const writer = new LiveUsageWriter({ buffer, live, history, log, random: systemRandom });
+  const writer = new LiveUsageWriter({
+    buffer,
+    live,
+    history,
+    clock: systemClock,
+    log,
+    random: systemRandom,
+  });
   const fill = () => {
     for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {
       // Not in step with the number of keys, so that each key gets several names.

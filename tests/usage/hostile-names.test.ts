@@ -51,7 +51,13 @@ describe('a key whose clients invent names', () => {
   it('takes a few megabytes of Redis, with exact totals, also while a batch waits', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new LiveUsageWriter({ buffer, ...world, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({
+      buffer,
+      ...world,
+      clock: systemClock,
+      log: silent,
+      random: systemRandom,
+    });
     let most = 0;
     for (let number = 0; number < REQUESTS; number += 1) {
       buffer.record(
@@ -88,7 +94,13 @@ describe('a key whose clients invent names', () => {
   it('leaves nothing in Redis but the numbers of writers when all is moved', async () => {
     const [keyId = ''] = await world.newKeys(1);
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new LiveUsageWriter({ buffer, ...world, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({
+      buffer,
+      ...world,
+      clock: systemClock,
+      log: silent,
+      random: systemRandom,
+    });
     buffer.record(completed({ keyId }));
     await writer.write();
     await world.flushAll();

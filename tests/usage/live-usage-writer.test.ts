@@ -34,7 +34,14 @@ function setUp() {
   const history = { hasWrite: async () => false as boolean };
   const lines: string[] = [];
   const log = pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) });
-  const writer = new LiveUsageWriter({ buffer, live, history, log, random: systemRandom });
+  const writer = new LiveUsageWriter({
+    buffer,
+    live,
+    history,
+    clock: systemClock,
+    log,
+    random: systemRandom,
+  });
   const record = (keyId: string) => buffer.record(completed({ keyId }));
   const stored = async (keyId: string) => requestsOf(await live.read([keyId]));
   return { live, buffer, history, writer, record, stored, lines };

@@ -21,7 +21,8 @@ describe('a replica whose Redis fails', () => {
   function replica(live: LiveUsage = world.live) {
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
     const { history } = world;
-    const writer = new LiveUsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+    const options = { buffer, live, history, clock: systemClock, log: silent, random: systemRandom };
+    const writer = new LiveUsageWriter(options);
     return { buffer, writer };
   }
 

@@ -7,10 +7,13 @@ import { sql } from 'kysely';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
+import { usageWritersKey } from '../../src/storage/redis/usage/usage-key-names.ts';
+import { shardOf } from '../../src/usage/live-usage.ts';
 import { LiveUsageWriter } from '../../src/usage/live-usage-writer.ts';
 import { StoredUsage } from '../../src/usage/stored-usage.ts';
 import { UsageBuffer } from '../../src/usage/usage-buffer.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
+import { ManualClock } from '../support/manual-clock.ts';
 import { type RedisServer, startRedisServer } from '../support/redis-server.ts';
 import { until } from '../support/until.ts';
 import { waitingForLocks } from '../support/waiting-for-locks.ts';
@@ -38,12 +41,14 @@ describe('usage when Redis goes back in time', () => {
   async function startReplica(keyId: string, url = redis.url) {
     const { live, close } = await openRedisUsage(url, { timeoutMs: 500 });
     const { history } = world;
+    const clock = new ManualClock(Date.now());
     const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new LiveUsageWriter({ buffer, live, history, log: silent, random: systemRandom });
+    const writer = new LiveUsageWriter({ buffer, live, history, clock, log: silent, random: systemRandom });
     const flusher = new UsageFlusher({ live, history, clock: systemClock, log: silent, intervalMs: 0 });
     const stored = new StoredUsage(live, history);
     return {
       live,
+      clock,
       writer,
       flusher,
       close,
@@ -105,6 +110,32 @@ describe('usage when Redis goes back in time', () => {
       expect(replica.flusher.stats.batchesOutdated + replica.flusher.stats.failures).toBe(0);
     } finally {
       await replica.close();
+    }
+  });
+
+  it('is told from a writer that Redis forgot because it wrote nothing for a day', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const replicas = [await startReplica(keyId), await startReplica(keyId)] as const;
+    const [idle, other] = replicas;
+    try {
+      idle.record(3);
+      await idle.write();
+      idle.clock.advance(86_400_000);
+      const direct = new Redis(redis.url);
+      const writers = usageWritersKey(shardOf(keyId));
+      const entries = await direct.hgetall(writers);
+      for (const [writer, entry] of Object.entries(entries))
+        if (writer !== '#id') await direct.hset(writers, writer, `${entry.split(' ')[0]} 1`);
+      for (let i = 0; i < 64; i += 1) await direct.hset(writers, `earlier-${i}`, '1 1');
+      direct.disconnect();
+      other.record(2);
+      await other.write();
+      idle.record(1);
+      await idle.write();
+      expect(idle.writer.stats.rollbacks).toBe(0);
+      expect(await idle.requests()).toBe(6);
+    } finally {
+      for (const replica of replicas) await replica.close();
     }
   });
 
