@@ -293,6 +293,18 @@ describe.each(MANAGEMENT_PORTS)('upgrades, %s', (_where, settings) => {
     }
   });
 
+  it('are closed when their key expires, also while the record store is down', async () => {
+    await stage.gateway.change({ expiresAtMs: Date.now() + 1500 });
+    const { client, backend } = await open();
+    const keepAlive = setInterval(() => backend.send('.'), 50);
+    stage.gateway.keyStore.isDown = true;
+    try {
+      await client.ended();
+    } finally {
+      clearInterval(keepAlive);
+    }
+  });
+
   it('are closed when their key expires, also after its expiry was moved', async () => {
     const { client, backend } = await open();
     await stage.gateway.change({ expiresAtMs: Date.now() + 600_000 });

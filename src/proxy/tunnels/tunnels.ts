@@ -77,9 +77,16 @@ export class Tunnels {
     const [tunnel] = this.#bySecret(keyId).get(secretVersion) ?? [];
     if (tunnel === undefined) return;
     this.#keys.reload(tunnel.entry, (error, entry) => {
-      if (error) setTimeout(() => this.#recheckSecret(keyId, secretVersion), RETRY_MS).unref();
+      if (error) this.#judgeUnread(keyId, secretVersion);
       else this.#judge(keyId, secretVersion, entry);
     });
+  }
+
+  /** The record store does not respond: until it does, the latest copy decides. */
+  #judgeUnread(keyId: string, secretVersion: number): void {
+    for (const tunnel of this.#bySecret(keyId).get(secretVersion) ?? [])
+      if (keyFault(tunnel.entry, this.#clock) !== undefined) tunnel.close();
+    setTimeout(() => this.#recheckSecret(keyId, secretVersion), RETRY_MS).unref();
   }
 
   #probe(): void {
