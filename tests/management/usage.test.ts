@@ -215,6 +215,20 @@ describe('GET /api-keys/usage', () => {
     },
   );
 
+  it('rejects a cursor whose span no query can have', async () => {
+    const { nextCursor } = (await get('/api-keys/usage?interval=total&groupBy=key&limit=1')).body;
+    const [digest, ...place] = JSON.parse(Buffer.from(nextCursor, 'base64url').toString());
+    for (const [fromMs, toMs] of [
+      [Date.parse('0000-01-01T00:00:00Z'), place[1]],
+      [place[0], Date.UTC(9999, 11, 31, 23, 30)],
+    ]) {
+      const forged = JSON.stringify([digest, fromMs, toMs, ...place.slice(2)]);
+      const cursor = Buffer.from(forged).toString('base64url');
+      const { body } = await get(`/api-keys/usage?interval=total&groupBy=key&limit=1&cursor=${cursor}`, 400);
+      expect(body.code).toBe('invalid_cursor');
+    }
+  });
+
   it('names the largest range that fits for a series of more than 10 000 rows', async () => {
     const day = 'from=2025-06-01&to=2025-06-02&groupBy=key,rateLimit';
     const tooLarge = await get(`/api-keys/usage?${day}`, 400);
