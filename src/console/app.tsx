@@ -3,11 +3,12 @@ import { Suspense, useMemo, useSyncExternalStore } from 'react';
 import { Route, Router, Switch, useLocation } from 'wouter';
 import { bodyOf } from '../client/management-client.ts';
 import { ApiContext } from './api/api-context.tsx';
-import { faultSentence } from './api/fault-kind.ts';
+import { faultKind, faultSentence } from './api/fault-kind.ts';
 import { createGatewayClient } from './api/gateway-client.ts';
+import { pollAfter } from './api/live.ts';
 import { createQueryClient } from './api/query-client.ts';
 import type { SessionStore } from './api/session.ts';
-import { ButtonLink } from './components/forms/button.tsx';
+import { Button, ButtonLink } from './components/forms/button.tsx';
 import { EmptyState } from './components/states/empty-state.tsx';
 import { Notice } from './components/states/notice.tsx';
 import { Skeleton } from './components/states/skeleton.tsx';
@@ -60,15 +61,27 @@ function WithWhoami({ session, client }: WithWhoamiProps) {
     queryKey: ['whoami'],
     queryFn: ({ signal }) => bodyOf(client.GET('/tollgate/whoami', { signal })),
     // The scopes of a token can change while it is signed in.
-    refetchInterval: (query) => (query.state.data === undefined ? 5000 : 60_000),
+    refetchInterval: ({ state }) => pollAfter(state.error, state.data === undefined ? 5000 : 60_000),
   });
   const api = useMemo(
     () => (whoami === undefined ? undefined : { client, whoami, session }),
     [client, whoami, session],
   );
   if (api === undefined) {
-    return error === null ? null : (
-      <Notice tone="failed">{faultSentence(error)} Trying again every 5 seconds.</Notice>
+    if (error === null) return null;
+    if (faultKind(error) !== 'no-scope')
+      return <Notice tone="failed">{faultSentence(error)} Trying again every 5 seconds.</Notice>;
+    return (
+      <Notice
+        tone="failed"
+        action={
+          <Button small onClick={() => session.signOut()}>
+            Sign out
+          </Button>
+        }
+      >
+        {faultSentence(error)}
+      </Notice>
     );
   }
   return (

@@ -296,6 +296,22 @@ describe('the page of admin tokens', () => {
     await close();
   });
 
+  it('lets a token sign out that may no longer be used from where it is', async () => {
+    const token = { name: 'moved away', scopes: ['read-only' as const] };
+    const made = await bodyOf(root.POST('/tollgate/admin-token/create', { body: token }));
+    stage.keepSecret(made.secret);
+    const { page, close } = await stage.open('/', { token: made.secret });
+    await page.getByRole('link', { name: 'Keys' }).first().waitFor();
+    const path = { adminTokenId: made.adminTokenId };
+    const body = { allowedIps: ['192.0.2.1'] };
+    await bodyOf(root.PATCH('/tollgate/admin-token/{adminTokenId}', { params: { path }, body }));
+    await page.reload();
+    await page.getByText('The admin token may not be used from this address.').waitFor();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByLabel('Token').waitFor();
+    await close();
+  });
+
   it('is not for a token without its scope, which sees no dead buttons elsewhere', async () => {
     await createPlan('looked-at');
     const body = { name: 'Looks only', scopes: ['plans:read' as const, 'audit:read' as const] };

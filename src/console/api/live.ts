@@ -57,7 +57,7 @@ export function useLive<T>(
       return { body, etag: (await response).response.headers.get('etag') ?? undefined };
     },
     enabled: allowed && options.enabled !== false,
-    refetchInterval: options.pollMs ?? POLL_MS,
+    refetchInterval: ({ state }) => pollAfter(state.error, options.pollMs ?? POLL_MS),
     placeholderData: keepPreviousData,
   });
   return {
@@ -104,7 +104,7 @@ export function useLivePages<T, Row>(
     getNextPageParam: (last) => last.nextCursor,
     enabled: allowed && options.enabled !== false,
     refetchInterval: ({ state }) =>
-      (state.data?.pages.length ?? 0) > 1 ? false : (options.pollMs ?? POLL_MS),
+      (state.data?.pages.length ?? 0) > 1 ? false : pollAfter(state.error, options.pollMs ?? POLL_MS),
     placeholderData: keepPreviousData,
   });
   return {
@@ -118,6 +118,14 @@ export function useLivePages<T, Row>(
     },
     refresh: () => void query.refetch(),
   };
+}
+
+/**
+ * False after a 403: the audit log has an entry for each one. The data is read again when the tab comes into view, or when the token gets the
+ * scope.
+ */
+export function pollAfter(error: unknown, pollMs: number | false): number | false {
+  return error !== null && faultKind(error) === 'no-scope' ? false : pollMs;
 }
 
 function useAllowed(scope: Scope | undefined): boolean {

@@ -1,6 +1,6 @@
 /** @jest-environment ./tests/console/components/support/browser-environment.ts */
-import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { cleanup, render, screen } from '@testing-library/react';
+import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
+import { cleanup, render, screen, waitFor } from '@testing-library/react';
 import { userEvent } from '@testing-library/user-event';
 import type { Scope } from '../../../src/console/api/api-context.tsx';
 import { useLive } from '../../../src/console/api/live.ts';
@@ -27,6 +27,17 @@ function Keys() {
       </button>
     </>
   );
+}
+
+/** Polls the gateway, and as often something that always responds. */
+function Polled({ onPoll }: { readonly onPoll: () => void }) {
+  useLive(['polled'], (client, signal) => client.GET('/rate-limit', { signal }), { pollMs: 10 });
+  const respond = async () => {
+    onPoll();
+    return { data: {}, response: new Response() };
+  };
+  useLive(['also'], respond, { pollMs: 10 });
+  return null;
 }
 
 function show(scopes: readonly Scope[] = ['keys:read']) {
@@ -60,6 +71,21 @@ describe('live data', () => {
     show();
     await screen.findByText('no-scope');
     expect(screen.getByText('lacks: keys:read')).toBeTruthy();
+  });
+
+  it('is not polled after a 403, of which the audit log has an entry each time', async () => {
+    gateway.reply(403, { error: 'Not from here.', code: 'address_not_allowed' });
+    const before = gateway.requests.length;
+    const onPoll = jest.fn();
+    render(
+      <SignedIn url={gateway.url} scopes={[]}>
+        <Polled onPoll={onPoll} />
+      </SignedIn>,
+    );
+    await waitFor(() => expect(gateway.requests.length).toBeGreaterThan(before));
+    onPoll.mockClear();
+    await waitFor(() => expect(onPoll.mock.calls.length).toBeGreaterThan(10));
+    expect(gateway.requests).toHaveLength(before + 1);
   });
 
   it('is not asked for without the scope', () => {
