@@ -1,36 +1,20 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
 import { until } from '../support/until.ts';
-import { Administrator } from './support/run-tollgate.ts';
+import { withTollgate } from './support/with-tollgate.ts';
 
-let fleet: Fleet;
-let tollgate: Administrator;
-let directory: string;
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  fleet = await startFleet(1, { USAGE_FLUSH_MS: '100' });
-  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
-});
-afterAll(async () => {
-  await fleet?.stop();
-  await rm(directory, { recursive: true, force: true });
-});
-
-const url = (): string => fleet.replicas[0]?.url ?? '';
+const stage = withTollgate({ USAGE_FLUSH_MS: '100' });
 
 describe('tollgate keys', () => {
   it('makes a key with everything that its options say', async () => {
-    await tollgate.text('plans', 'create', 'made', '--limit', '5', '--period', 'hour');
+    await stage.tollgate.text('plans', 'create', 'made', '--limit', '5', '--period', 'hour');
     const words = ['--plan', 'made', '--tag', 'a', '--tag', 'b', '--expires', '30d', '--external-id', 'acme'];
     const more = ['--metadata', '{"team":"x"}', '--allowed-ip', '127.0.0.0/8', '--override', 'main=7@1d'];
-    const made = await tollgate.json('keys', 'create', 'full', ...words, ...more);
-    expect(await statusOf(url(), made.secret)).toBe(200);
-    expect(await tollgate.json('keys', 'show', made.id)).toMatchObject({
+    const made = await stage.tollgate.json('keys', 'create', 'full', ...words, ...more);
+    expect(await statusOf(stage.url, made.secret)).toBe(200);
+    expect(await stage.tollgate.json('keys', 'show', made.id)).toMatchObject({
       name: 'full',
       rateLimitId: 'made',
       tags: ['a', 'b'],
@@ -44,47 +28,55 @@ describe('tollgate keys', () => {
   });
 
   it('makes a key of the fields in a file, over which options have precedence', async () => {
-    const file = join(directory, 'key.yaml');
+    const file = join(stage.directory, 'key.yaml');
     await writeFile(file, 'tags: [filed]\nexternalId: of-file\n');
-    const { id } = await tollgate.json('keys', 'create', 'filed', '-f', file, '--external-id', 'of-option');
-    expect(await tollgate.json('keys', 'show', id)).toMatchObject({
+    const { id } = await stage.tollgate.json(
+      'keys',
+      'create',
+      'filed',
+      '-f',
+      file,
+      '--external-id',
+      'of-option',
+    );
+    expect(await stage.tollgate.json('keys', 'show', id)).toMatchObject({
       tags: ['filed'],
       externalId: 'of-option',
     });
   });
 
   it('writes a secret to a new file that only its owner can read, and nowhere else', async () => {
-    const file = join(directory, 'secret');
-    const made = await tollgate.text('keys', 'create', 'kept', '--secret-file', file);
+    const file = join(stage.directory, 'secret');
+    const made = await stage.tollgate.text('keys', 'create', 'kept', '--secret-file', file);
     const secret = (await readFile(file, 'utf8')).trim();
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(made).not.toContain(secret);
-    expect(await statusOf(url(), secret)).toBe(200);
-    const again = await tollgate.run(['keys', 'create', 'not made', '--secret-file', file]);
+    expect(await statusOf(stage.url, secret)).toBe(200);
+    const again = await stage.tollgate.run(['keys', 'create', 'not made', '--secret-file', file]);
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('it is there already') });
-    expect(await tollgate.json('keys', 'list', '--all')).not.toContainEqual(
+    expect(await stage.tollgate.json('keys', 'list', '--all')).not.toContainEqual(
       expect.objectContaining({ name: 'not made' }),
     );
   });
 
   it('leaves no file behind where no key was made', async () => {
-    const file = join(directory, 'unused');
+    const file = join(stage.directory, 'unused');
     const words = ['keys', 'create', 'x', '--plan', 'missing', '--secret-file', file];
-    expect((await tollgate.run(words)).code).toBe(4);
+    expect((await stage.tollgate.run(words)).code).toBe(4);
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 
   it('reads a secret, and leaves an audit entry, only with --reveal', async () => {
-    const { id, secret } = await tollgate.json('keys', 'create', 'hidden');
-    const entries = () => tollgate.json('audit', '--target', id, '--action', 'key.show-secret');
-    expect(await tollgate.text('keys', 'show', id)).not.toContain(secret);
+    const { id, secret } = await stage.tollgate.json('keys', 'create', 'hidden');
+    const entries = () => stage.tollgate.json('audit', '--target', id, '--action', 'key.show-secret');
+    expect(await stage.tollgate.text('keys', 'show', id)).not.toContain(secret);
     expect(await entries()).toEqual([]);
-    expect(await tollgate.json('keys', 'show', id, '--reveal')).toMatchObject({ secret });
+    expect(await stage.tollgate.json('keys', 'show', id, '--reveal')).toMatchObject({ secret });
     expect(await entries()).toHaveLength(1);
   });
 
   it('changes, disables, enables and deletes a key by its name', async () => {
-    const { id, secret } = await tollgate.json(
+    const { id, secret } = await stage.tollgate.json(
       'keys',
       'create',
       'Mobile app',
@@ -93,55 +85,66 @@ describe('tollgate keys', () => {
       '--expires',
       '1d',
     );
-    const changed = await tollgate.json(
+    const changed = await stage.tollgate.json(
       ...['keys', 'update', 'Mobile app', '--clear', 'expires', '--add-tag', 'b', '--remove-tag', 'a'],
     );
     expect(changed).toMatchObject({ consumerApiKeyId: id, expiresAt: null, tags: ['b'] });
-    await tollgate.text('keys', 'disable', 'Mobile app', '--yes');
-    expect(await statusOf(url(), secret)).toBe(401);
-    await tollgate.text('keys', 'enable', 'Mobile app');
-    expect(await statusOf(url(), secret)).toBe(200);
-    await tollgate.text('keys', 'delete', 'Mobile app', '--yes');
-    expect(await statusOf(url(), secret)).toBe(401);
-    expect((await tollgate.run(['keys', 'show', 'Mobile app'])).code).toBe(4);
+    await stage.tollgate.text('keys', 'disable', 'Mobile app', '--yes');
+    expect(await statusOf(stage.url, secret)).toBe(401);
+    await stage.tollgate.text('keys', 'enable', 'Mobile app');
+    expect(await statusOf(stage.url, secret)).toBe(200);
+    await stage.tollgate.text('keys', 'delete', 'Mobile app', '--yes');
+    expect(await statusOf(stage.url, secret)).toBe(401);
+    expect((await stage.tollgate.run(['keys', 'show', 'Mobile app'])).code).toBe(4);
   });
 
   it('destroys nothing without --yes and a terminal, nor in a dry run', async () => {
-    const { id } = await tollgate.json('keys', 'create', 'careful');
+    const { id } = await stage.tollgate.json('keys', 'create', 'careful');
     for (const command of ['delete', 'disable']) {
-      const unasked = await tollgate.run(['keys', command, id]);
+      const unasked = await stage.tollgate.run(['keys', command, id]);
       expect(unasked).toMatchObject({ code: 64, stderr: expect.stringContaining('--yes') });
-      const dry = await tollgate.run(['keys', command, id, '--dry-run', '--yes']);
+      const dry = await stage.tollgate.run(['keys', command, id, '--dry-run', '--yes']);
       expect(dry).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('careful') });
     }
-    expect(await tollgate.json('keys', 'show', id)).toMatchObject({ enabled: true });
+    expect(await stage.tollgate.json('keys', 'show', id)).toMatchObject({ enabled: true });
   });
 
   it('lists the keys that share a name instead of taking one of them', async () => {
     const ids = [];
     for (let index = 0; index < 2; index += 1)
-      ids.push((await tollgate.json('keys', 'create', 'twin')).id as string);
-    const { code, stderr } = await tollgate.run(['keys', 'delete', 'twin', '--yes']);
+      ids.push((await stage.tollgate.json('keys', 'create', 'twin')).id as string);
+    const { code, stderr } = await stage.tollgate.run(['keys', 'delete', 'twin', '--yes']);
     expect(code).toBe(5);
     for (const id of ids) expect(stderr).toContain(id);
   });
 
   it('follows the pages of a list, and says so where there are more', async () => {
-    for (const name of ['p1', 'p2', 'p3']) await tollgate.text('keys', 'create', name, '--tag', 'paged');
-    const page = await tollgate.run(['keys', 'list', '--tag', 'paged', '--limit', '2', '-o', 'id']);
+    for (const name of ['p1', 'p2', 'p3'])
+      await stage.tollgate.text('keys', 'create', name, '--tag', 'paged');
+    const page = await stage.tollgate.run(['keys', 'list', '--tag', 'paged', '--limit', '2', '-o', 'id']);
     expect(page.stdout.trim().split('\n')).toHaveLength(2);
     const [, cursor = ''] = /--cursor (\S+)/.exec(page.stderr) ?? [];
-    const rest = await tollgate.text('keys', 'list', '--tag', 'paged', '--cursor', cursor, '-o', 'id');
-    const all = await tollgate.text('keys', 'list', '--tag', 'paged', '--limit', '2', '--all', '-o', 'id');
+    const rest = await stage.tollgate.text('keys', 'list', '--tag', 'paged', '--cursor', cursor, '-o', 'id');
+    const all = await stage.tollgate.text(
+      'keys',
+      'list',
+      '--tag',
+      'paged',
+      '--limit',
+      '2',
+      '--all',
+      '-o',
+      'id',
+    );
     expect(all).toBe(page.stdout + rest);
-    expect(await tollgate.json('keys', 'list', '--tag', 'paged', '--tag', 'other')).toEqual([]);
+    expect(await stage.tollgate.json('keys', 'list', '--tag', 'paged', '--tag', 'other')).toEqual([]);
   });
 
   it('searches, filters and sorts a list', async () => {
-    for (const name of ['findable b', 'findable a']) await tollgate.text('keys', 'create', name);
-    await tollgate.text('keys', 'disable', 'findable b', '--yes');
+    for (const name of ['findable b', 'findable a']) await stage.tollgate.text('keys', 'create', name);
+    await stage.tollgate.text('keys', 'disable', 'findable b', '--yes');
     const names = async (...words: readonly string[]) =>
-      (await tollgate.json('keys', 'list', '--search', 'findable', ...words)).map(
+      (await stage.tollgate.json('keys', 'list', '--search', 'findable', ...words)).map(
         (key: { name: string }) => key.name,
       );
     expect(await names('--sort', 'name', '--order', 'asc')).toEqual(['findable a', 'findable b']);
@@ -149,13 +152,13 @@ describe('tollgate keys', () => {
   });
 
   it('keeps the reason of a change for the audit log', async () => {
-    const { id } = await tollgate.json('keys', 'create', 'audited', '--reason', 'Grüße');
+    const { id } = await stage.tollgate.json('keys', 'create', 'audited', '--reason', 'Grüße');
     expect(
-      await tollgate.json('keys', 'update', id, '--tag', 't', '--reason', 'why — because'),
+      await stage.tollgate.json('keys', 'update', id, '--tag', 't', '--reason', 'why — because'),
     ).toMatchObject({
       tags: ['t'],
     });
-    const long = await tollgate.run(['keys', 'update', id, '--tag', 'u', '--reason', 'x'.repeat(257)]);
+    const long = await stage.tollgate.run(['keys', 'update', id, '--tag', 'u', '--reason', 'x'.repeat(257)]);
     expect(long).toMatchObject({ code: 64, stderr: expect.stringContaining('256') });
   });
 });
@@ -163,29 +166,31 @@ describe('tollgate keys', () => {
 describe('tollgate plans', () => {
   it('makes, lists, shows, changes, applies and deletes a plan', async () => {
     const words = ['--limit', '100', '--period', 'hour', '--description', 'For partners'];
-    expect(await tollgate.json('plans', 'create', 'gold', ...words)).toMatchObject({
+    expect(await stage.tollgate.json('plans', 'create', 'gold', ...words)).toMatchObject({
       rateLimitId: 'gold',
       limit: 100,
     });
-    expect((await tollgate.text('plans', 'list', '-o', 'id')).split('\n')).toContain('gold');
-    expect(await tollgate.json('plans', 'update', 'gold', '--limit', '200')).toMatchObject({ limit: 200 });
-    await tollgate.text('keys', 'create', 'bound');
-    expect(await tollgate.json('plans', 'apply', 'gold', 'bound')).toEqual([
+    expect((await stage.tollgate.text('plans', 'list', '-o', 'id')).split('\n')).toContain('gold');
+    expect(await stage.tollgate.json('plans', 'update', 'gold', '--limit', '200')).toMatchObject({
+      limit: 200,
+    });
+    await stage.tollgate.text('keys', 'create', 'bound');
+    expect(await stage.tollgate.json('plans', 'apply', 'gold', 'bound')).toEqual([
       expect.objectContaining({ rateLimitId: 'gold', limit: 200 }),
     ]);
-    const inUse = await tollgate.run(['plans', 'delete', 'gold', '--yes']);
+    const inUse = await stage.tollgate.run(['plans', 'delete', 'gold', '--yes']);
     expect(inUse).toMatchObject({ code: 5, stderr: expect.stringMatching(/bound/) });
-    await tollgate.text('keys', 'update', 'bound', '--clear', 'plan');
-    await tollgate.text('plans', 'delete', 'gold', '--yes');
-    expect((await tollgate.run(['plans', 'show', 'gold'])).code).toBe(4);
+    await stage.tollgate.text('keys', 'update', 'bound', '--clear', 'plan');
+    await stage.tollgate.text('plans', 'delete', 'gold', '--yes');
+    expect((await stage.tollgate.run(['plans', 'show', 'gold'])).code).toBe(4);
   });
 
   it('moves the keys of a deleted plan to another one', async () => {
     for (const plan of ['old', 'next'])
-      await tollgate.text('plans', 'create', plan, '--limit', '1', '--period', 'day');
-    const { id } = await tollgate.json('keys', 'create', 'moved', '--plan', 'old');
-    await tollgate.text('plans', 'delete', 'old', '--rebind-to', 'next', '--yes');
-    expect(await tollgate.json('keys', 'show', id)).toMatchObject({ rateLimitId: 'next' });
+      await stage.tollgate.text('plans', 'create', plan, '--limit', '1', '--period', 'day');
+    const { id } = await stage.tollgate.json('keys', 'create', 'moved', '--plan', 'old');
+    await stage.tollgate.text('plans', 'delete', 'old', '--rebind-to', 'next', '--yes');
+    expect(await stage.tollgate.json('keys', 'show', id)).toMatchObject({ rateLimitId: 'next' });
   });
 
   it('takes all of a plan from standard input', async () => {
@@ -194,64 +199,74 @@ describe('tollgate plans', () => {
       period: 'minute',
       additionalLimits: [{ limitId: 'burst', limit: 2, period: 'second' }],
     };
-    const { code } = await tollgate.run(['plans', 'create', 'piped', '-f', '-'], {
+    const { code } = await stage.tollgate.run(['plans', 'create', 'piped', '-f', '-'], {
       input: JSON.stringify(plan),
     });
     expect(code).toBe(0);
-    expect(await tollgate.json('plans', 'show', 'piped')).toMatchObject(plan);
+    expect(await stage.tollgate.json('plans', 'show', 'piped')).toMatchObject(plan);
   });
 
   it('names each field that breaks its rule', async () => {
-    const bad = await tollgate.run(['plans', 'create', 'bad', '--limit', '0', '--period', 'fortnight']);
+    const bad = await stage.tollgate.run(['plans', 'create', 'bad', '--limit', '0', '--period', 'fortnight']);
     expect(bad).toMatchObject({ code: 64, stderr: expect.stringMatching(/\n {2}limit: .*\n {2}period: /) });
   });
 });
 
 describe('tollgate limits', () => {
   it('shows, resets and grants the live counters of a key', async () => {
-    await tollgate.text('plans', 'create', 'two', '--limit', '2', '--period', 'day');
-    const { secret } = await tollgate.json('keys', 'create', 'limited', '--plan', 'two');
-    for (const status of [200, 200, 429]) expect(await statusOf(url(), secret)).toBe(status);
-    expect((await tollgate.json('limits', 'show', 'limited')).limits).toEqual([
+    await stage.tollgate.text('plans', 'create', 'two', '--limit', '2', '--period', 'day');
+    const { secret } = await stage.tollgate.json('keys', 'create', 'limited', '--plan', 'two');
+    for (const status of [200, 200, 429]) expect(await statusOf(stage.url, secret)).toBe(status);
+    expect((await stage.tollgate.json('limits', 'show', 'limited')).limits).toEqual([
       expect.objectContaining({ limitId: 'main', used: 2, remaining: 0 }),
     ]);
-    await tollgate.text('limits', 'grant', 'limited', '1', '--reason', 'launch');
-    for (const status of [200, 429]) expect(await statusOf(url(), secret)).toBe(status);
-    await tollgate.text('limits', 'reset', 'limited', '--yes');
-    expect(await statusOf(url(), secret)).toBe(200);
-    expect((await tollgate.run(['limits', 'reset', 'limited', '--limit-id', 'none', '--yes'])).code).toBe(4);
+    await stage.tollgate.text('limits', 'grant', 'limited', '1', '--reason', 'launch');
+    for (const status of [200, 429]) expect(await statusOf(stage.url, secret)).toBe(status);
+    await stage.tollgate.text('limits', 'reset', 'limited', '--yes');
+    expect(await statusOf(stage.url, secret)).toBe(200);
+    expect(
+      (await stage.tollgate.run(['limits', 'reset', 'limited', '--limit-id', 'none', '--yes'])).code,
+    ).toBe(4);
   });
 });
 
 describe('tollgate usage', () => {
   it('shows the series of a key and of all keys in groups', async () => {
-    const { id, secret } = await tollgate.json('keys', 'create', 'counted');
-    for (let index = 0; index < 3; index += 1) await statusOf(url(), secret);
-    const series = await tollgate.json('keys', 'usage', 'counted', '--from', '7d', '--interval', 'total');
+    const { id, secret } = await stage.tollgate.json('keys', 'create', 'counted');
+    for (let index = 0; index < 3; index += 1) await statusOf(stage.url, secret);
+    const series = await stage.tollgate.json(
+      'keys',
+      'usage',
+      'counted',
+      '--from',
+      '7d',
+      '--interval',
+      'total',
+    );
     expect(series).toMatchObject({ interval: 'total', rows: [{ requests: 3, successful: 3 }] });
-    const csv = await tollgate.text('usage', '--interval', 'total', '--group-by', 'key', '-o', 'csv');
+    const csv = await stage.tollgate.text('usage', '--interval', 'total', '--group-by', 'key', '-o', 'csv');
     expect(csv.split('\n')[0]).toMatch(/^start,(consumerApiKeyId,consumerApiKeyName,)?requests,/);
-    const table = await tollgate.text('keys', 'usage', 'counted', '--interval', 'total', '-o', 'table');
+    const table = await stage.tollgate.text('keys', 'usage', 'counted', '--interval', 'total', '-o', 'table');
     expect(table.split('\n')[0]).toMatch(
       /^START +REQUESTS +SUCCESSFUL +FAILED +LIMITED +4XX +5XX +SHADOW +MEAN MS$/,
     );
-    const bad = await tollgate.run(['usage', '--interval', 'fortnight']);
+    const bad = await stage.tollgate.run(['usage', '--interval', 'fortnight']);
     expect(bad.code).toBe(64);
     expect(id).toMatch(/^key_/);
   });
 
   it('shows the busiest groups first, and the others last', async () => {
     for (const [name, count] of Object.entries({ calm: 2, second: 3, busiest: 5, idle: 2 })) {
-      const { secret } = await tollgate.json('keys', 'create', name, '--tag', 'ranked');
-      for (let index = 0; index < count; index += 1) await statusOf(url(), secret);
+      const { secret } = await stage.tollgate.json('keys', 'create', name, '--tag', 'ranked');
+      for (let index = 0; index < count; index += 1) await statusOf(stage.url, secret);
     }
     const columns = ['usage', '--interval', 'total', '--group-by', 'key', '--tag', 'ranked'];
     // The series of all keys has what was moved to Postgres.
     await until(async () => {
-      const { rows } = await tollgate.json(...columns);
+      const { rows } = await stage.tollgate.json(...columns);
       return rows.reduce((sum: number, { requests }: { requests: number }) => sum + requests, 0) === 12;
     });
-    const { rows } = await tollgate.json(...columns, '--top', '2');
+    const { rows } = await stage.tollgate.json(...columns, '--top', '2');
     expect(rows).toMatchObject([
       { consumerApiKeyName: 'busiest', requests: 5 },
       { consumerApiKeyName: 'second', requests: 3 },

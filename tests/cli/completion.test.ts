@@ -1,31 +1,20 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { Administrator } from './support/run-tollgate.ts';
+import { beforeAll, describe, expect, it } from '@jest/globals';
+import { withTollgate } from './support/with-tollgate.ts';
 
-let fleet: Fleet;
-let tollgate: Administrator;
-let directory: string;
+const stage = withTollgate();
 let keyId: string;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  fleet = await startFleet(1);
-  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
-  keyId = (await tollgate.json('keys', 'create', 'completed')).id;
-});
-afterAll(async () => {
-  await fleet?.stop();
-  await rm(directory, { recursive: true, force: true });
+  keyId = (await stage.tollgate.json('keys', 'create', 'completed')).id;
 });
 
 /** What the last of the words may become. */
 async function completions(words: readonly string[], environment = {}): Promise<readonly string[]> {
-  const { code, stdout, stderr } = await tollgate.run(['complete', '--', ...words], { environment });
+  const { code, stdout, stderr } = await stage.tollgate.run(['complete', '--', ...words], { environment });
   expect([code, stderr]).toEqual([0, '']);
   return stdout
     .split('\n')
@@ -51,14 +40,10 @@ describe('completion', () => {
       ['keys', 'list', '--plan'],
     ])
       expect(await completions([...words, 'def'])).toEqual(['default']);
-    const file = join(directory, 'contexts.json');
-    await writeFile(
-      file,
-      JSON.stringify({ contexts: { here: { url: fleet.replicas[0]?.url, token: 't' } } }),
-      {
-        mode: 0o600,
-      },
-    );
+    const file = join(stage.directory, 'contexts.json');
+    await writeFile(file, JSON.stringify({ contexts: { here: { url: stage.url, token: 't' } } }), {
+      mode: 0o600,
+    });
     expect(await completions(['context', 'use', ''], { TOLLGATE_CONTEXTS: file })).toEqual(['here']);
   });
 
@@ -68,7 +53,7 @@ describe('completion', () => {
   });
 
   it('works in bash by the script that it prints', async () => {
-    await symlink(resolve('bin/tollgate.js'), join(directory, 'tollgate'));
+    await symlink(resolve('bin/tollgate.js'), join(stage.directory, 'tollgate'));
     const script = `
       # Of the package bash-completion, which the script needs.
       _get_comp_words_by_ref() { words=("\${COMP_WORDS[@]}") cword=$COMP_CWORD cur=\${COMP_WORDS[COMP_CWORD]}; }
@@ -76,9 +61,9 @@ describe('completion', () => {
       COMP_WORDS=(tollgate keys show '') COMP_CWORD=3 COMP_LINE='tollgate keys show ' COMP_POINT=19
       $(complete -p tollgate | sed 's/.*-F \\([^ ]*\\).*/\\1/')
       printf '%s\\n' "\${COMPREPLY[@]}"`;
-    const PATH = `${directory}:${resolve(process.execPath, '..')}:${process.env.PATH}`;
+    const PATH = `${stage.directory}:${resolve(process.execPath, '..')}:${process.env.PATH}`;
     const { stdout } = await promisify(execFile)('bash', ['-c', script], {
-      env: { PATH, ...tollgate.environment },
+      env: { PATH, ...stage.tollgate.environment },
     });
     expect(stdout.trim()).toBe(keyId);
   });

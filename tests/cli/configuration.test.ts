@@ -1,32 +1,19 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { statusOf } from '../support/burst.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { Administrator, runOnTerminal, runTollgate } from './support/run-tollgate.ts';
+import { runOnTerminal, runTollgate } from './support/run-tollgate.ts';
+import { withTollgate } from './support/with-tollgate.ts';
 
-let fleet: Fleet;
-let tollgate: Administrator;
-let directory: string;
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-config-'));
-  fleet = await startFleet(1);
-  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
-});
-afterAll(async () => {
-  await fleet?.stop();
-  await rm(directory, { recursive: true, force: true });
-});
+const stage = withTollgate();
 
-const url = (): string => fleet.replicas[0]?.url ?? '';
 let files = 0;
 
 /** A file with the content, and an owner of its own. */
 async function fileWith(content: string): Promise<{ readonly file: string; readonly owner: string }> {
   files += 1;
-  const file = join(directory, `gateway-${files}.yaml`);
+  const file = join(stage.directory, `gateway-${files}.yaml`);
   await writeFile(file, content);
   return { file, owner: `owner-${files}` };
 }
@@ -47,56 +34,74 @@ keys:
 describe('tollgate config apply', () => {
   it('makes what the file says with secrets that work, then has nothing to change', async () => {
     const { file, owner } = await fileWith(yamlOf('a'));
-    const applied = await tollgate.json('config', 'apply', file, '--owner', owner, '--yes');
+    const applied = await stage.tollgate.json('config', 'apply', file, '--owner', owner, '--yes');
     expect(applied.summary).toEqual({ create: 2, update: 0, delete: 0, unchanged: 0 });
-    expect(await statusOf(url(), applied.secrets[0].secret)).toBe(200);
-    const again = await tollgate.run(['config', 'apply', file, '--owner', owner, '--yes', '-o', 'json']);
+    expect(await statusOf(stage.url, applied.secrets[0].secret)).toBe(200);
+    const again = await stage.tollgate.run([
+      'config',
+      'apply',
+      file,
+      '--owner',
+      owner,
+      '--yes',
+      '-o',
+      'json',
+    ]);
     expect(again).toMatchObject({ code: 0, stderr: 'There was nothing to change.\n' });
     expect(JSON.parse(again.stdout)).toMatchObject({ changes: [], secrets: [] });
   });
 
   it('reads JSON with a byte order mark', async () => {
     const { file, owner } = await fileWith('\ufeff{"plans": []}');
-    await tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
+    await stage.tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
   });
 
   it('writes new secrets only to a file of mode 600, and no file where there are none', async () => {
     const { file, owner } = await fileWith(yamlOf('b'));
-    const secrets = join(directory, 'secrets.ndjson');
+    const secrets = join(stage.directory, 'secrets.ndjson');
     const words = ['config', 'apply', file, '--owner', owner, '--yes', '--secret-file', secrets];
-    const { code, stdout, stderr } = await tollgate.run(words);
+    const { code, stdout, stderr } = await stage.tollgate.run(words);
     expect(code).toBe(0);
     const kept = JSON.parse(await readFile(secrets, 'utf8'));
     expect(kept).toMatchObject({ externalId: 'b-app' });
     expect(stdout + stderr).not.toContain(kept.secret);
     expect((await stat(secrets)).mode & 0o777).toBe(0o600);
-    expect(await statusOf(url(), kept.secret)).toBe(200);
-    expect((await tollgate.run(words)).code).toBe(1);
+    expect(await statusOf(stage.url, kept.secret)).toBe(200);
+    expect((await stage.tollgate.run(words)).code).toBe(1);
     await rm(secrets);
-    expect((await tollgate.run(words)).code).toBe(0);
+    expect((await stage.tollgate.run(words)).code).toBe(0);
     await expect(stat(secrets)).rejects.toThrow('ENOENT');
   });
 
   it.each(['table', 'csv', 'ndjson', 'yaml'])('shows the secrets of new keys as %s', async (format) => {
     const { file, owner } = await fileWith(yamlOf(`format-${format}`));
-    const text = await tollgate.text('config', 'apply', file, '--owner', owner, '--yes', '-o', format);
+    const text = await stage.tollgate.text('config', 'apply', file, '--owner', owner, '--yes', '-o', format);
     expect(text).toMatch(/tg_[0-9A-Za-z]{36}/);
   });
 
   it('asks without a terminal for --yes, and does nothing in a dry run', async () => {
     const { file, owner } = await fileWith(yamlOf('c'));
-    const unasked = await tollgate.run(['config', 'apply', file, '--owner', owner]);
+    const unasked = await stage.tollgate.run(['config', 'apply', file, '--owner', owner]);
     expect(unasked).toMatchObject({ code: 64, stderr: expect.stringContaining('2 to create') });
-    const dry = await tollgate.run(['config', 'apply', file, '--owner', owner, '--dry-run', '-o', 'id']);
+    const dry = await stage.tollgate.run([
+      'config',
+      'apply',
+      file,
+      '--owner',
+      owner,
+      '--dry-run',
+      '-o',
+      'id',
+    ]);
     expect(dry.code).toBe(64);
-    const dryTable = await tollgate.run(['config', 'apply', file, '--owner', owner, '--dry-run']);
+    const dryTable = await stage.tollgate.run(['config', 'apply', file, '--owner', owner, '--dry-run']);
     expect(dryTable).toMatchObject({ code: 0, stderr: expect.stringContaining('Dry run: 2 to create') });
-    expect(await tollgate.json('keys', 'list', '--search', 'c-app')).toEqual([]);
+    expect(await stage.tollgate.json('keys', 'list', '--search', 'c-app')).toEqual([]);
   });
 
   it('shows on a terminal what it is about to do, and asks', async () => {
     const { file, owner } = await fileWith(yamlOf('d'));
-    const environment = tollgate.environment;
+    const environment = stage.tollgate.environment;
     const words = ['config', 'apply', file, '--owner', owner];
     const refused = await runOnTerminal(words, { environment, input: 'n\n' });
     expect(refused.code).toBe(1);
@@ -108,14 +113,21 @@ describe('tollgate config apply', () => {
 
   it('prunes and takes over only with the options for it, and names conflicts', async () => {
     const { file, owner } = await fileWith(yamlOf('e'));
-    await tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
-    const conflict = await tollgate.run(['config', 'apply', file, '--owner', `${owner}-other`, '--yes']);
+    await stage.tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
+    const conflict = await stage.tollgate.run([
+      'config',
+      'apply',
+      file,
+      '--owner',
+      `${owner}-other`,
+      '--yes',
+    ]);
     expect(conflict).toMatchObject({ code: 5, stderr: expect.stringContaining('key e-app: other owner') });
-    await tollgate.text('config', 'apply', file, '--owner', `${owner}-other`, '--yes', '--force');
+    await stage.tollgate.text('config', 'apply', file, '--owner', `${owner}-other`, '--yes', '--force');
     const { file: empty } = await fileWith('plans: []\nkeys: []\n');
-    const kept = await tollgate.json('config', 'apply', empty, '--owner', owner, '--yes', '--prune');
+    const kept = await stage.tollgate.json('config', 'apply', empty, '--owner', owner, '--yes', '--prune');
     expect(kept.changes).toEqual([]);
-    const pruned = await tollgate.json(
+    const pruned = await stage.tollgate.json(
       'config',
       'apply',
       empty,
@@ -129,7 +141,7 @@ describe('tollgate config apply', () => {
 
   it('reads standard input, and lists the faults of a file by their paths', async () => {
     const input = yamlOf('f', 0).replace('name: Mobile app', 'expires_at: 2030-01-01T00:00:00Z');
-    const { code, stderr } = await tollgate.run(['config', 'apply', '-', '--yes'], { input });
+    const { code, stderr } = await stage.tollgate.run(['config', 'apply', '-', '--yes'], { input });
     expect(code).toBe(64);
     expect(stderr).toContain('  plans[0].limit: must be an integer');
     expect(stderr).toContain(
@@ -143,16 +155,19 @@ describe('tollgate config diff', () => {
   it('ends with 2 where something differs and with 0 where nothing does', async () => {
     const { file, owner } = await fileWith(yamlOf('g'));
     const words = ['config', 'diff', file, '--owner', owner];
-    const before = await tollgate.run([...words, '-o', 'json']);
+    const before = await stage.tollgate.run([...words, '-o', 'json']);
     expect(before.code).toBe(2);
     const { digest, summary } = JSON.parse(before.stdout);
     expect(summary).toMatchObject({ create: 2 });
     const apply = ['config', 'apply', file, '--owner', owner, '--yes', '--expect-digest'];
-    expect((await tollgate.run([...apply, '0'.repeat(64)])).code).toBe(5);
-    expect((await tollgate.run([...apply, digest])).code).toBe(0);
-    expect(await tollgate.run(words)).toMatchObject({ code: 0, stderr: 'There is nothing to change.\n' });
+    expect((await stage.tollgate.run([...apply, '0'.repeat(64)])).code).toBe(5);
+    expect((await stage.tollgate.run([...apply, digest])).code).toBe(0);
+    expect(await stage.tollgate.run(words)).toMatchObject({
+      code: 0,
+      stderr: 'There is nothing to change.\n',
+    });
     await writeFile(file, yamlOf('g', 20));
-    const table = await tollgate.run([...words, '-o', 'table']);
+    const table = await stage.tollgate.run([...words, '-o', 'table']);
     expect(table).toMatchObject({ code: 2, stdout: expect.stringContaining('limit 10 → 20') });
   });
 });
@@ -160,23 +175,23 @@ describe('tollgate config diff', () => {
 describe('tollgate config export', () => {
   it('prints a file that changes nothing when it is applied', async () => {
     const { file, owner } = await fileWith(yamlOf('h'));
-    await tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
-    const exported = await tollgate.text('config', 'export', '--owner', owner);
+    await stage.tollgate.text('config', 'apply', file, '--owner', owner, '--yes');
+    const exported = await stage.tollgate.text('config', 'export', '--owner', owner);
     expect(parse(exported)).toEqual({
       plans: [{ rateLimitId: 'h-gold', description: '', limit: 10, period: 'hour' }],
       keys: [{ externalId: 'h-app', name: 'Mobile app', rateLimitId: 'h-gold' }],
     });
     const { file: copy } = await fileWith(exported);
-    expect((await tollgate.run(['config', 'diff', copy, '--owner', owner, '--prune'])).code).toBe(0);
-    expect(await tollgate.json('config', 'export', '--owner', owner)).toEqual(parse(exported));
+    expect((await stage.tollgate.run(['config', 'diff', copy, '--owner', owner, '--prune'])).code).toBe(0);
+    expect(await stage.tollgate.json('config', 'export', '--owner', owner)).toEqual(parse(exported));
   });
 
   it('says how many keys it leaves out', async () => {
-    await tollgate.text('keys', 'create', 'without an externalId');
-    const { code, stderr } = await tollgate.run(['config', 'export']);
+    await stage.tollgate.text('keys', 'create', 'without an externalId');
+    const { code, stderr } = await stage.tollgate.run(['config', 'export']);
     expect(code).toBe(0);
     expect(stderr).toMatch(/left out, without an externalId of their own: \d+\./);
-    expect((await tollgate.run(['config', 'export', '-o', 'csv'])).code).toBe(64);
+    expect((await stage.tollgate.run(['config', 'export', '-o', 'csv'])).code).toBe(64);
   });
 });
 
@@ -200,14 +215,14 @@ describe('tollgate config validate', () => {
   it('asks a gateway for what only that can know', async () => {
     const content = 'keys:\n  - {externalId: a, name: n, rateLimitId: none}\n';
     expect((await validate(content)).code).toBe(0);
-    const asked = await tollgate.run(['config', 'validate', '-', '--gateway'], { input: content });
+    const asked = await stage.tollgate.run(['config', 'validate', '-', '--gateway'], { input: content });
     expect(asked).toMatchObject({
       code: 64,
       stderr: expect.stringContaining('  keys[0].rateLimitId: must be'),
     });
-    expect((await tollgate.run(['config', 'validate', '-', '--gateway'], { input: yamlOf('y') })).code).toBe(
-      0,
-    );
+    expect(
+      (await stage.tollgate.run(['config', 'validate', '-', '--gateway'], { input: yamlOf('y') })).code,
+    ).toBe(0);
   });
 
   it.each<readonly [string, string, RegExp]>([
@@ -252,7 +267,7 @@ describe('tollgate config validate', () => {
   });
 
   it('names an alias of itself also where the file is sent to a gateway', async () => {
-    const { code, stderr } = await tollgate.run(['config', 'diff', '-'], { input: 'keys: &a [*a]\n' });
+    const { code, stderr } = await stage.tollgate.run(['config', 'diff', '-'], { input: 'keys: &a [*a]\n' });
     expect([code, stderr]).toEqual([64, expect.stringContaining('- is neither valid JSON nor valid YAML.')]);
     expect(stderr).not.toContain('    at ');
   });

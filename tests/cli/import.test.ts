@@ -1,32 +1,21 @@
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { mkdtemp, open, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { open, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { endChild } from '../support/end-child.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
 import { until } from '../support/until.ts';
-import { Administrator, runOnTerminal } from './support/run-tollgate.ts';
+import { runOnTerminal } from './support/run-tollgate.ts';
+import { withTollgate } from './support/with-tollgate.ts';
 
-let fleet: Fleet;
-let tollgate: Administrator;
-let directory: string;
+const stage = withTollgate();
 
 beforeAll(async () => {
   await requireProgram('script', 'bsdutils');
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  fleet = await startFleet(1);
-  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
-});
-afterAll(async () => {
-  await fleet?.stop();
-  await rm(directory, { recursive: true, force: true });
 });
 
-const url = (): string => fleet.replicas[0]?.url ?? '';
 let made = 0;
 
 /** A secret that no other test uses. */
@@ -37,14 +26,14 @@ function secret(): string {
 
 async function file(content: string | Buffer): Promise<string> {
   made += 1;
-  const path = join(directory, `${made}.txt`);
+  const path = join(stage.directory, `${made}.txt`);
   await writeFile(path, content);
   return path;
 }
 
 /** How an import ended, with what it says of it in JSON. */
 async function imported(...words: readonly string[]) {
-  const ended = await tollgate.run(['keys', 'import', ...words, '-o', 'json']);
+  const ended = await stage.tollgate.run(['keys', 'import', ...words, '-o', 'json']);
   return { ...ended, report: ended.stdout === '' ? undefined : JSON.parse(ended.stdout) };
 }
 
@@ -53,20 +42,20 @@ const csv = (...rows: readonly string[]): string => rows.map((row) => `${row}\n`
 /** How many keys have this in their name. */
 async function countNamed(name: string): Promise<number> {
   const query = new URLSearchParams({ q: name, count: 'true', limit: '1' });
-  const { body } = await fleet.admin.call('GET', `/consumer-api-key?${query}`);
+  const { body } = await stage.admin.call('GET', `/consumer-api-key?${query}`);
   expect(body).toMatchObject({ total: expect.any(Number) });
   return body.total;
 }
 
 describe('tollgate keys find', () => {
   it('says whose a secret from standard input is, and shows no secret', async () => {
-    const { id, secret: current } = await tollgate.json('keys', 'create', 'found');
-    const rotated = await tollgate.json('keys', 'rotate', 'found', '--grace', '1h');
+    const { id, secret: current } = await stage.tollgate.json('keys', 'create', 'found');
+    const rotated = await stage.tollgate.json('keys', 'rotate', 'found', '--grace', '1h');
     for (const [input, matchedSecret] of [
       [`${current}\n`, 'previous'],
       [rotated.secret, 'current'],
     ]) {
-      const { code, stdout } = await tollgate.run(['keys', 'find', '-o', 'json'], { input });
+      const { code, stdout } = await stage.tollgate.run(['keys', 'find', '-o', 'json'], { input });
       expect([code, JSON.parse(stdout)]).toEqual([
         0,
         expect.objectContaining({ consumerApiKeyId: id, matchedSecret }),
@@ -76,18 +65,18 @@ describe('tollgate keys find', () => {
   });
 
   it('ends with 4 for a secret of no key, and takes none as an argument', async () => {
-    const unknown = await tollgate.run(['keys', 'find'], { input: secret() });
+    const unknown = await stage.tollgate.run(['keys', 'find'], { input: secret() });
     expect(unknown).toMatchObject({ code: 4, stdout: '' });
-    expect((await tollgate.run(['keys', 'find'], { input: '' })).code).toBe(64);
+    expect((await stage.tollgate.run(['keys', 'find'], { input: '' })).code).toBe(64);
     const argument = secret();
-    const { code, stderr } = await tollgate.run(['keys', 'find', argument]);
+    const { code, stderr } = await stage.tollgate.run(['keys', 'find', argument]);
     expect(code).toBe(64);
     expect(stderr).not.toContain(argument);
   });
 
   it('asks for the secret on a terminal', async () => {
-    const { secret: typed } = await tollgate.json('keys', 'create', 'typed');
-    const environment = { ...tollgate.environment, NO_COLOR: '1' };
+    const { secret: typed } = await stage.tollgate.json('keys', 'create', 'typed');
+    const environment = { ...stage.tollgate.environment, NO_COLOR: '1' };
     const { code, stdout } = await runOnTerminal(['keys', 'find'], { environment, input: `${typed}\n` });
     expect([code, stdout]).toEqual([0, expect.stringMatching(/Secret: [\s\S]*NAME: +typed/)]);
   });
@@ -95,7 +84,7 @@ describe('tollgate keys find', () => {
 
 describe('tollgate keys import', () => {
   it('makes the keys of a CSV file, with every field that a column has', async () => {
-    await tollgate.text('plans', 'create', 'imported', '--limit', '5', '--period', 'hour');
+    await stage.tollgate.text('plans', 'create', 'imported', '--limit', '5', '--period', 'hour');
     const [given, hashed] = [secret(), 'short'];
     const path = await file(
       csv(
@@ -111,9 +100,9 @@ describe('tollgate keys import', () => {
       { rows: 3, made: 3, skipped: 0, rejected: [] },
       '3 rows: 3 made, 0 skipped, 0 rejected.\n',
     ]);
-    expect(await statusOf(url(), given)).toBe(200);
-    expect(await statusOf(url(), hashed)).toBe(200);
-    expect(await tollgate.json('keys', 'show', 'all of it')).toMatchObject({
+    expect(await statusOf(stage.url, given)).toBe(200);
+    expect(await statusOf(stage.url, hashed)).toBe(200);
+    expect(await stage.tollgate.json('keys', 'show', 'all of it')).toMatchObject({
       rateLimitId: 'imported',
       expiresAt: '2099-01-01T00:00:00Z',
       externalId: 'acme',
@@ -123,11 +112,11 @@ describe('tollgate keys import', () => {
       allowedIps: ['127.0.0.0/8', '::1'],
       selfService: ['rotate'],
     });
-    expect(await tollgate.json('keys', 'show', 'off')).toMatchObject({ enabled: false });
+    expect(await stage.tollgate.json('keys', 'show', 'off')).toMatchObject({ enabled: false });
   });
 
   it('makes the keys of the samples in docs/cli.md', async () => {
-    await tollgate.text('plans', 'create', 'gold', '--limit', '5', '--period', 'hour');
+    await stage.tollgate.text('plans', 'create', 'gold', '--limit', '5', '--period', 'hour');
     const guide = await readFile('docs/cli.md', 'utf8');
     const [, table = ''] = /```\n(name,secret,.*?\n)```/s.exec(guide) ?? [];
     const [, lines = ''] = /```\n(\{"name".*?\n)```/s.exec(guide) ?? [];
@@ -143,9 +132,9 @@ describe('tollgate keys import', () => {
       { name: 'line two', secretHash: sha256(hashed) },
     ];
     const input = `\ufeff\n${lines.map((line) => `${JSON.stringify(line)}\r\n`).join('\n')}`;
-    const ended = await tollgate.run(['keys', 'import', '-'], { input });
+    const ended = await stage.tollgate.run(['keys', 'import', '-'], { input });
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('2 rows: 2 made') });
-    for (const each of [given, hashed]) expect(await statusOf(url(), each)).toBe(200);
+    for (const each of [given, hashed]) expect(await statusOf(stage.url, each)).toBe(200);
   });
 
   it('reads quotes, line breaks in cells, a byte order mark and all line ends', async () => {
@@ -158,7 +147,7 @@ describe('tollgate keys import', () => {
 
   it('says of each row that is rejected which and why, and makes all others', async () => {
     const taken = secret();
-    await tollgate.run(['keys', 'import', '-'], { input: csv('name,secret', `owner,${taken}`) });
+    await stage.tollgate.run(['keys', 'import', '-'], { input: csv('name,secret', `owner,${taken}`) });
     const rows = [
       'name,secret,secretHash,rateLimitId,enabled,expiresAt,tags,metadata',
       `good 1,${secret()},,,,,,`,
@@ -176,7 +165,7 @@ describe('tollgate keys import', () => {
       `,${secret()},,,,,,`,
       `good 2,${secret()},,,,,,`,
     ];
-    const rejectedFile = join(directory, 'rejected.csv');
+    const rejectedFile = join(stage.directory, 'rejected.csv');
     const { code, report, stderr } = await imported(await file(csv(...rows)), '--rejected', rejectedFile);
     expect(code).toBe(1);
     expect(stderr).toContain(`13 rows: 2 made, 0 skipped, 11 rejected.\n`);
@@ -204,12 +193,12 @@ describe('tollgate keys import', () => {
   });
 
   it('rejects rows with too many tags beside those of its token, and makes the others', async () => {
-    const token = await tollgate.json(
+    const token = await stage.tollgate.json(
       ...['tokens', 'create', 'importer', '--scope', 'keys:write', '--only-tag', 'eu'],
     );
     const tags = Array.from({ length: 20 }, (_, n) => `t${n}`).join(' ');
     const rows = ['name,secret,tags', `eu 1,${secret()},a`, `eu 2,${secret()},${tags}`, `eu 3,${secret()},`];
-    const { code, stdout } = await tollgate.run(['keys', 'import', '-', '-o', 'json'], {
+    const { code, stdout } = await stage.tollgate.run(['keys', 'import', '-', '-o', 'json'], {
       environment: { TOLLGATE_TOKEN: token.secret },
       input: csv(...rows),
     });
@@ -222,10 +211,10 @@ describe('tollgate keys import', () => {
     const path = await file(
       `${JSON.stringify({ name: 'late', secret: secret(), rateLimitId: 'late-plan' })}\n`,
     );
-    const rejectedFile = join(directory, 'rejected.jsonl');
+    const rejectedFile = join(stage.directory, 'rejected.jsonl');
     expect((await imported(path, '--rejected', rejectedFile)).code).toBe(1);
     expect(await readFile(rejectedFile, 'utf8')).toBe(await readFile(path, 'utf8'));
-    await tollgate.text('plans', 'create', 'late-plan', '--limit', '5', '--period', 'hour');
+    await stage.tollgate.text('plans', 'create', 'late-plan', '--limit', '5', '--period', 'hour');
     // The same file, whose first rejection the gateway has kept for its Idempotency-Key.
     expect(await imported(path)).toMatchObject({ code: 0, report: { made: 1 } });
   });
@@ -233,12 +222,12 @@ describe('tollgate keys import', () => {
   it('shows rejected rows as a table on a terminal, and as CSV', async () => {
     const path = await file(csv('name,secret', `short,abc`));
     const table = await runOnTerminal(['keys', 'import', path], {
-      environment: { ...tollgate.environment, NO_COLOR: '1' },
+      environment: { ...stage.tollgate.environment, NO_COLOR: '1' },
       columns: 60,
     });
     expect(table.stdout).toContain('1 of 1 rows\r\u001b[KROW');
     expect(table.stdout).toMatch(/ROW +CODE +FIELD +MESSAGE\r\n +2 +invalid_body +secret +must be.*…\r\n/);
-    const text = await tollgate.run(['keys', 'import', path, '-o', 'csv']);
+    const text = await stage.tollgate.run(['keys', 'import', path, '-o', 'csv']);
     expect(text.stdout).toMatch(/^row,code,field,message\n2,invalid_body,secret,"must be a secret/);
   });
 
@@ -274,7 +263,7 @@ describe('tollgate keys import', () => {
     const path = await file(csv('name,secret', ...rows));
     const words = ['keys', 'import', path, '--batch-size', '10'];
     const child = spawn(process.execPath, [resolve('bin/tollgate.js'), ...words], {
-      env: { PATH: process.env.PATH ?? '', ...tollgate.environment },
+      env: { PATH: process.env.PATH ?? '', ...stage.tollgate.environment },
       stdio: 'ignore',
     });
     try {
@@ -291,7 +280,7 @@ describe('tollgate keys import', () => {
 
   it('starts the file of rejected rows over after a kill, and follows no link', async () => {
     const path = await file(csv('name,secret', 'short,abc'));
-    const rejectedFile = join(directory, 'after-kill.csv');
+    const rejectedFile = join(stage.directory, 'after-kill.csv');
     const precious = await file('precious');
     await symlink(precious, `${rejectedFile}.partial`);
     expect((await imported(path, '--rejected', rejectedFile)).code).toBe(1);
@@ -341,22 +330,24 @@ describe('tollgate keys import', () => {
 
   it('keeps what it has done when the gateway goes away, and leaves no file behind', async () => {
     const path = await file(csv('name,secret', `away,${secret()}`));
-    const rejectedFile = join(directory, 'away.csv');
+    const rejectedFile = join(stage.directory, 'away.csv');
     const words = ['keys', 'import', path, '--rejected', rejectedFile, '--retries', '0'];
-    const ended = await tollgate.run(words, { environment: { TOLLGATE_URL: 'http://127.0.0.1:1' } });
+    const ended = await stage.tollgate.run(words, { environment: { TOLLGATE_URL: 'http://127.0.0.1:1' } });
     expect(ended).toMatchObject({ code: 75, stderr: expect.stringContaining('Run the command again') });
-    expect((await readdir(directory)).filter((name) => name.startsWith('away'))).toEqual([]);
-    expect((await tollgate.run(['keys', 'import', join(directory, 'missing.csv')])).code).toBe(64);
+    expect((await readdir(stage.directory)).filter((name) => name.startsWith('away'))).toEqual([]);
+    expect((await stage.tollgate.run(['keys', 'import', join(stage.directory, 'missing.csv')])).code).toBe(
+      64,
+    );
   });
 
   it('reads a file that is larger than its memory', async () => {
-    const path = join(directory, 'large.csv');
+    const path = join(stage.directory, 'large.csv');
     const large = await open(path, 'w');
     await large.write('name,secret,metadata\n');
     const row = `large,${'x'.repeat(499)},${quoted(JSON.stringify({ note: 'x'.repeat(3500) }))}\n`;
     for (let block = 0; block < 28; block += 1) await large.write(row.repeat(250));
     await large.close();
-    const ended = await tollgate.run(['keys', 'import', path, '--dry-run'], {
+    const ended = await stage.tollgate.run(['keys', 'import', path, '--dry-run'], {
       nodeOptions: ['--max-old-space-size=24'],
     });
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('7000 rows: 7000') });

@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { beforeAll, describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { requireProgram } from '../support/debian-package.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
-import { Administrator, type EndedCommand, type RunOptions, runOnTerminal } from './support/run-tollgate.ts';
+import { type EndedCommand, type RunOptions, runOnTerminal } from './support/run-tollgate.ts';
+import { withTollgate } from './support/with-tollgate.ts';
 
-let fleet: Fleet;
-let tollgate: Administrator;
+const stage = withTollgate();
 
 beforeAll(async () => {
   await requireProgram('script', 'bsdutils');
-  fleet = await startFleet(1);
-  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
-  await tollgate.text('keys', 'create', 'Schlüssel 鍵 of a rather long name', '--tag', 'shown');
-  await tollgate.text('keys', 'create', '=cmd|calc', '--external-id', 'a,"b"', '--tag', 'shown');
-});
-afterAll(async () => {
-  await fleet?.stop();
+  await stage.tollgate.text('keys', 'create', 'Schlüssel 鍵 of a rather long name', '--tag', 'shown');
+  await stage.tollgate.text('keys', 'create', '=cmd|calc', '--external-id', 'a,"b"', '--tag', 'shown');
 });
 
 function onTerminal(
@@ -24,7 +18,7 @@ function onTerminal(
 ): Promise<EndedCommand> {
   return runOnTerminal(words, {
     ...options,
-    environment: { ...tollgate.environment, ...options.environment },
+    environment: { ...stage.tollgate.environment, ...options.environment },
   });
 }
 
@@ -50,40 +44,40 @@ describe('output', () => {
     expect((await onTerminal(LIST)).stdout).toContain('\u001b[1mID');
     for (const environment of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
       expect((await onTerminal(LIST, { environment })).stdout).not.toContain('\u001b');
-    expect(await tollgate.text(...LIST, '-o', 'table')).not.toContain('\u001b');
+    expect(await stage.tollgate.text(...LIST, '-o', 'table')).not.toContain('\u001b');
   });
 
   it('is JSON where standard output is no terminal', async () => {
-    const { stdout, stderr } = await tollgate.run(LIST);
+    const { stdout, stderr } = await stage.tollgate.run(LIST);
     expect(JSON.parse(stdout)).toHaveLength(2);
     expect(stderr).toBe('');
   });
 
   it('is the same data in each format', async () => {
-    const json = await tollgate.json(...LIST);
-    expect(parse(await tollgate.text(...LIST, '-o', 'yaml'))).toEqual(json);
-    const ndjson = (await tollgate.text(...LIST, '-o', 'ndjson')).trim().split('\n');
+    const json = await stage.tollgate.json(...LIST);
+    expect(parse(await stage.tollgate.text(...LIST, '-o', 'yaml'))).toEqual(json);
+    const ndjson = (await stage.tollgate.text(...LIST, '-o', 'ndjson')).trim().split('\n');
     expect(ndjson.map((line) => JSON.parse(line))).toEqual(json);
-    const ids = (await tollgate.text(...LIST, '-o', 'id')).trim().split('\n');
+    const ids = (await stage.tollgate.text(...LIST, '-o', 'id')).trim().split('\n');
     expect(ids).toEqual(json.map((key: { consumerApiKeyId: string }) => key.consumerApiKeyId));
   });
 
   it.each(['json', 'yaml', 'ndjson'])('has no character as %s that controls a terminal', async (format) => {
     const text = 'a\u001b[31m b\u009b31m c\u202e';
     const metadata = JSON.stringify({ text, [text]: ['plain'] });
-    const { id } = await tollgate.json('keys', 'create', 'hostile', '--metadata', metadata);
-    const shown = await tollgate.text('keys', 'show', id, '-o', format);
+    const { id } = await stage.tollgate.json('keys', 'create', 'hostile', '--metadata', metadata);
+    const shown = await stage.tollgate.text('keys', 'show', id, '-o', format);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
     expect(shown).not.toMatch(/[\u001b\u009b\u202e]/);
     expect(parse(shown).metadata).toEqual(JSON.parse(metadata));
   });
 
   it('is CSV that no spreadsheet runs', async () => {
-    const [header, first] = (await tollgate.text(...LIST, '-o', 'csv')).split('\n');
+    const [header, first] = (await stage.tollgate.text(...LIST, '-o', 'csv')).split('\n');
     expect(header).toBe('id,name,status,plan,expires,tags,owner,created');
     expect(first).toMatch(/^key_\w+,'=cmd\|calc,active,\(default\),,shown,"a,""b""",/);
-    expect(await tollgate.text(...LIST, '-o', 'csv', '--no-headers')).not.toContain('owner');
-    expect(await tollgate.text(...LIST, '-o', 'table', '--no-headers')).not.toContain('OWNER');
+    expect(await stage.tollgate.text(...LIST, '-o', 'csv', '--no-headers')).not.toContain('owner');
+    expect(await stage.tollgate.text(...LIST, '-o', 'table', '--no-headers')).not.toContain('OWNER');
   });
 
   it('of one object is a line for each of its properties', async () => {
@@ -94,7 +88,7 @@ describe('output', () => {
 
 describe('a question on a terminal', () => {
   it('says what will happen, and only a yes makes it happen', async () => {
-    await tollgate.text('keys', 'create', 'asked about');
+    await stage.tollgate.text('keys', 'create', 'asked about');
     const words = ['keys', 'delete', 'asked about'];
     const declined = await onTerminal(words, { input: 'n\n' });
     expect(declined.stdout).toMatch(/The key asked about \(key_\w+\) is deleted for good\. Go on\? \[y\/N\]/);
@@ -107,6 +101,6 @@ describe('a question on a terminal', () => {
       });
     }
     expect((await onTerminal(words, { input: 'y\n' })).code).toBe(0);
-    expect((await tollgate.run(['keys', 'show', 'asked about'])).code).toBe(4);
+    expect((await stage.tollgate.run(['keys', 'show', 'asked about'])).code).toBe(4);
   });
 });

@@ -1,90 +1,90 @@
 import { spawn } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { endChild } from '../support/end-child.ts';
-import { type Fleet, startFleet } from '../support/fleet.ts';
 import { until } from '../support/until.ts';
-import { Administrator } from './support/run-tollgate.ts';
+import { withTollgate } from './support/with-tollgate.ts';
 
-let fleet: Fleet;
-let tollgate: Administrator;
-let directory: string;
-
-beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-cli-'));
-  fleet = await startFleet(1, { USAGE_FLUSH_MS: '100' });
-  tollgate = new Administrator(fleet.replicas[0]?.url ?? '');
-});
-afterAll(async () => {
-  await fleet?.stop();
-  await rm(directory, { recursive: true, force: true });
-});
-
-const url = (): string => fleet.replicas[0]?.url ?? '';
+const stage = withTollgate({ USAGE_FLUSH_MS: '100' });
 
 describe('tollgate keys rotate', () => {
   it('gives a key a second secret, and end-rotation leaves the one that is kept', async () => {
-    const first = (await tollgate.json('keys', 'create', 'rotated')).secret as string;
-    const file = join(directory, 'second');
-    const shown = await tollgate.text('keys', 'rotate', 'rotated', '--grace', '1h', '--secret-file', file);
+    const first = (await stage.tollgate.json('keys', 'create', 'rotated')).secret as string;
+    const file = join(stage.directory, 'second');
+    const shown = await stage.tollgate.text(
+      'keys',
+      'rotate',
+      'rotated',
+      '--grace',
+      '1h',
+      '--secret-file',
+      file,
+    );
     const second = (await readFile(file, 'utf8')).trim();
     expect(shown).not.toContain(second);
-    for (const secret of [first, second]) expect(await statusOf(url(), secret)).toBe(200);
-    const again = await tollgate.run(['keys', 'rotate', 'rotated', '--grace', '1h']);
+    for (const secret of [first, second]) expect(await statusOf(stage.url, secret)).toBe(200);
+    const again = await stage.tollgate.run(['keys', 'rotate', 'rotated', '--grace', '1h']);
     expect(again.code).toBe(5);
-    await tollgate.text('keys', 'end-rotation', 'rotated', '--keep', 'new', '--yes');
-    expect(await statusOf(url(), first)).toBe(401);
-    expect(await statusOf(url(), second)).toBe(200);
+    await stage.tollgate.text('keys', 'end-rotation', 'rotated', '--keep', 'new', '--yes');
+    expect(await statusOf(stage.url, first)).toBe(401);
+    expect(await statusOf(stage.url, second)).toBe(200);
   });
 
   it('asks before it ends the present secret at once', async () => {
-    const { id, secret } = await tollgate.json('keys', 'create', 'leaked');
-    const unasked = await tollgate.run(['keys', 'rotate', id, '--grace', '0s']);
+    const { id, secret } = await stage.tollgate.json('keys', 'create', 'leaked');
+    const unasked = await stage.tollgate.run(['keys', 'rotate', id, '--grace', '0s']);
     expect(unasked).toMatchObject({ code: 64, stderr: expect.stringContaining('--yes') });
-    expect((await tollgate.run(['keys', 'rotate', id, '--grace', '1h', '--dry-run'])).stdout).toBe('');
-    expect(await statusOf(url(), secret)).toBe(200);
-    const rotated = await tollgate.json('keys', 'rotate', id, '--grace', '0s', '--yes');
-    expect(await statusOf(url(), secret)).toBe(401);
-    expect(await statusOf(url(), rotated.secret)).toBe(200);
+    expect((await stage.tollgate.run(['keys', 'rotate', id, '--grace', '1h', '--dry-run'])).stdout).toBe('');
+    expect(await statusOf(stage.url, secret)).toBe(200);
+    const rotated = await stage.tollgate.json('keys', 'rotate', id, '--grace', '0s', '--yes');
+    expect(await statusOf(stage.url, secret)).toBe(401);
+    expect(await statusOf(stage.url, rotated.secret)).toBe(200);
   });
 });
 
 describe('tollgate tokens', () => {
   it('makes, lists, rotates and revokes tokens, whose scopes hold', async () => {
-    const made = await tollgate.json('tokens', 'create', 'reader', '--scope', 'read-only', '--expires', '1d');
+    const made = await stage.tollgate.json(
+      'tokens',
+      'create',
+      'reader',
+      '--scope',
+      'read-only',
+      '--expires',
+      '1d',
+    );
     const asReader = { environment: { TOLLGATE_TOKEN: made.secret as string } };
-    expect((await tollgate.run(['keys', 'list'], asReader)).code).toBe(0);
-    const denied = await tollgate.run(['keys', 'create', 'x'], asReader);
+    expect((await stage.tollgate.run(['keys', 'list'], asReader)).code).toBe(0);
+    const denied = await stage.tollgate.run(['keys', 'create', 'x'], asReader);
     expect(denied).toMatchObject({ code: 3, stderr: expect.stringContaining('keys:write') });
-    expect(await tollgate.text('tokens', 'list')).not.toContain(made.secret);
-    const rotated = await tollgate.json('tokens', 'rotate', 'reader', '--grace', '0s', '--yes');
-    expect((await tollgate.run(['whoami'], asReader)).code).toBe(3);
+    expect(await stage.tollgate.text('tokens', 'list')).not.toContain(made.secret);
+    const rotated = await stage.tollgate.json('tokens', 'rotate', 'reader', '--grace', '0s', '--yes');
+    expect((await stage.tollgate.run(['whoami'], asReader)).code).toBe(3);
     const asRotated = { environment: { TOLLGATE_TOKEN: rotated.secret as string } };
-    expect((await tollgate.run(['whoami'], asRotated)).code).toBe(0);
-    await tollgate.text('tokens', 'delete', 'reader', '--yes');
-    expect((await tollgate.run(['whoami'], asRotated)).code).toBe(3);
-    expect((await tollgate.run(['tokens', 'create', 'bad', '--scope', 'everything'])).code).toBe(64);
+    expect((await stage.tollgate.run(['whoami'], asRotated)).code).toBe(0);
+    await stage.tollgate.text('tokens', 'delete', 'reader', '--yes');
+    expect((await stage.tollgate.run(['whoami'], asRotated)).code).toBe(3);
+    expect((await stage.tollgate.run(['tokens', 'create', 'bad', '--scope', 'everything'])).code).toBe(64);
   });
 });
 
 describe('tollgate audit', () => {
   it('shows who changed what and why, and that nothing was taken out', async () => {
-    const { id } = await tollgate.json('keys', 'create', 'watched', '--reason', 'Grüße — "quoted"');
-    expect(await tollgate.json('audit', '--target', id, '--from', '1h')).toEqual([
+    const { id } = await stage.tollgate.json('keys', 'create', 'watched', '--reason', 'Grüße — "quoted"');
+    expect(await stage.tollgate.json('audit', '--target', id, '--from', '1h')).toEqual([
       expect.objectContaining({ action: 'key.create', reason: 'Grüße — "quoted"' }),
     ]);
-    expect(await tollgate.json('audit', 'verify')).toMatchObject({ valid: true });
-    expect((await tollgate.run(['audit', '--action', 'key.frobnicate'])).code).toBe(64);
+    expect(await stage.tollgate.json('audit', 'verify')).toMatchObject({ valid: true });
+    expect((await stage.tollgate.run(['audit', '--action', 'key.frobnicate'])).code).toBe(64);
   });
 
   it('follows the log: each new entry once, and none from before', async () => {
-    await tollgate.text('keys', 'create', 'before the look');
+    await stage.tollgate.text('keys', 'create', 'before the look');
     await following(async (shown) => {
       await until(async () => {
-        await fleet.admin.makeKey('followed');
+        await stage.admin.makeKey('followed');
         return shown().length > 2;
       });
       expect(shown().map(({ target }) => target.name)).not.toContain('before the look');
@@ -97,15 +97,15 @@ describe('tollgate audit', () => {
     await following(async (shown) => {
       const isShown = (name: string) => shown().some(({ target }) => target.name === name);
       await until(async () => {
-        await fleet.admin.makeKey('before the burst');
+        await stage.admin.makeKey('before the burst');
         return isShown('before the burst');
       });
-      const applied = fleet.admin.call('POST', '/tollgate/config/apply', {
+      const applied = stage.admin.call('POST', '/tollgate/config/apply', {
         owner: 'burst',
         config: { keys },
       });
       await until(async () => {
-        await fleet.admin.makeKey('beside the burst');
+        await stage.admin.makeKey('beside the burst');
         return isShown('burst 2499');
       });
       expect(await applied).toMatchObject({ status: 200 });
@@ -123,7 +123,7 @@ interface ShownEntry {
 async function following(work: (shown: () => readonly ShownEntry[]) => Promise<void>): Promise<void> {
   const command = resolve('bin/tollgate.js');
   const child = spawn(process.execPath, [command, 'audit', '--follow', '-o', 'ndjson'], {
-    env: { PATH: process.env.PATH ?? '', ...tollgate.environment },
+    env: { PATH: process.env.PATH ?? '', ...stage.tollgate.environment },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let output = '';
@@ -154,24 +154,24 @@ function consecutiveFrom(entries: readonly ShownEntry[]): readonly number[] {
 
 describe('tollgate top', () => {
   it('shows the busiest keys with their names', async () => {
-    const { secret } = await tollgate.json('keys', 'create', 'busy');
-    for (let index = 0; index < 20; index += 1) await statusOf(url(), secret);
+    const { secret } = await stage.tollgate.json('keys', 'create', 'busy');
+    for (let index = 0; index < 20; index += 1) await statusOf(stage.url, secret);
     await until(async () => {
-      const [busiest] = await tollgate.json('top', '--count', '1');
+      const [busiest] = await stage.tollgate.json('top', '--count', '1');
       return busiest?.name === 'busy' && busiest.requests === 20;
     });
-    expect(await tollgate.text('top', '-o', 'table')).toMatch(/^ID +NAME +REQUESTS/);
+    expect(await stage.tollgate.text('top', '-o', 'table')).toMatch(/^ID +NAME +REQUESTS/);
   });
 
   it('shows them without names to a token that may only read usage', async () => {
-    const { secret } = await tollgate.json('tokens', 'create', 'usage only', '--scope', 'usage:read');
+    const { secret } = await stage.tollgate.json('tokens', 'create', 'usage only', '--scope', 'usage:read');
     const environment = { TOLLGATE_TOKEN: secret };
-    const { code, stdout } = await tollgate.run(['top', '--count', '1', '-o', 'json'], { environment });
+    const { code, stdout } = await stage.tollgate.run(['top', '--count', '1', '-o', 'json'], { environment });
     expect(code).toBe(0);
     expect(JSON.parse(stdout)).toMatchObject([{ name: null, requests: 20 }]);
   });
 
   it('reveals no secret to find out names', async () => {
-    expect(await tollgate.json('audit', '--action', 'key.show-secret')).toEqual([]);
+    expect(await stage.tollgate.json('audit', '--action', 'key.show-secret')).toEqual([]);
   });
 });
