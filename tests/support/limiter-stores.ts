@@ -18,7 +18,7 @@ import type { RedisMode } from '../../src/storage/redis/connection.ts';
 import { customersKey, grantedKey, versionKey, windowKey } from '../../src/storage/redis/key-names.ts';
 import { type OpenRedis, openRedis } from '../../src/storage/redis/open-redis.ts';
 import { ManualClock } from './manual-clock.ts';
-import { startRedisCluster } from './redis-cluster.ts';
+import { openInCluster } from './redis-cluster.ts';
 import { testRedisUrl } from './stores.ts';
 import { until } from './until.ts';
 
@@ -42,7 +42,7 @@ export interface LimiterStore {
 export const LIMITER_STORES: Readonly<Record<string, () => Promise<LimiterStore>>> = {
   'in the process': openInProcess,
   'in Redis': () => openInRedis(testRedisUrl(), 'single'),
-  'in Redis Cluster': openInCluster,
+  'in Redis Cluster': () => openInCluster((url) => openInRedis(url, 'cluster')),
 };
 
 async function openInProcess(): Promise<LimiterStore> {
@@ -84,18 +84,6 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LimiterStore> 
     },
     expireVersion: async (keyId) => void (await direct.del(versionKey(keyId))),
     close: async () => void (await Promise.all(replicas.map((replica) => replica.close()))),
-  };
-}
-
-async function openInCluster(): Promise<LimiterStore> {
-  const cluster = await startRedisCluster(3);
-  const store = await openInRedis(cluster.url, 'cluster');
-  return {
-    ...store,
-    close: async () => {
-      await store.close();
-      await cluster.stop();
-    },
   };
 }
 

@@ -29,6 +29,19 @@ const SLOTS = 16_384;
 /** A busy machine must not make the servers take each other for dead. */
 const NODE_TIMEOUT_MS = 4000;
 
+/** Opens a store in a new cluster, which stops when the store is closed. */
+export async function openInCluster<Store extends { close(): Promise<void> }>(
+  open: (url: string) => Promise<Store>,
+): Promise<Store> {
+  const cluster = await startRedisCluster(3);
+  const store = await open(cluster.url);
+  const close = async (): Promise<void> => {
+    await store.close();
+    await cluster.stop();
+  };
+  return { ...store, close };
+}
+
 /** Starts so many primaries that share the slots evenly, with `args` for each. */
 export async function startRedisCluster(count: number, args: readonly string[] = []): Promise<RedisCluster> {
   const nodes: ClusterNode[] = [];

@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { RecordsDatabase } from '../../../src/storage/postgres/records-database.ts';
+import type { SeriesCounts } from '../../../src/usage/series/series-store.ts';
 
 /** Requests of one key in one hour, as the history keeps them by hour, by endpoint and by customer. */
-export interface UsageEvents {
+export interface UsageEvents extends SeriesCounts {
   readonly keyId: string;
   /** The first instant of an hour of UTC. */
   readonly hourMs: number;
@@ -10,14 +11,6 @@ export interface UsageEvents {
   readonly planId: string;
   readonly endpoint: string;
   readonly customerId: string;
-  readonly requests: number;
-  readonly successful: number;
-  readonly forwarded: number;
-  readonly forwardedUs: number;
-  readonly rateLimited: number;
-  readonly clientErrors: number;
-  readonly serverErrors: number;
-  readonly shadowLimited: number;
 }
 
 /** Some requests; `fields` replace what a test cares about. */

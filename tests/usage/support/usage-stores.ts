@@ -14,7 +14,7 @@ import {
   type WriteOutcome,
 } from '../../../src/usage/live-usage.ts';
 import type { UsageSlice } from '../../../src/usage/usage-slice.ts';
-import { startRedisCluster } from '../../support/redis-cluster.ts';
+import { openInCluster } from '../../support/redis-cluster.ts';
 import { testRedisUrl } from '../../support/stores.ts';
 import { until } from '../../support/until.ts';
 
@@ -34,7 +34,7 @@ export const LIVE_STORES: Readonly<Record<string, () => Promise<LiveStore>>> = {
     return { first: live, second: live, close: async () => {} };
   },
   'in Redis': () => openInRedis(testRedisUrl(), 'single'),
-  'in Redis Cluster': openInCluster,
+  'in Redis Cluster': () => openInCluster((url) => openInRedis(url, 'cluster')),
 };
 
 /** Live usage of one replica in Redis, on a separate connection, with a timeout that a busy test machine keeps. */
@@ -84,18 +84,6 @@ async function openInRedis(url: string, mode: RedisMode): Promise<LiveStore> {
     close: async () => {
       await first.close();
       await second.close();
-    },
-  };
-}
-
-async function openInCluster(): Promise<LiveStore> {
-  const cluster = await startRedisCluster(3);
-  const store = await openInRedis(cluster.url, 'cluster');
-  return {
-    ...store,
-    close: async () => {
-      await store.close();
-      await cluster.stop();
     },
   };
 }
