@@ -130,16 +130,8 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     consoleDirectory: replacements.consoleDirectory,
   });
 
-  // One for all requests: supertest would start and stop one for each.
-  const requested = createServer(app).listen(0, '127.0.0.1');
-  await once(requested, 'listening');
-  const bare = (method: Method, path: string) => supertest(requested)[method](path);
-  const sendAs = (secret: string, method: Method, path: string, body?: object) => {
-    const request = bare(method, path).set('Authorization', `Bearer ${secret}`);
-    return body === undefined ? request : request.send(body);
-  };
+  const { bare, sendAs, close } = await senderTo(app);
   const send = (method: Method, path: string, body?: object) => sendAs(ROOT_TOKEN, method, path, body);
-  let plansMade = 0;
   let server: PublicServer | undefined;
   return {
     app,
@@ -151,36 +143,68 @@ export async function startManagement(replacements: Replacements = {}): Promise<
       server = createPublicServer({ management: app, requestIds: testRequestIds() });
       return (await server.listen(0, '127.0.0.1')).port;
     },
-    async createToken(fields = {}) {
-      const token = { name: 'a token', scopes: ['keys:read'], ...fields };
-      const { body } = await send('post', '/tollgate/admin-token/create', token).expect(201);
-      secrets.push(body.secret);
-      return body;
-    },
-    async createKey(name = 'a key') {
-      const { body } = await send('post', '/consumer-api-key/create', { name }).expect(201);
-      secrets.push(body.secret);
-      return body;
-    },
-    async createPlan(fields = {}) {
-      plansMade += 1;
-      const plan = { rateLimitId: `plan-${plansMade}`, description: 'of a test', limit: 10, period: 'hour' };
-      return (await send('post', '/rate-limit/create', { ...plan, ...fields }).expect(201)).body;
-    },
+    ...creationsWith(send, (secret) => secrets.push(secret)),
     clock,
     limiter: gateway.counting.limiter,
     records: store.records,
     usages,
     lines,
     async stop() {
-      requested.close();
-      requested.closeAllConnections();
+      close();
       await server?.close(0);
       await gateway.stop();
       await store.remove();
       const logged = lines.join('');
       for (const secret of secrets) expect(logged).not.toContain(secret);
       expect(logged).not.toMatch(/tg_[0-9A-Za-z]{36}|authorization|bearer/i);
+    },
+  };
+}
+
+interface Sender extends Pick<TestManagement, 'bare' | 'sendAs'> {
+  close(): void;
+}
+
+/** Sends requests to an app on one port for all of them: supertest would open and close one for each. */
+async function senderTo(app: TestManagement['app']): Promise<Sender> {
+  const server = createServer(app).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const bare: Sender['bare'] = (method, path) => supertest(server)[method](path);
+  return {
+    bare,
+    sendAs(secret, method, path, body) {
+      const request = bare(method, path).set('Authorization', `Bearer ${secret}`);
+      return body === undefined ? request : request.send(body);
+    },
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+/** Creates what tests need, with requests of `send`. `onSecret` gets each secret that is made. */
+function creationsWith(
+  send: TestManagement['send'],
+  onSecret: (secret: string) => void,
+): Pick<TestManagement, 'createToken' | 'createKey' | 'createPlan'> {
+  let plansMade = 0;
+  return {
+    async createToken(fields = {}) {
+      const token = { name: 'a token', scopes: ['keys:read'], ...fields };
+      const { body } = await send('post', '/tollgate/admin-token/create', token).expect(201);
+      onSecret(body.secret);
+      return body;
+    },
+    async createKey(name = 'a key') {
+      const { body } = await send('post', '/consumer-api-key/create', { name }).expect(201);
+      onSecret(body.secret);
+      return body;
+    },
+    async createPlan(fields = {}) {
+      plansMade += 1;
+      const plan = { rateLimitId: `plan-${plansMade}`, description: 'of a test', limit: 10, period: 'hour' };
+      return (await send('post', '/rate-limit/create', { ...plan, ...fields }).expect(201)).body;
     },
   };
 }

@@ -39,12 +39,9 @@ export async function importBatch(
   for (let rest = rows; rest.length > 0; ) {
     const { data, error, response } = await send(client, rest, identity);
     if (data !== undefined) {
-      for (const { index, code } of data.results) {
-        const row = rest[index];
-        if (row !== undefined && code !== undefined) faults.set(row, TAKEN);
-      }
-      const made = data.results.filter(({ code }) => code === undefined).length;
-      return { made, isReplayed: isReplayed(response), faults };
+      const taken = data.results.filter(({ code }) => code !== undefined);
+      for (const row of rowsOf(taken, rest)) faults.set(row, TAKEN);
+      return { made: data.results.length - taken.length, isReplayed: isReplayed(response), faults };
     }
     const fault = new ManagementFault(response, error);
     const rejected = faultsIn(fault, rest);
@@ -91,9 +88,11 @@ function faultsIn(
     });
   }
   if (code !== 'plan_not_found' || !Array.isArray(details.results)) return faults;
-  for (const { index } of details.results as readonly { readonly index: number }[]) {
-    const row = rows[index];
-    if (row !== undefined) faults.set(row, NO_PLAN);
-  }
+  for (const row of rowsOf(details.results, rows)) faults.set(row, NO_PLAN);
   return faults;
+}
+
+/** The rows that results are about. */
+function rowsOf(results: readonly { readonly index: number }[], rows: readonly KeyRow[]): readonly KeyRow[] {
+  return results.flatMap(({ index }) => rows[index] ?? []);
 }
