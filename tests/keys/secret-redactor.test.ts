@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createSecret } from '../../src/keys/secrets/secret-format.ts';
-import { SecretRedactor } from '../../src/keys/secrets/secret-redactor.ts';
+import { SecretRedactor, withoutSecrets } from '../../src/keys/secrets/secret-redactor.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 
 const ROOT = 'root/token+of=the~tests-0123456789abcdef';
@@ -31,6 +31,13 @@ describe('the screen for secrets', () => {
     const secret = createSecret('tg', systemRandom);
     expect(screen.masked(`/a/${secret.slice(0, -6)}/b`)).toBe('/a/***/b');
     expect(screen.masked(`/a/${percentEncoded(secret.slice(0, -1))}`)).toBe('/a/***');
+  });
+
+  it('masks a secret whose prefix looks like the end of another one', () => {
+    const secret = createSecret('tg', systemRandom);
+    const masked = screen.masked(`/id_${'0'.repeat(34)}${secret}/b`);
+    expect(masked).toMatch(/^[0/*]+b$/);
+    expect(withoutSecrets(`id_${'0'.repeat(34)}${secret}`)).toMatch(/^[0*]+$/);
   });
 
   it('masks every credential of a path, each of them encoded another number of times', () => {

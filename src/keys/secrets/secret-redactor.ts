@@ -1,5 +1,10 @@
-/** The form of a secret of any gateway within a text. The checksum is not verified, so that a mistyped secret is redacted as well. */
-const SECRETS = '[A-Za-z][A-Za-z0-9]{0,15}_[0-9A-Za-z]{36}';
+/**
+ * A secret of any gateway within a text, from its underscore on: a search for prefixes would try each character of a long path as the
+ * beginning of one. The checksum is not verified, so that a mistyped secret is redacted as well.
+ */
+const SECRETS = '_(?<=[A-Za-z][A-Za-z0-9]{0,15}_)[0-9A-Za-z]{36}';
+const PREFIX_AT_END = /[A-Za-z][A-Za-z0-9]*$/;
+const LONGEST_PREFIX = 16;
 const ANY_SECRET = new RegExp(SECRETS, 'g');
 /** Fewest digits by which a secret of this gateway is recognised: it may have lost its checksum, or a part of it. */
 const DIGITS_WITHOUT_CHECKSUM = 30;
@@ -25,7 +30,8 @@ export class SecretRedactor {
 
   constructor({ rootTokens, keyPrefix }: SecretRedactorOptions) {
     this.#rootTokens = rootTokens;
-    this.#secrets = new RegExp(`${SECRETS}|${keyPrefix}_[0-9A-Za-z]{${DIGITS_WITHOUT_CHECKSUM},}`, 'g');
+    const own = `_(?<=${keyPrefix}_)[0-9A-Za-z]{${DIGITS_WITHOUT_CHECKSUM},}`;
+    this.#secrets = new RegExp(`${SECRETS}|${own}`, 'g');
   }
 
   /** Whether a credential is in the text as it stands. */
@@ -53,14 +59,26 @@ export class SecretRedactor {
   #replaced(text: string): string {
     return this.#rootTokens.reduce(
       (masked, token) => masked.replaceAll(token, MASK),
-      text.replaceAll(this.#secrets, MASK),
+      withMask(text, this.#secrets),
     );
   }
 }
 
 /** The text with asterisks for what has the form of a secret of any gateway. */
 export function withoutSecrets(text: string): string {
-  return text.replaceAll(ANY_SECRET, MASK);
+  return withMask(text, ANY_SECRET);
+}
+
+/** The text with a mask in place of each secret and its prefix. */
+function withMask(text: string, secrets: RegExp): string {
+  let masked = '';
+  let at = 0;
+  for (const { 0: found, index } of text.matchAll(secrets)) {
+    const prefixFrom = Math.max(at, index - LONGEST_PREFIX);
+    masked += text.slice(at, prefixFrom) + text.slice(prefixFrom, index).replace(PREFIX_AT_END, '') + MASK;
+    at = index + found.length;
+  }
+  return masked + text.slice(at);
 }
 
 function decoded(path: string): string {
