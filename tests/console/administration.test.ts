@@ -325,6 +325,9 @@ describe('the page of admin tokens', () => {
     await page.getByRole('link', { name: 'Plans', exact: true }).click();
     await page.getByRole('link', { name: 'looked-at' }).waitFor();
     expect(await page.getByRole('link', { name: 'Create plan' }).count()).toBe(0);
+    await page.getByRole('link', { name: 'Overview' }).click();
+    await page.getByRole('heading', { name: 'Near a limit' }).waitFor();
+    expect(await page.getByRole('main').getByRole('link').allInnerTexts()).toEqual([]);
     await page.goto(`${stage.url}/tollgate/console/tokens`);
     await page.getByText('This token may not see admin tokens').waitFor();
     await page.goto(`${stage.url}/tollgate/console/usage`);

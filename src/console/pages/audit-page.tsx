@@ -1,6 +1,6 @@
 import { ScrollText } from 'lucide-react';
 import { useState } from 'react';
-import { Link, useSearchParams } from 'wouter';
+import { useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
 import { PAGE_ROWS, useLivePages } from '../api/live.ts';
 import { Button } from '../components/forms/button.tsx';
@@ -9,6 +9,7 @@ import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
 import { NoScope } from '../components/states/live-state.tsx';
+import { PageLink } from '../components/text/page-link.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
 import { counted } from '../format/numbers.ts';
@@ -16,7 +17,7 @@ import styles from './audit/audit.module.css';
 import { AuditEntryDialog } from './audit/audit-entry-dialog.tsx';
 import { type AuditFilter, auditQuery, readAuditFilter } from './audit/audit-filter.ts';
 import { AuditFilters } from './audit/audit-filters.tsx';
-import { type AuditEntry, actionWords, actorId, changesInShort, targetHref } from './audit/audit-words.ts';
+import { type AuditEntry, actionWords, actorId, changesInShort, targetPage } from './audit/audit-words.ts';
 import { VerifyButton } from './audit/verify-button.tsx';
 
 /** Who changed what, when and why. The filters are in the URL. */
@@ -200,7 +201,7 @@ function Actor({ actor, onFilter }: ActorProps) {
 }
 
 function Target({ target }: { readonly target: AuditEntry['target'] }) {
-  const href = targetHref(target);
+  const page = targetPage(target);
   const name = <bdi>{target.name ?? target.id}</bdi>;
-  return href === undefined ? name : <Link href={href}>{name}</Link>;
+  return page === undefined ? name : <PageLink {...page}>{name}</PageLink>;
 }

@@ -7,6 +7,7 @@ import { Input } from '../components/forms/field.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';
 import { EmptyState } from '../components/states/empty-state.tsx';
+import { PageLink } from '../components/text/page-link.tsx';
 import { RelativeTime } from '../components/text/relative-time.tsx';
 import { StatusBadge } from '../components/text/status-badge.tsx';
 import { counted } from '../format/numbers.ts';
@@ -146,12 +147,9 @@ function columnsFor(defaultPlanId: string | null): readonly Column<ListedPlan>[]
       align: 'end',
       sortBy: ({ boundKeys }) => boundKeys,
       cell: ({ rateLimitId, boundKeys = 0 }) => (
-        <Link
-          href={`/keys?rateLimitId=${encodeURIComponent(rateLimitId)}`}
-          aria-label={counted(boundKeys, 'key')}
-        >
+        <PageLink scope="keys:read" href={`/keys?rateLimitId=${encodeURIComponent(rateLimitId)}`}>
           {counted(boundKeys, 'key')}
-        </Link>
+        </PageLink>
       ),
     },
     {

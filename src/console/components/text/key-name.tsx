@@ -1,6 +1,6 @@
-import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
 import styles from './key-name.module.css';
+import { PageLink } from './page-link.tsx';
 
 interface KeyNameProps {
   readonly id: string;
@@ -27,8 +27,8 @@ export function KeyName({ id, name }: KeyNameProps) {
       </span>
     );
   return (
-    <Link className={styles.name} href={`/keys/${encodeURIComponent(id)}`}>
+    <PageLink className={styles.name} scope="keys:read" href={`/keys/${encodeURIComponent(id)}`}>
       <bdi>{known ?? id}</bdi>
-    </Link>
+    </PageLink>
   );
 }

@@ -1,10 +1,10 @@
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import { CopyButton } from '../../components/forms/copy-button.tsx';
 import { Dialog } from '../../components/layout/dialog.tsx';
+import { PageLink } from '../../components/text/page-link.tsx';
 import { exactTime } from '../../format/exact-time.ts';
 import styles from './audit.module.css';
-import { type AuditEntry, actionWords, targetHref, valueWords } from './audit-words.ts';
+import { type AuditEntry, actionWords, targetPage, valueWords } from './audit-words.ts';
 
 interface AuditEntryDialogProps {
   readonly entry: AuditEntry;
@@ -14,7 +14,7 @@ interface AuditEntryDialogProps {
 /** An entry in full: who made the change and why, and each field before and after. */
 export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
   const { actor, target, changes, reason, requestId, address, outcome, auditId, at, action } = entry;
-  const href = targetHref(target);
+  const page = targetPage(target);
   const fields = Object.entries(changes).filter(([, { from, to }]) => valueWords(from) !== valueWords(to));
   return (
     <Dialog
@@ -27,10 +27,10 @@ export function AuditEntryDialog({ entry, onClose }: AuditEntryDialogProps) {
       <dl className={styles.facts}>
         <Fact name="When">{exactTime(Date.parse(at))}</Fact>
         <Fact name="Target">
-          {href === undefined ? (
+          {page === undefined ? (
             <bdi>{target.name ?? ''}</bdi>
           ) : (
-            <Link href={href}>{target.name ?? target.id}</Link>
+            <PageLink {...page}>{target.name ?? target.id}</PageLink>
           )}{' '}
           <code>{target.id}</code>
           <CopyButton text={target.id} what="id of the target" />

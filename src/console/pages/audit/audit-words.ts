@@ -1,4 +1,5 @@
 import type { components } from '../../../client/management-api.ts';
+import type { Scope } from '../../api/api-context.tsx';
 
 export type AuditEntry = components['schemas']['AuditEntry'];
 export type AuditAction = AuditEntry['action'];
@@ -35,10 +36,15 @@ export function actorId({ type, adminTokenId }: AuditEntry['actor']): string | u
   return adminTokenId ?? (type === 'root' || type === 'config' ? type : undefined);
 }
 
+interface TargetPage {
+  readonly href: string;
+  readonly scope: Scope;
+}
+
 /** The page of the target; undefined if it has none. */
-export function targetHref({ type, id }: AuditEntry['target']): string | undefined {
-  if (type === 'key') return `/keys/${encodeURIComponent(id)}`;
-  return type === 'plan' ? `/plans/${encodeURIComponent(id)}` : undefined;
+export function targetPage({ type, id }: AuditEntry['target']): TargetPage | undefined {
+  if (type === 'key') return { href: `/keys/${encodeURIComponent(id)}`, scope: 'keys:read' };
+  return type === 'plan' ? { href: `/plans/${encodeURIComponent(id)}`, scope: 'plans:read' } : undefined;
 }
 
 /** A short form of a field's value: texts as they are, other values as JSON. */

@@ -1,4 +1,5 @@
 import { Link } from 'wouter';
+import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { readUsageSeries } from '../../api/usage-series.ts';
 import { Panel } from '../../components/layout/panel.tsx';
@@ -14,6 +15,7 @@ const MOST = 6;
 
 /** The keys with the most requests in 24 hours. */
 export function BusiestKeys() {
+  const { can } = useScopes();
   const live = useLive(
     ['busiest-keys'],
     (client, signal) => readUsageSeries(client, { groupBy: 'key', interval: 'total', top: MOST }, signal),
@@ -23,7 +25,7 @@ export function BusiestKeys() {
     <Panel
       title="Busiest keys"
       about="Requests in 24 hours"
-      action={<Link href="/usage?groupBy=key">All usage</Link>}
+      action={can('usage:read') && <Link href="/usage?groupBy=key">All usage</Link>}
       flush
     >
       <LiveState live={live} what="the usage" skeleton={<ListSkeleton />}>

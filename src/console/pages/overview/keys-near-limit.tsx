@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import type { components } from '../../../client/management-api.ts';
+import { useScopes } from '../../api/api-context.tsx';
 import { useLive } from '../../api/live.ts';
 import { NEAR_LIMIT_SHARE, WindowBar } from '../../components/charts/window-bar.tsx';
 import { Panel } from '../../components/layout/panel.tsx';
@@ -18,6 +19,7 @@ const MOST = 6;
 
 /** The keys near a limit, among those that were used last. */
 export function KeysNearLimit() {
+  const { can } = useScopes();
   const live = useLive(
     ['keys-near-limit'],
     (client, signal) =>
@@ -33,7 +35,7 @@ export function KeysNearLimit() {
     <Panel
       title="Near a limit"
       about={`At least ${formatShare(NEAR_LIMIT_SHARE)} of a window used, of the ${LOOKED_AT} keys used last`}
-      action={<Link href="/keys?sort=lastUsedAt&order=desc">Keys by last use</Link>}
+      action={can('keys:read') && <Link href="/keys?sort=lastUsedAt&order=desc">Keys by last use</Link>}
       flush
     >
       <LiveState live={live} what="keys" skeleton={<ListSkeleton />}>

@@ -1,6 +1,5 @@
 import { ListFilter } from 'lucide-react';
 import { useMemo } from 'react';
-import { Link } from 'wouter';
 import { useLive } from '../../api/live.ts';
 import { type Outcomes, outcomesOf } from '../../api/outcomes.ts';
 import { readUsageSeries, type UsageRow } from '../../api/usage-series.ts';
@@ -8,6 +7,7 @@ import { Button } from '../../components/forms/button.tsx';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { KeyName } from '../../components/text/key-name.tsx';
+import { PageLink } from '../../components/text/page-link.tsx';
 import { now } from '../../format/clock.ts';
 import { timeZone } from '../../format/exact-time.ts';
 import { outcomeColumns } from './outcome-columns.tsx';
@@ -142,7 +142,11 @@ function GroupName({ groupBy, name, keyName }: GroupNameProps) {
     case 'key':
       return <KeyName id={name} name={keyName} />;
     case 'rateLimit':
-      return <Link href={`/plans/${encodeURIComponent(name)}`}>{name}</Link>;
+      return (
+        <PageLink scope="plans:read" href={`/plans/${encodeURIComponent(name)}`}>
+          {name}
+        </PageLink>
+      );
     case 'endpoint':
       return (
         <bdi title={name}>

@@ -1,5 +1,6 @@
 import { Link } from 'wouter';
 import type { components } from '../../../../client/management-api.ts';
+import { useScopes } from '../../../api/api-context.tsx';
 import { useLive } from '../../../api/live.ts';
 import { type Column, DataTable } from '../../../components/layout/data-table.tsx';
 import { Panel } from '../../../components/layout/panel.tsx';
@@ -22,6 +23,7 @@ const COLUMNS: readonly Column<Entry>[] = [
 
 /** The latest changes of the key. */
 export function KeyAuditPanel({ keyId }: { readonly keyId: string }) {
+  const { can } = useScopes();
   const live = useLive(
     ['key-audit', keyId],
     (client, signal) =>
@@ -33,7 +35,11 @@ export function KeyAuditPanel({ keyId }: { readonly keyId: string }) {
   );
   const entries = typeof live.data === 'object' ? live.data.entries : undefined;
   return (
-    <Panel flush title="Audit log" action={<Link href={`/audit?targetId=${keyId}`}>All entries</Link>}>
+    <Panel
+      flush
+      title="Audit log"
+      action={can('audit:read') && <Link href={`/audit?targetId=${keyId}`}>All entries</Link>}
+    >
       <DataTable
         label="Audit log"
         live={{ ...live, data: entries }}

@@ -1,6 +1,6 @@
 import type { ReactNode } from 'react';
-import { Link } from 'wouter';
 import { Panel } from '../../../components/layout/panel.tsx';
+import { PageLink } from '../../../components/text/page-link.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
 import { formatNumber } from '../../../format/numbers.ts';
 import type { KeyDetail } from '../key-model.ts';
@@ -17,7 +17,9 @@ export function KeySettingsPanel({ apiKey }: { readonly apiKey: KeyDetail }) {
           {rateLimitId === null ? (
             'The default plan'
           ) : (
-            <Link href={`/plans/${rateLimitId}`}>{rateLimitId}</Link>
+            <PageLink scope="plans:read" href={`/plans/${rateLimitId}`}>
+              {rateLimitId}
+            </PageLink>
           )}
         </dd>
         <dt>Overrides</dt>
