@@ -129,10 +129,12 @@ describe.each([
   it('has no secret that was typed into a name, a reason or metadata', async () => {
     const secret = `tg_${'Ab3'.repeat(12)}`;
     const key = sampleKey({ name: `for ${secret}`, metadata: { note: `was ${secret}` } });
-    await store.records.keys.insert(key, sampleChange({ reason: `lost ${secret}` }));
+    const actor = { type: 'key', id: key.id, name: key.name } as const;
+    await store.records.keys.insert(key, sampleChange({ actor, reason: `lost ${secret}` }));
     const [entry] = await store.records.audit.list({}, { limit: 1 });
     expect(JSON.stringify(entry)).not.toContain(secret);
-    expect(entry).toMatchObject({ reason: 'lost ***', target: { name: 'for ***' } });
+    const name = 'for ***';
+    expect(entry).toMatchObject({ reason: 'lost ***', actor: { ...actor, name }, target: { name } });
     expect(await store.records.audit.verify()).toMatchObject({ isValid: true });
   });
 

@@ -69,9 +69,9 @@ function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): 
     sequence,
     // The column has whole milliseconds.
     atMs: new Date(atMs).getTime(),
-    actor,
     action,
     // Names, reasons and metadata are what people type: a secret among them must not stay in the log.
+    actor: { ...actor, name: withoutSecrets(actor.name) },
     target: { ...target, name: target.name && withoutSecrets(target.name) },
     changesText: JSON.stringify(changes, masked),
     reason: reason && withoutSecrets(reason),
