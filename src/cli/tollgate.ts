@@ -15,6 +15,8 @@ const terminal: Terminal = {
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(error.code === 'EPIPE' ? 0 : EXIT_CODES.fault);
 });
+// Without a reader of its notes the command still does its work, and has its exit code.
+process.stderr.on('error', () => {});
 const exitCode = await run(process.argv.slice(2));
 // A long-running command like `serve`, or one with its own exit codes, sets the code itself.
 if (exitCode !== 0) process.exitCode = exitCode;

@@ -72,6 +72,11 @@ describe('output', () => {
     expect(parse(shown).metadata).toEqual(JSON.parse(metadata));
   });
 
+  it('ends with its own exit code where nobody reads what it says', async () => {
+    const { code } = await stage.tollgate.run(['keys', 'show', 'nobody'], { isUnheard: true });
+    expect(code).toBe(4);
+  });
+
   it('is CSV that no spreadsheet runs', async () => {
     const [header, first] = (await stage.tollgate.text(...LIST, '-o', 'csv')).split('\n');
     expect(header).toBe('id,name,status,plan,expires,tags,owner,created');

@@ -23,17 +23,20 @@ export interface RunOptions {
   readonly nodeOptions?: readonly string[];
   /** The command; that of this checkout where it is missing. */
   readonly file?: string;
+  /** Whether nobody reads standard error. */
+  readonly isUnheard?: boolean;
 }
 
 /** Runs `tollgate` until it ends. */
 export async function runTollgate(
   words: readonly string[],
-  { environment = {}, input = '', nodeOptions = [], file = COMMAND }: RunOptions = {},
+  { environment = {}, input = '', nodeOptions = [], file = COMMAND, isUnheard = false }: RunOptions = {},
 ): Promise<EndedCommand> {
   const child = spawn(process.execPath, [...nodeOptions, file, ...words], {
     env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  if (isUnheard) child.stderr.destroy();
   return ended(child, input);
 }
 
