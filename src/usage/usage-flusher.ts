@@ -10,6 +10,7 @@ import type { UsageHistory } from './usage-history.ts';
 const LANES = 2;
 /** The part of the interval over which an even round is spread; the rest is for the pause after it. */
 export const SPREAD = 0.5;
+
 /** What the flusher did, since the process started. Plain numbers, for metrics. */
 export interface FlusherStats {
   /** Batches that this replica added to the history. */
@@ -52,7 +53,7 @@ export class UsageFlusher {
   };
   #stopping = new AbortController();
   /** Rounds in a row that found a store unavailable. */
-  #roundsAway = 0;
+  #unavailableRounds = 0;
   readonly #outage: OutageReminder;
   /** By how much the most overdue batch of the round under way is late. Milliseconds. */
   #lagOfRoundMs = 0;
@@ -104,16 +105,16 @@ export class UsageFlusher {
     this.#lagOfRoundMs = 0;
     const appliedBefore = this.#stats.batchesApplied;
     const shards = Array.from({ length: SHARDS }, (_, shard) => shard).values();
-    const round = { isStoreAway: false, isDone: true };
+    const round = { isStoreUnavailable: false, isDone: true };
     const noteFailure = (error: unknown) => {
       this.#note(error);
       round.isDone = false;
-      round.isStoreAway ||= error instanceof StoreUnavailable;
+      round.isStoreUnavailable ||= error instanceof StoreUnavailable;
     };
     const flushNext = async (shard: number) => {
       try {
         // Once a store was unavailable, the other shards of the round need not wait for it as well.
-        if (!round.isStoreAway) await this.#flushShard(shard, noteFailure);
+        if (!round.isStoreUnavailable) await this.#flushShard(shard, noteFailure);
         else if (this.#isTimeToCompact) await this.#options.live.compact(shard);
       } catch (error) {
         noteFailure(error);
@@ -128,10 +129,10 @@ export class UsageFlusher {
       }
     };
     await Promise.all(Array.from({ length: LANES }, (_, index) => lane(index)));
-    this.#roundsAway = round.isStoreAway ? this.#roundsAway + 1 : 0;
+    this.#unavailableRounds = round.isStoreUnavailable ? this.#unavailableRounds + 1 : 0;
     this.#stats.lagMs = this.#lagOfRoundMs;
     const isDone = round.isDone && !signal.aborted;
-    if (!round.isStoreAway && !signal.aborted)
+    if (!round.isStoreUnavailable && !signal.aborted)
       this.#outage.noteRound(this.#stats.batchesApplied > appliedBefore);
     if (isDone) this.#stats.lastDoneAtMs = this.#options.clock.nowMs();
     return isDone;
@@ -142,7 +143,7 @@ export class UsageFlusher {
    * writers keep the counts within the caps.
    */
   get #isTimeToCompact(): boolean {
-    const rounds = this.#roundsAway + 1;
+    const rounds = this.#unavailableRounds + 1;
     return (rounds & (rounds - 1)) === 0;
   }
 

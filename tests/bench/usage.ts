@@ -5,6 +5,7 @@ import { redisUrl } from '../../src/config/redis-url.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { closeRedis, connectRedis, type RedisConnection } from '../../src/storage/redis/connection.ts';
 import { RedisLiveUsage } from '../../src/storage/redis/usage/redis-live-usage.ts';
@@ -87,70 +88,87 @@ try {
   await redisServer.stop();
 }
 
-async function measure(records: Records, keyIds: readonly string[]): Promise<void> {
-  const live = new RedisLiveUsage(redis, systemClock);
-  const history = new PostgresUsageHistory(records.db);
-  const flusher = new UsageFlusher({ live, history, clock: systemClock, log, intervalMs: 0 });
+async function measure({ db }: Records, keyIds: readonly string[]): Promise<void> {
+  await measureRecording(keyIds);
+  const heapBefore = heapBytes();
+  const usage = usageOver(db);
+  recordAll(usage.buffer, keyIds);
+  say('buffer of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
+  await measureMoves(usage, keyIds);
+  await measureReads(usage, keyIds);
+}
 
-  const hot = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+async function measureRecording(keyIds: readonly string[]): Promise<void> {
+  const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
   const requests = Array.from({ length: 30_000 }, (_, number) => completed(number, keyIds));
-  const recording = await timed(async () => {
+  const seconds = await timed(async () => {
     for (let number = 0; number < RECORDED; number += 1) {
       const request = requests[number % requests.length];
-      if (request) hot.record(request);
+      if (request) buffer.record(request);
     }
   });
-  say('record() in the process, per request', (recording / RECORDED) * 1e9, 'ns');
+  say('record() in the process, per request', (seconds / RECORDED) * 1e9, 'ns');
+}
 
-  const heapBefore = heapBytes();
+type MeasuredUsage = ReturnType<typeof usageOver>;
+
+function usageOver(db: RecordsDatabase) {
+  const live = new RedisLiveUsage(redis, systemClock);
+  const history = new PostgresUsageHistory(db);
   const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-  const writer = new LiveUsageWriter({
-    buffer,
-    live,
-    history,
-    clock: systemClock,
-    log,
-    random: systemRandom,
-  });
-  const fill = () => {
-    for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {
-      // Not in step with the number of keys, so that each key gets several names.
-      buffer.record({
-        ...completed(number + Math.floor(number / KEYS), keyIds),
-        keyId: keyIds[number % KEYS] ?? '',
-      });
-    }
+  const shared = { live, history, clock: systemClock, log };
+  return {
+    ...{ db, live, history, buffer },
+    writer: new LiveUsageWriter({ ...shared, buffer, random: systemRandom }),
+    flusher: new UsageFlusher({ ...shared, intervalMs: 0 }),
   };
-  fill();
-  say('buffer of one process, per key that it holds', (heapBytes() - heapBefore) / KEYS, 'bytes');
+}
 
+/** Records the requests of a round. */
+function recordAll(buffer: UsageBuffer, keyIds: readonly string[]): void {
+  for (let number = 0; number < KEYS * REQUESTS_A_KEY; number += 1) {
+    // Not in step with the number of keys, so that each key gets several names.
+    buffer.record({
+      ...completed(number + Math.floor(number / KEYS), keyIds),
+      keyId: keyIds[number % KEYS] ?? '',
+    });
+  }
+}
+
+/** Writes and moves the requests of each round; those of the first are in the buffer already. */
+async function measureMoves(
+  { db, buffer, writer, flusher }: MeasuredUsage,
+  keyIds: readonly string[],
+): Promise<void> {
   const redisBefore = await bytesInRedis(redis);
-  let written = 0;
-  let moved = 0;
   let writeSeconds = 0;
   let flushSeconds = 0;
   for (let round = 0; round < ROUNDS; round += 1) {
-    if (round > 0) fill();
+    if (round > 0) recordAll(buffer, keyIds);
     writeSeconds += await timed(() => writer.write());
-    written += KEYS;
     if (round === 0)
       say('Redis, per key with counts', ((await bytesInRedis(redis)) - redisBefore) / KEYS, 'bytes');
     flushSeconds += await timed(() => flusher.flush());
-    moved += KEYS;
   }
-  const requestsMade = KEYS * REQUESTS_A_KEY * ROUNDS;
-  say('into Redis, keys a second', written / writeSeconds, 'keys/s');
+  const keys = KEYS * ROUNDS;
+  const requests = keys * REQUESTS_A_KEY;
+  say('into Redis, keys a second', keys / writeSeconds, 'keys/s');
   say(
     `into Redis, requests a second (${REQUESTS_A_KEY} a key and write)`,
-    requestsMade / writeSeconds,
+    requests / writeSeconds,
     'requests/s',
   );
-  say('into Postgres, keys a second', moved / flushSeconds, 'keys/s');
-  say('into Postgres, requests a second', requestsMade / flushSeconds, 'requests/s');
+  say('into Postgres, keys a second', keys / flushSeconds, 'keys/s');
+  say('into Postgres, requests a second', requests / flushSeconds, 'requests/s');
   const { rows } = await sql<{ requests: number }>`
-    SELECT sum(requests)::bigint AS requests FROM usage_totals`.execute(records.db);
-  if (rows[0]?.requests !== requestsMade) throw new Error('not every request was moved: figures void');
+    SELECT sum(requests)::bigint AS requests FROM usage_totals`.execute(db);
+  if (rows[0]?.requests !== requests) throw new Error('not every request was moved: figures void');
+}
 
+async function measureReads(
+  { live, history, buffer, writer, flusher }: MeasuredUsage,
+  keyIds: readonly string[],
+): Promise<void> {
   const reader = new StoredUsage(live, history);
   const readings = 500;
   const reading = await timed(async () => {

@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { StartFault } from '../../platform/process/start-fault.ts';
 
 /** How long a process that is just ending may still hold the lock. Milliseconds. */
-const PATIENCE_MS = 250;
+const LOCK_TIMEOUT_MS = 250;
 const SQLITE_BUSY = 5;
 /** How often the owner's name is read: the owner writes it right after it got the lock. */
 const READS_OF_OWNER = 20;
@@ -55,7 +55,7 @@ function tryLock(file: string): DatabaseSync | undefined {
 
 function opened(file: string): DatabaseSync {
   try {
-    return new DatabaseSync(file, { timeout: PATIENCE_MS });
+    return new DatabaseSync(file, { timeout: LOCK_TIMEOUT_MS });
   } catch (error) {
     throw new StartFault(
       `The file ${file} can not be opened: let this user write there, or set DATA_DIR to another place.`,
@@ -72,7 +72,7 @@ async function ownerIn(file: string): Promise<string> {
   for (let read = 0; read < READS_OF_OWNER; read += 1) {
     const owner = textOf(file).trim();
     if (owner !== '') return owner;
-    await pause(PATIENCE_MS / 10);
+    await pause(LOCK_TIMEOUT_MS / 10);
   }
   return 'another process';
 }

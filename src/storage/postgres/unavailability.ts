@@ -29,7 +29,7 @@ function watch(client: PoolClient): PostgresPoolClient {
       throw new TypeError('Cursors are not used here.');
     }
     return client.query(text, [...parameters]).catch((error: unknown) => {
-      broken ||= meansAway(error);
+      broken ||= meansUnavailable(error);
       throw storeFailure(error);
     });
   }
@@ -41,7 +41,7 @@ function watch(client: PoolClient): PostgresPoolClient {
  * of the program needs; otherwise the error itself. This is the only place that makes the distinction.
  */
 export function storeFailure(error: unknown): unknown {
-  return meansAway(error) || meansUnprepared(error) ? new StoreUnavailable('postgres', error) : error;
+  return meansUnavailable(error) || meansUnprepared(error) ? new StoreUnavailable('postgres', error) : error;
 }
 
 /**
@@ -56,7 +56,7 @@ const UNAVAILABLE_SYSTEM = /^(?:ECONN\w+|ETIMEDOUT|EPIPE|EHOSTUNREACH|ENETUNREAC
 const UNAVAILABLE_MESSAGE =
   /^(?:Query read timeout|Connection terminated|Client has encountered a connection error)/;
 
-function meansAway(error: unknown): boolean {
+function meansUnavailable(error: unknown): boolean {
   if (!(error instanceof Error)) {
     return false;
   }
