@@ -14,7 +14,7 @@ export interface DataDirectory {
   remove(): Promise<void>;
 }
 
-/** Starts a gateway on an empty directory, lets it be used, and stops it. Whoever makes it must remove it. */
+/** Starts a gateway on an empty directory, lets it be used, and stops it. The caller must remove it. */
 export async function makeDataDirectory(
   use: (gateway: GatewayProcess, directory: string) => Promise<void>,
 ): Promise<DataDirectory> {

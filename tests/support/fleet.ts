@@ -35,13 +35,13 @@ export function startFleet(
   return openFleet(startGateway, { count, settings, respond });
 }
 
-/** The same in this process: for what is to hold on several replicas, rather than over the death or the signals of a process. */
+/** The same in this process, for tests that need several replicas but neither signals nor crashes. */
 export async function startInProcessFleet(
   count: number,
   settings: Readonly<Record<string, string>> = {},
   respond: RequestListener = respondOk,
 ): Promise<Fleet<RunningGateway>> {
-  // Loaded where it is used: it is most of the gateway.
+  // Loaded only here, because it loads most of the gateway.
   const { startInProcess } = await import('./in-process-gateway.ts');
   return openFleet(startInProcess, { count, settings, respond });
 }

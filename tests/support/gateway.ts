@@ -5,14 +5,17 @@ import { until } from './until.ts';
 
 const SOURCE = resolve(import.meta.dirname, '../../src');
 export const MAIN = join(SOURCE, 'main.ts');
-/** Where a gateway keeps compiled code. Named from outside, it also serves what is loaded before the gateway names it itself: a fifth of the CPU time of a start. */
+/**
+ * The directory of compiled code. Given in the environment, it is also used for what Node loads before the gateway sets it: that saves a
+ * fifth of the CPU time of a start.
+ */
 export const COMPILED_DIRECTORY = resolve(import.meta.dirname, '../../node_modules/.cache/tollgate');
 
 /** A management credential for tests. */
 export const ROOT_TOKEN = 'the-root-token-of-the-tests-0123456789';
 export const ENCRYPTION_KEY = Buffer.alloc(32, 9).toString('base64');
 
-/** What a gateway is started with in front of these services. */
+/** The environment of a gateway that uses these services. */
 export function gatewaySettings(backendUrl: string, databaseUrl: string, redisUrl: string) {
   return {
     BACKEND_URL: backendUrl,
@@ -28,7 +31,7 @@ export function gatewaySettings(backendUrl: string, databaseUrl: string, redisUr
 /** Generous, because a process starts slowly where others take the cores. */
 export const START_DEADLINE_MS = 60_000;
 
-/** A replica, in whichever process. */
+/** A replica, in this process or in a separate one. */
 export interface RunningGateway {
   readonly url: string;
   readonly opsUrl: string;
@@ -45,11 +48,11 @@ export interface GatewayProcess extends RunningGateway {
   workerPids(): readonly number[];
   /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>;
-  /** Ends it without notice. */
+  /** Sends SIGKILL and resolves when the process has ended. */
   kill(): Promise<void>;
 }
 
-/** A process whose end is waited for, with all that it wrote. */
+/** How a process ended, and all that it wrote. */
 export interface EndedProcess {
   readonly code: number | null;
   readonly output: string;
@@ -57,23 +60,25 @@ export interface EndedProcess {
 
 interface StartOptions {
   readonly isReady?: boolean;
-  /** The file that Node runs, and what it is given. */
+  /** The file that Node runs, and its arguments. */
   readonly main?: string;
   readonly args?: readonly string[];
   /** Files and sockets that it may have open at a time; as many as this process by default. */
   readonly openFiles?: number;
 }
 
-/** Starts `src/main.ts`, or that of another version, on ports of the system's choice and resolves once it is ready, or at least listens where `isReady` is false. */
+/**
+ * Starts `src/main.ts`, or that of another version, on free ports. Resolves once it is ready, or once it listens if `isReady` is false.
+ */
 export async function startGateway(
   environment: Readonly<Record<string, string>>,
   { isReady = true, main = MAIN, args = [], openFiles }: StartOptions = {},
 ): Promise<GatewayProcess> {
   const { child, output } = spawnNode(main, environment, { args, openFiles });
-  // All that it wrote has been read by then.
+  // By then all of its output has been read.
   const closed = once(child, 'close').then(([code]) => code as number | null);
   const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
-  /** A process that ends, or never gets there, leaves nothing behind but its output in the error. */
+  /** Waits until the claim holds. If the process ends first, or takes too long, kills it and rejects with its output. */
   const reach = async (claim: () => boolean | Promise<boolean>): Promise<void> => {
     try {
       await until(async () => hasEnded(child) || (await claim()), { timeoutMs: START_DEADLINE_MS });
@@ -111,7 +116,7 @@ function hasEnded({ exitCode, signalCode }: ChildProcess): boolean {
   return exitCode !== null || signalCode !== null;
 }
 
-/** Each replica says that it starts, and in which process. */
+/** Each replica logs that it starts, with its process id. */
 function startedPids(output: string): readonly number[] {
   return [...output.matchAll(/"pid":(\d+),[^\n]*"msg":"starting"/g)].map(([, pid]) => Number(pid));
 }
@@ -135,13 +140,13 @@ export async function runGateway(
   return { code, output: output() };
 }
 
-/** Runs a file of ours with nothing in its environment but what is given (and the PATH). */
+/** Runs a file with this environment and the PATH, and nothing else of the tests' own environment. */
 export function spawnNode(
   file: string,
   environment: Readonly<Record<string, string>>,
   { args = [], openFiles }: Pick<StartOptions, 'args'> & { readonly openFiles?: number | undefined } = {},
 ): { readonly child: ChildProcess; readonly output: () => string } {
-  // A shell sets the limit, and becomes the process: its id stays.
+  // A shell sets the limit, and then runs the program in its own place, so that the process id stays the same.
   const [program, first] =
     openFiles === undefined
       ? [process.execPath, []]

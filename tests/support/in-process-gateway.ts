@@ -20,13 +20,13 @@ import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, START_DEADLINE_MS } fr
 import { testRequestIds } from './request-ids.ts';
 import { until } from './until.ts';
 
-/** Of the proxied side, what no setting decides. */
+/** Options of the proxied side for which there is no setting. */
 type ProxyTuning = Pick<
   ProxyOptions,
   'backendCa' | 'backendWaiting' | 'bodyIdleMs' | 'upgradeIdleMs' | 'maxUpgrades' | 'rateWindowMs'
 >;
 
-/** What a test may set; the rest is as in any gateway without stores outside. */
+/** The settings that a test may change; the others are the defaults. */
 export interface TestSettings extends Partial<Settings>, Partial<ProxyTuning> {}
 
 /** What a gateway is built from, besides its stores. */
@@ -35,12 +35,12 @@ export interface InProcessOptions {
   readonly clock?: Clock;
   readonly log: Logger;
   readonly requestIds?: RequestIds;
-  /** In place of its own: a test may have used up the budget of an address. */
+  /** Replaces the gateway's own, for example by one in which an address has used up its budget. */
   readonly failedCredentials?: FailedCredentials;
-  /** In place of the limiter and the counters in the process. */
+  /** Replace the limiter and the counters in the process. */
   readonly limiter?: RateLimiter;
   readonly counters?: WindowCounters;
-  /** Whether it hears nothing of changes at the time; by default it does hear of them. */
+  /** Whether published changes are lost at the moment; by default none is. */
   readonly isFeedSilent?: () => boolean;
 }
 
@@ -53,8 +53,8 @@ const SETTINGS = readSettings({
 });
 
 /**
- * A gateway in this process. The composition root builds each half where a test asks for it, over the stores that the test gives: a test of the proxied
- * side pays for no management, nor loads it. Limits are counted in the process.
+ * A gateway in this process, with the stores that a test gives. The composition root builds the proxied side or management when a test
+ * calls for it, so that a test of the one does not load the other. Limits are counted in the process.
  */
 export class InProcessGateway {
   readonly counting: Counting;
@@ -141,7 +141,7 @@ export class InProcessGateway {
     return this.#connectionLimits;
   }
 
-  /** Stops what was built, as a process does that stops. Rejects when something did not stop as it should. */
+  /** Stops what was built, in the order of a shutdown. Rejects if a part did not stop cleanly. */
   async stop(): Promise<void> {
     if (!(await this.#context.lifecycle.stop()))
       throw new Error('the gateway did not stop cleanly: see its log');
@@ -149,8 +149,8 @@ export class InProcessGateway {
 }
 
 /**
- * Starts a whole replica in this process, as `startGateway` does in one of its own: for a tenth of the CPU time once a file has
- * loaded the gateway. It writes no access log, which goes to standard output. Signals, exit codes, workers and sudden death need a process.
+ * Starts a whole replica in this process. That takes a tenth of the CPU time of `startGateway`, once a test file has loaded the gateway.
+ * It writes no access log, which would go to standard output. Tests of signals, exit codes, workers and crashes need `startGateway`.
  */
 export async function startInProcess(
   environment: Readonly<Record<string, string>>,

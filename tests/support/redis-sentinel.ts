@@ -53,7 +53,7 @@ export async function startSentinel(
   return { port, stop };
 }
 
-/** A master, its standby, and three sentinels that put the one in the place of the other. */
+/** A master, its standby, and three sentinels that promote the standby when the master fails. */
 export interface WatchedRedis {
   /** As `REDIS_URL` has it, with `REDIS_MODE=sentinel`. */
   readonly url: string;

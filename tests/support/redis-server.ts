@@ -24,7 +24,7 @@ export interface RedisServer {
 
 /**
  * Starts a Redis server on a free loopback port, or on the `--port` that `args` name (to restart one that was killed), and
- * resolves when it responds. Nothing is kept on disk unless `args` say so. Whoever starts it must stop it; the end of this
+ * resolves when it responds. Nothing is kept on disk unless `args` say so. The caller must stop it; the end of this
  * process ends it too.
  */
 export async function startRedisServer(args: readonly string[] = []): Promise<RedisServer> {

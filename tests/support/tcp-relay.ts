@@ -31,7 +31,7 @@ export class TcpRelay {
     this.#server = createServer((client) => this.#take(client));
   }
 
-  /** Starts in front of a loopback port; with none, it rejects everybody. Whoever starts it must stop it. */
+  /** Starts in front of a loopback port; with none, it rejects everybody. The caller must stop it. */
   static async start(upstreamPort: number | undefined, options: RelayOptions = {}): Promise<TcpRelay> {
     const relay = new TcpRelay(upstreamPort, options);
     relay.#server.listen(options.port ?? 0, '127.0.0.1');

@@ -19,7 +19,7 @@ export interface ClientStage {
   respond(listener: RequestListener): void;
 }
 
-/** Gives the calling file a gateway with real stores. Whatever a client of it may do, it is a client of the whole. */
+/** Gives the calling file a gateway with real stores in a process, as clients meet it. */
 export function withGatewayProcess(settings: Readonly<Record<string, string>> = {}): ClientStage {
   let listener: RequestListener = (_req, res) => void res.end('ok');
   const backend = createServer((req, res) => listener(req, res));

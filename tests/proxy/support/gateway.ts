@@ -30,7 +30,7 @@ export interface GatewaySettings extends TestSettings {
   readonly usage?: UsageRecorder;
 }
 
-/** What is with the backend, or waits for it, at most: one key may have it all, unless a test is about shares. */
+/** One key may have all connections to the backend, unless a test is about shares. */
 const BACKEND = { backendTimeoutMs: 10_000, backendConnections: 16 };
 
 /** A plan of these terms. */
@@ -44,7 +44,7 @@ export function plan(limit: number, periodText = 'hour'): PlanSnapshot {
   return planOf({ limit, period: periodText });
 }
 
-/** The proxied side of a gateway, whole, with its keys and counts in this process. Two keys exist: `secret` and `otherSecret`. */
+/** The proxied side of a gateway, with its keys and counts in this process. Two keys exist, with the secrets `secret` and `otherSecret`. */
 export class TestGateway {
   readonly secret = createSecret('tg', systemRandom);
   readonly otherSecret = createSecret('tg', systemRandom);
