@@ -327,6 +327,21 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       await expectRejected(head('GET /', `A: ${'x'.repeat(17_000)}`), 431);
     });
 
+    /** A request with a head of this size. */
+    function headOf(bytes: number): string {
+      return head('GET /', `A: ${'x'.repeat(bytes - head('GET /', 'A: ').length)}`);
+    }
+
+    it('a head of exactly 16 KiB passes', async () => {
+      stage.backend.respond(OK);
+      const client = await stage.gateway.send(headOf(16 * 1024));
+      await client.until((text) => text.endsWith('ok'));
+    });
+
+    it('a head of a byte more than 16 KiB is 431', async () => {
+      await expectRejected(headOf(16 * 1024 + 1), 431);
+    });
+
     it('a target over 16 KiB is 431', async () => {
       await expectRejected(head(`GET /${'x'.repeat(17_000)}`), 431);
     });
@@ -363,6 +378,10 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
 
     it.each([201, 202, 232, 1500])('%i headers are 431', async (count) => {
       await expectRejected(withHeaders(count), 431);
+    });
+
+    it.each([201, 202])('the body for %i headers names the limit of them', async (count) => {
+      expect((await rejection(withHeaders(count))).body).toContain('more than 200 headers');
     });
   });
 

@@ -16,12 +16,10 @@ export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateErro
   const { httpVersionMinor } = req;
   const lineFault = requestLineFault(req);
   if (lineFault !== undefined) return lineFault;
-  if (req.rawHeaders.length > 2 * MAX_HEADERS) {
-    return new TollgateError('head_too_large', `The request has more than ${MAX_HEADERS} headers.`);
-  }
+  if (req.rawHeaders.length > 2 * MAX_HEADERS) return headTooLarge();
   const fields = readFields(req.rawHeaders);
-  // The parser counts only names and values, so a head with many short headers can exceed the limit.
-  if (fields.bytes + (req.url ?? '').length > HEAD_LIMIT_BYTES) return headTooLarge();
+  // The parser does not count all bytes of a head, so one that exceeds the limit can pass it.
+  if (requestLineBytes(req) + fields.bytes + LINE_END_BYTES > HEAD_LIMIT_BYTES) return headTooLarge();
   const fault =
     framingFault(fields, httpVersionMinor) ??
     repetitionFault(fields) ??
@@ -124,9 +122,17 @@ function is(text: string, lowerCase: string): boolean {
   return text === lowerCase || text.toLowerCase() === lowerCase;
 }
 
-/** For heads of more than `HEAD_LIMIT_BYTES`. */
+const LINE_END_BYTES = 2;
+/** Bytes of a request line besides method and target: two spaces, the version, CR and LF. */
+const REQUEST_LINE_BYTES = ' '.length + ' HTTP/1.1'.length + LINE_END_BYTES;
+
+function requestLineBytes({ method = '', url = '' }: IncomingMessage): number {
+  return method.length + url.length + REQUEST_LINE_BYTES;
+}
+
+/** For heads of more than `HEAD_LIMIT_BYTES` or `MAX_HEADERS`, for which the parser has one error. */
 export function headTooLarge(cause?: Error): TollgateError {
-  const sentence = `The head of the request is larger than ${HEAD_LIMIT_BYTES / 1024} KiB.`;
+  const sentence = `The head of the request is larger than ${HEAD_LIMIT_BYTES / 1024} KiB or has more than ${MAX_HEADERS} headers.`;
   return new TollgateError('head_too_large', sentence, cause);
 }
 
