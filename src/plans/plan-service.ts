@@ -76,9 +76,7 @@ export class PlanService {
     if (!(await this.#options.repository.insert(plan, change))) return undefined;
     if (id === this.#options.defaultPlanId) {
       // Until now, keys without a plan were rejected. Some of them have a published version from that time.
-      for await (const keys of this.#options.repository.keysUnder(id)) {
-        await this.#options.versions.publishVersion(keys);
-      }
+      await this.#publishVersionsUnder(id);
     }
     return plan;
   }
@@ -124,21 +122,29 @@ export class PlanService {
 
   /** Undefined if there is no such plan. */
   async #write(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
-    const { repository, versions } = this.#options;
+    const { repository } = this.#options;
     // The write checks this again. Checked here so that a rejected change does not make the cached copies of many keys stale.
     const present = await repository.find(planId);
     if (present === undefined) return undefined;
     requireState(change.expects, present);
-    for await (const keys of repository.keysUnder(planId)) {
-      await versions.markStale(keys.map(({ keyId }) => keyId));
-    }
+    await this.#markKeysStale(planId);
     const plan = await repository.update(planId, changes, change);
     if (plan === undefined) return undefined;
     // Read after the write: this gives the new versions, and includes keys that came under the plan in the meantime.
-    for await (const keys of repository.keysUnder(planId)) {
-      await versions.publishVersion(keys);
-    }
+    await this.#publishVersionsUnder(planId);
     return plan;
+  }
+
+  async #markKeysStale(planId: string): Promise<void> {
+    const { repository, versions } = this.#options;
+    for await (const keys of repository.keysUnder(planId)) {
+      await versions.markStale(keys.map(({ keyId }) => keyId));
+    }
+  }
+
+  async #publishVersionsUnder(planId: string): Promise<void> {
+    const { repository, versions } = this.#options;
+    for await (const keys of repository.keysUnder(planId)) await versions.publishVersion(keys);
   }
 
   /**
@@ -146,12 +152,10 @@ export class PlanService {
    * `VersionMismatch` if the plan's state is not the expected one.
    */
   async remove(planId: string, change: ChangeContext): Promise<void> {
-    const { repository, defaultPlanId } = this.#options;
     await this.get(planId);
-    // The shipped plan stays even if another one is the default: a restart without that setting needs it.
-    if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
+    this.#requireDeletable(planId);
     // No version changes: no key's snapshot has a plan that can be deleted.
-    const outcome = await repository.delete(planId, change);
+    const outcome = await this.#options.repository.delete(planId, change);
     if (outcome === 'not_found') throw new PlanNotFound();
     if (outcome !== 'deleted') throw new PlanInUse(planId, outcome);
   }
@@ -161,15 +165,13 @@ export class PlanService {
    * only if the author of the change can't see one of the keys, and `PlanNotFound` also for the other plan.
    */
   async replace(planId: string, byPlanId: string, change: ChangeContext): Promise<number> {
-    const { repository, versions, defaultPlanId } = this.#options;
+    const { repository, versions } = this.#options;
     const present = await this.get(planId);
-    if (planId === defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
+    this.#requireDeletable(planId);
     if (!isPlanId(byPlanId) || (await repository.find(byPlanId)) === undefined)
       throw new PlanNotFound('rebindTo');
     requireState(change.expects, present);
-    for await (const keys of repository.keysUnder(planId)) {
-      await versions.markStale(keys.map(({ keyId }) => keyId));
-    }
+    await this.#markKeysStale(planId);
     const moved = await repository.replace(planId, byPlanId, change);
     if (moved === 'not_found') throw new PlanNotFound();
     if (moved === 'other_not_found') throw new PlanNotFound('rebindTo');
@@ -178,5 +180,9 @@ export class PlanService {
       await versions.publishVersion(moved.slice(start, start + PUBLISHED_AT_ONCE));
     }
     return moved.length;
+  }
+  #requireDeletable(planId: string): void {
+    // The shipped plan stays even if another one is the default: a restart without that setting needs it.
+    if (planId === this.#options.defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();
   }
 }

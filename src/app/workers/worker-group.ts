@@ -1,7 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Settings } from '../../config/settings.ts';
-import { maskedSettings } from '../../config/settings.ts';
+import { maskedSettings, type Settings } from '../../config/settings.ts';
 import { WorkerMetrics } from '../../observability/worker-metrics.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { StartFault } from '../../platform/process/start-fault.ts';
