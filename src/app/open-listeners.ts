@@ -34,54 +34,61 @@ export interface Listeners {
 }
 
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects if one can't be opened. */
-export async function openListeners(
-  { settings, lifecycle, platform: { clock } }: ReplicaContext,
-  { proxy, management, selfService, observers, requestIds, connectionLimits, ...parts }: ListenerParts,
-): Promise<Listeners> {
+export async function openListeners(context: ReplicaContext, parts: ListenerParts): Promise<Listeners> {
+  const { settings, lifecycle } = context;
+  const { proxy, management, selfService, observers, connectionLimits } = parts;
   const { host, port, adminPort, shutdownDrainMs } = settings;
-  const { uploadRate = { ...UPLOAD_RATE, bytesPerSecond: settings.requestBodyMinBytesPerSecond } } = parts;
-  const { downloadRate = { ...DOWNLOAD_RATE, bytesPerSecond: settings.responseBodyMinBytesPerSecond } } =
-    parts;
-  const common = {
-    ...{ requestIds, timeouts: parts.timeouts, uploadRate, downloadRate, clock },
-    sharesPort: settings.workers > 1,
-    onTooSlow: proxy.counters.onTooSlow,
-  };
+  const common = commonOptions(context, parts);
   // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
   const listening: PublicServer[] = [];
   lifecycle.add('ports', shutdownDrainMs + CLOSE_DEADLINE_MS, async () => {
     await Promise.all(listening.map((server) => server.close(shutdownDrainMs)));
   });
-  const listen = async (server: PublicServer, portSetting: 'PORT' | 'ADMIN_PORT'): Promise<number> => {
-    const wanted = portSetting === 'PORT' ? port : (adminPort ?? 0);
-    const place = { port: wanted, host, portSetting, hostSetting: 'HOST' } as const;
-    const address = await listenAt(place, (at, on) => server.listen(at, on));
+  const listen = async (
+    place: { readonly port: number; readonly portSetting: 'PORT' | 'ADMIN_PORT' },
+    options: PublicServerOptions,
+  ): Promise<number> => {
+    const server = createPublicServer(options);
+    const address = await listenAt({ ...place, host, hostSetting: 'HOST' }, (at, on) =>
+      server.listen(at, on),
+    );
     listening.push(server);
     return address.port;
   };
 
+  const admin = { ...common, management, connectionLimit: connectionLimits.admin };
+  const clients = {
+    ...common,
+    proxied: proxy,
+    connectionLimit: connectionLimits.public,
+    onRejected: observers.rejected,
+    ...(adminPort === null && { management }),
+    ...(selfService !== null && { selfService: selfServiceOn(proxy, selfService, observers) }),
+  };
   return {
     adminPort:
-      adminPort === null
-        ? null
-        : await listen(
-            createPublicServer({ ...common, management, connectionLimit: connectionLimits.admin }),
-            'ADMIN_PORT',
-          ),
-    port: await listen(
-      createPublicServer({
-        ...common,
-        proxied: proxy,
-        connectionLimit: connectionLimits.public,
-        onRejected: observers.rejected,
-        ...(adminPort === null && { management }),
-        ...(selfService !== null && { selfService: selfServiceOn(proxy, selfService, observers) }),
-      }),
-      'PORT',
-    ),
+      adminPort === null ? null : await listen({ port: adminPort, portSetting: 'ADMIN_PORT' }, admin),
+    port: await listen({ port, portSetting: 'PORT' }, clients),
     announceClose: () => {
       for (const server of listening) server.announceClose();
     },
+  };
+}
+
+/** The options of both ports. */
+function commonOptions(
+  { settings, platform: { clock } }: ReplicaContext,
+  { proxy, requestIds, timeouts, uploadRate, downloadRate }: ListenerParts,
+) {
+  const { requestBodyMinBytesPerSecond, responseBodyMinBytesPerSecond, workers } = settings;
+  return {
+    requestIds,
+    timeouts,
+    uploadRate: uploadRate ?? { ...UPLOAD_RATE, bytesPerSecond: requestBodyMinBytesPerSecond },
+    downloadRate: downloadRate ?? { ...DOWNLOAD_RATE, bytesPerSecond: responseBodyMinBytesPerSecond },
+    clock,
+    sharesPort: workers > 1,
+    onTooSlow: proxy.counters.onTooSlow,
   };
 }
 
