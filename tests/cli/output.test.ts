@@ -72,6 +72,14 @@ describe('output', () => {
     expect(parse(shown).metadata).toEqual(JSON.parse(metadata));
   });
 
+  it('has no name in a question that reorders the question', async () => {
+    const { id } = await stage.tollgate.json('keys', 'create', 'shop\u202edohs');
+    for (const options of [['--dry-run'], []]) {
+      const { stderr } = await stage.tollgate.run(['keys', 'delete', id, ...options]);
+      expect(stderr).toContain('The key shop\\u{202e}dohs (');
+    }
+  });
+
   it('ends with its own exit code where nobody reads what it says', async () => {
     const { code } = await stage.tollgate.run(['keys', 'show', 'nobody'], { isUnheard: true });
     expect(code).toBe(4);

@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { Command } from 'commander';
 import { CommandFault } from '../command-fault.ts';
+import { shownCell } from '../output/table.ts';
 import { audited, type Session } from './session.ts';
 
 export interface ConfirmationOptions {
@@ -17,10 +18,11 @@ export function destructive(command: Command): Command {
 
 /** Asks whether to go on, after saying what will happen. Without a terminal there is no one to ask: `--yes` is needed. */
 export async function isConfirmed(
-  consequence: string,
+  sentence: string,
   { yes, dryRun }: ConfirmationOptions,
   { terminal, output }: Session,
 ): Promise<boolean> {
+  const consequence = shownCell(sentence);
   if (dryRun) {
     output.note(`Dry run: ${consequence}`);
     return false;
