@@ -131,6 +131,22 @@ describe('a replica that gets a stop signal', () => {
     await until(() => held.size === 0);
   });
 
+  it('exits with 0 when Redis hangs and no usage is left to write', async () => {
+    const relay = await TcpRelay.start(Number(new URL(fleet.redisUrl).port));
+    try {
+      const { stop, output } = await startGateway({
+        ...fleet.environment,
+        REDIS_URL: relay.urlOf(fleet.redisUrl),
+        SHUTDOWN_DELAY_MS: '0',
+      });
+      relay.silence();
+      expect(await stop()).toBe(0);
+      expect(output()).toContain('stopped, usage written');
+    } finally {
+      await relay.stop();
+    }
+  });
+
   it('exits with 1 and says so when Redis does not take its usage', async () => {
     const relay = await TcpRelay.start(Number(new URL(fleet.redisUrl).port));
     try {

@@ -78,8 +78,13 @@ export function connectRedis(
   return redis;
 }
 
-/** Closes a connection. If it is up, commands that were sent get their replies first. Never rejects. */
+/** How long a server that hangs may delay each step of closing the connections to it. Milliseconds. */
+export const CLOSE_STEP_MS = 1500;
+
+/** Closes a connection. If it is up, commands that were sent get their replies first, if those come in time. Never rejects. */
 export async function closeRedis(redis: RedisConnection): Promise<void> {
+  // Ends the wait for the reply to QUIT: subscriptions and decisions have no timeout of the client.
+  const timer = setTimeout(() => redis.disconnect(), CLOSE_STEP_MS);
   try {
     if (redis.status === 'ready') {
       await redis.quit();
@@ -87,6 +92,8 @@ export async function closeRedis(redis: RedisConnection): Promise<void> {
     }
   } catch {
     // The server did not reply to QUIT: close the connection anyway.
+  } finally {
+    clearTimeout(timer);
   }
   redis.disconnect();
 }

@@ -5,7 +5,13 @@ import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { RedisChangeFeed } from './changes/redis-change-feed.ts';
 import { RedisRecordVersions } from './changes/redis-record-versions.ts';
-import { closeRedis, connectRedis, type RedisConnection, type RedisSettings } from './connection.ts';
+import {
+  CLOSE_STEP_MS,
+  closeRedis,
+  connectRedis,
+  type RedisConnection,
+  type RedisSettings,
+} from './connection.ts';
 import { RedisWindowCounters } from './counters/redis-window-counters.ts';
 import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
 import { ReplicaRegistry } from './decisions/replica-registry.ts';
@@ -81,7 +87,7 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
     lastFailure: () => failures.values().next().value,
     close: async () => {
       changes.stop();
-      await replicas.stop();
+      await Promise.race([replicas.stop(), pause(CLOSE_STEP_MS, undefined, { ref: false })]);
       await Promise.all(connections.map(closeRedis));
     },
   };
