@@ -60,6 +60,8 @@ export interface Call<Body> {
   readonly id: string;
   readonly query: ParsedUrlQuery;
   readonly body: Body;
+  /** Whether the method is HEAD: the body of the response is not sent. */
+  readonly isHead: boolean;
   /** The type that the Accept header prefers: the first if it has no preference, undefined if it accepts none of them. */
   readonly prefers: (types: readonly string[]) => string | undefined;
   readonly principal: Principal;

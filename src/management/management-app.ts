@@ -177,7 +177,8 @@ function respond(endpoint: Endpoint, { services, changeOf, idempotency }: Respon
     const expects = endpoint.conditional ? readExpectation(req) : undefined;
     const principal = principalOf(res);
     const change = { ...changeOf(req, res), expects };
-    const call = { id, query: queryOf(req), body: req.body, prefers, principal, change };
+    const isHead = req.method === 'HEAD';
+    const call = { id, query: queryOf(req), body: req.body, isHead, prefers, principal, change };
     const handle = (operationId?: string) => endpoint.handle({ ...call, operationId }, { ...services, log });
     const key = endpoint.method === 'post' ? readIdempotencyKey(req) : undefined;
     if (key !== undefined) {

@@ -68,6 +68,14 @@ describe('GET /consumer-api-key/{consumerApiKeyId}', () => {
     await management.send('get', `/consumer-api-key/${id}?reveal=no`).expect(400);
   });
 
+  it('leaves no entry in the audit log for HEAD, which shows no secret', async () => {
+    const { id } = await management.createKey('only looked for');
+    const { headers } = await management.send('head', `/consumer-api-key/${id}`).expect(200);
+    expect(headers.etag).toMatch(/^"/);
+    const log = `/tollgate/audit-log?action=key.show-secret&targetId=${id}`;
+    expect((await management.send('get', log)).body.entries).toEqual([]);
+  });
+
   it('shows the open window: what remains, and the same reset as long as it is open', async () => {
     const { id, snapshot } = await boundKey(3, 'minute');
     const path = `/consumer-api-key/${id}`;

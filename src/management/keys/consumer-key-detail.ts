@@ -80,11 +80,11 @@ export const showConsumerKey = endpoint({
     }),
   ),
   errors: ['key_not_found'],
-  async handle({ id, query, principal, change }, services) {
+  async handle({ id, query, isHead, principal, change }, services) {
     const isWanted = readWord(query, 'reveal', ['true', 'false']) !== 'false';
     const stored = await services.keys.record(id, principal.onlyTags);
     const { key, snapshot } = stored;
-    const maySee = isWanted && principal.scopes.has('keys:secret');
+    const maySee = isWanted && !isHead && principal.scopes.has('keys:secret');
     const secret = maySee ? services.keys.openSecret(stored) : null;
     const isShown = secret !== null && (await recordShowing(key, change, services));
     const [usage, rateLimits] = await Promise.all([
