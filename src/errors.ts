@@ -397,6 +397,13 @@ export class StoreUnavailable extends TollgateError {
   }
 }
 
+/** A fault of the gateway itself. */
+export class InternalError extends TollgateError {
+  constructor(cause?: unknown) {
+    super('internal_error', 'The gateway failed to respond. The log has the reason.', cause);
+  }
+}
+
 function isoSeconds(ms: number): string {
   return new Date(ms).toISOString().replace(/\.\d+Z$/, 'Z');
 }

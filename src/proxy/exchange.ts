@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { BackendPlace } from '../backend/pool/places.ts';
-import { type ErrorCode, TollgateError } from '../errors.ts';
+import { type ErrorCode, InternalError, TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
 import { sendErrorWithLines } from '../http/errors/send-error.ts';
@@ -10,7 +10,6 @@ import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
 import type { Outcome } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
-import { internalError } from './forwarding/backend-errors.ts';
 import { keyExpiryLine } from './headers/key-expiry.ts';
 import { rateLimitLines } from './headers/rate-limit-headers.ts';
 
@@ -147,7 +146,7 @@ export class Exchange {
       this.respondWith(this.formatError(error, this.req), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
       this.errorCode = error.code;
     } catch (fault) {
-      this.error = internalError(fault);
+      this.error = new InternalError(fault);
       this.cut();
     }
   }
@@ -162,7 +161,7 @@ export class Exchange {
 
   /** Ends the exchange with an error, 500 unless `cause` is a `TollgateError`; if a response has begun, cuts the connection. */
   fail(cause: unknown): void {
-    const error = cause instanceof TollgateError ? cause : internalError(cause);
+    const error = cause instanceof TollgateError ? cause : new InternalError(cause);
     if (!this.hasResponse) {
       this.reject(error);
       return;

@@ -1,4 +1,4 @@
-import { type ErrorCode, InvalidBody, TollgateError } from '../../errors.ts';
+import { type ErrorCode, InternalError, InvalidBody, TollgateError } from '../../errors.ts';
 import { MethodNotAllowed } from './method-not-allowed.ts';
 
 /** A complete response to a failed request: what Express, the proxy and a raw socket write alike. */
@@ -93,10 +93,7 @@ export function jsonResponse({ status, headers, fields }: FailedRequest): ErrorR
 
 /** The content of the response to an error. Anything but a `TollgateError` is an `internal_error`, whose detail stays in the log. */
 export function failureOf(error: unknown): FailedRequest {
-  const known =
-    error instanceof TollgateError
-      ? error
-      : new TollgateError('internal_error', 'The gateway failed to respond. The log has the reason.');
+  const known = error instanceof TollgateError ? error : new InternalError();
   const { status } = RESPONSES[known.code];
   const headers: Record<string, string> = { ...RESPONSES[known.code].headers };
   const errors = known instanceof InvalidBody ? { errors: known.faults } : {};

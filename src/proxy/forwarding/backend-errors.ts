@@ -1,17 +1,12 @@
 import { BackendError } from '../../backend/backend-error.ts';
 import type { NoPlace } from '../../backend/pool/places.ts';
-import { TollgateError } from '../../errors.ts';
+import { InternalError, TollgateError } from '../../errors.ts';
 
 /** The client's error when the backend gave no response. The cause, with the system's own error in it, is for the log only. */
 export function backendFailure(cause: unknown): TollgateError {
-  if (!(cause instanceof BackendError)) return internalError(cause);
+  if (!(cause instanceof BackendError)) return new InternalError(cause);
   if (cause.kind === 'connect_timeout') return gatewayTimeout(cause);
   return new TollgateError('bad_gateway', 'The backend gave no valid response.', cause);
-}
-
-/** A fault of the gateway itself. */
-export function internalError(cause: unknown): TollgateError {
-  return new TollgateError('internal_error', 'The gateway failed to respond. The log has the reason.', cause);
 }
 
 /** The backend did not respond, or no connection to it became free, within the timeout. */
