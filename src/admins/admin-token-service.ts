@@ -118,7 +118,8 @@ export class AdminTokenService {
 
   /**
    * Gives the token a new secret. The present one stays valid for the grace period. A token with two valid secrets can only be rotated
-   * without a grace period, which ends both. Throws `AdminTokenNotFound`, `MissingScope` or `rotation_in_progress`.
+   * without a grace period, which ends both. Throws `AdminTokenNotFound`, `VersionMismatch`, `MissingScope` or
+   * `rotation_in_progress`.
    */
   async rotate(
     tokenId: string,

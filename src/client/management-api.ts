@@ -4854,6 +4854,16 @@ export interface operations {
                  */
                 "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
                 /**
+                 * @description Changes the record only in one of these states: * or a list of ETags.
+                 * @example "ml62s3tx-1"
+                 */
+                "If-Match"?: components["parameters"]["IfMatch"];
+                /**
+                 * @description Changes the record only if it is in none of these states; * where it must not exist.
+                 * @example *
+                 */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+                /**
                  * @description Kept in the audit log.
                  * @example asked for by phone
                  */
@@ -4901,6 +4911,7 @@ export interface operations {
             404: components["responses"]["AdminTokenNotFoundOrNotFound"];
             408: components["responses"]["RequestTimeout"];
             409: components["responses"]["IdempotencyInProgressOrRotationInProgress"];
+            412: components["responses"]["VersionMismatch"];
             413: components["responses"]["PayloadTooLarge"];
             414: components["responses"]["URITooLong"];
             415: components["responses"]["UnsupportedMediaType"];

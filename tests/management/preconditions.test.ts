@@ -98,6 +98,19 @@ describe.each([
   });
 });
 
+it.each([
+  ['key', '/consumer-api-key/create', { name: 'n' }],
+  ['admin token', '/tollgate/admin-token/create', { name: 'n', scopes: ['keys:read'] }],
+])('rotates the %s only in the state that If-Match requires', async (_what, create, fields) => {
+  const { headers } = await management.send('post', create, fields).expect(201);
+  const path = headers.location ?? '';
+  const rotate = (etag = '') =>
+    management.send('post', `${path}/rotate`, { graceSeconds: 0 }).set('If-Match', etag);
+  await management.send('patch', path, { name: 'another' }).expect(200);
+  expect((await rotate(headers.etag).expect(412)).body.code).toBe('version_mismatch');
+  await rotate(await etagOf(path)).expect(200);
+});
+
 it('the ETag of a key stays when it is used, and changes when a plan is applied', async () => {
   const { path, etag } = await keyResource();
   const id = path.split('/').at(-1) ?? '';

@@ -183,6 +183,7 @@ export const rotateAdminToken = endpoint<RotateTokenBody>({
   body: ROTATE_TOKEN_BODY,
   status: 200,
   tagged: true,
+  conditional: true,
   response: objectOf({
     adminTokenId: TEXT,
     secret: SECRET,
