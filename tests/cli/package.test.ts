@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -15,6 +14,7 @@ import {
   spawnNode,
   startGateway,
 } from '../support/gateway.ts';
+import { scratchFolder } from '../support/scratch-folder.ts';
 import { createTestDatabase, type TestDatabase, testRedisUrl } from '../support/stores.ts';
 import { until } from '../support/until.ts';
 import { runTollgate } from './support/run-tollgate.ts';
@@ -27,7 +27,7 @@ let database: TestDatabase;
 let gateway: GatewayProcess | undefined;
 
 beforeAll(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'tollgate-package-'));
+  directory = await mkdtemp(join(await scratchFolder(), 'tollgate-package-'));
   database = await createTestDatabase();
   const env = { ...process.env, npm_config_prefer_offline: 'true' };
   // What `npm pack` runs by itself, but for a console that is built already.

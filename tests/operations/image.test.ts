@@ -23,6 +23,7 @@ import { readRecordSettings, readSettings, SETTINGS } from '../../src/config/set
 import { Admin } from '../support/admin.ts';
 import { statusOf } from '../support/burst.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, startGateway } from '../support/gateway.ts';
+import { scratchFolder } from '../support/scratch-folder.ts';
 import { createTestDatabase, testRedisUrl } from '../support/stores.ts';
 import { readCompose } from './compose.ts';
 
@@ -169,7 +170,7 @@ describe('the image', () => {
   });
 
   it('holds all that a gateway needs: its stages, built in separate directories', async () => {
-    const image = await mkdtemp(join(tmpdir(), 'tollgate-image-'));
+    const image = await mkdtemp(join(await scratchFolder(), 'tollgate-image-'));
     const database = await createTestDatabase();
     try {
       const { directory, environment } = await buildImage(image);

@@ -1,4 +1,4 @@
-import { mkdtemp, rm, statfs } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,6 +7,7 @@ import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { dockerResponds } from './docker.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { startRedisServer } from './redis-server.ts';
+import { scratchFolder } from './scratch-folder.ts';
 import { createDatabaseOn } from './stores.ts';
 
 /** A store that the tests of this run share. */
@@ -23,10 +24,6 @@ export const SHARED_REDIS: readonly string[] = [
 ];
 const REDIS_IMAGE = 'redis:8-alpine';
 const POSTGRES_IMAGE = 'postgres:18-alpine';
-/** Linux's file system in memory: to copy a database takes a quarter of the CPU time that it takes on a disk, or less. */
-const MEMORY_FOLDER = '/dev/shm';
-/** Containers often have 64 MB there, which is not enough. */
-const NEEDED_MEMORY_BYTES = 2 * 1024 ** 3;
 const SCHEMA = {
   migrationsDirectory: fileURLToPath(new URL('../../sql', import.meta.url)),
   defaultPlanId: 'default',
@@ -75,15 +72,9 @@ export async function findPostgres(): Promise<TestStore> {
       stop: async () => void (await container.stop()),
     };
   }
-  return startPostgresServer(await postgresFolder()).catch((cause: unknown) =>
+  return startPostgresServer(await scratchFolder()).catch((cause: unknown) =>
     missing('Postgres', 'TEST_DATABASE_URL', cause),
   );
-}
-
-async function postgresFolder(): Promise<string> {
-  const fileSystem = await statfs(MEMORY_FOLDER).catch(() => undefined);
-  const free = fileSystem === undefined ? 0 : fileSystem.bavail * fileSystem.bsize;
-  return free < NEEDED_MEMORY_BYTES ? tmpdir() : MEMORY_FOLDER;
 }
 
 /** A database with the tables of this version on a Postgres, for `createMigratedDatabase` to copy. */
