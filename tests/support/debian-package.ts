@@ -46,7 +46,8 @@ async function isExecutable(path: string): Promise<boolean> {
 
 /**
  * Under a lock, because Jest's workers may want packages at the same time. Debian starts a service with its package unless a
- * policy forbids it: we want the program, no server on its port.
+ * policy forbids it: we want the program, no server on its port. The lists of packages are read anew only where they are missing or name a version
+ * that is gone.
  */
 const INSTALL = `set -e
 if [ ! -e ${POLICY} ]; then
@@ -54,8 +55,8 @@ if [ ! -e ${POLICY} ]; then
   chmod 755 ${POLICY}
   trap 'rm -f ${POLICY}' EXIT
 fi
-apt-get update
-apt-get install -y --no-install-recommends "$1"`;
+install() { apt-get install -y --no-install-recommends "$1"; }
+install "$1" || { apt-get update && install "$1"; }`;
 
 async function install(debianPackage: string): Promise<void> {
   await run('flock', [join(tmpdir(), 'tollgate-apt.lock'), 'sh', '-c', INSTALL, 'sh', debianPackage], {
