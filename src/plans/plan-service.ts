@@ -181,6 +181,7 @@ export class PlanService {
     }
     return moved.length;
   }
+
   #requireDeletable(planId: string): void {
     // The shipped plan stays even if another one is the default: a restart without that setting needs it.
     if (planId === this.#options.defaultPlanId || planId === SHIPPED_PLAN_ID) throw new PlanIsDefault();

@@ -139,6 +139,7 @@ describe('the demo without a terminal', () => {
     expect(stdout).toContain('200 200 200 200 200 429');
     expect(stdout).toContain('"npm run demo -- --stay"');
     expect(stdout).not.toContain('tga_');
+    expect(stdout).not.toContain('"level":40');
     const directory = /"DATA_DIR":"([^"]+)"/.exec(stdout)?.[1] ?? '';
     expect(directory).not.toBe('');
     expect(existsSync(directory)).toBe(false);

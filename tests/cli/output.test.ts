@@ -81,7 +81,7 @@ describe('output', () => {
   });
 
   it('ends with its own exit code where nobody reads what it says', async () => {
-    const { code } = await stage.tollgate.run(['keys', 'show', 'nobody'], { isUnheard: true });
+    const { code } = await stage.tollgate.run(['keys', 'show', 'absent'], { closesStderr: true });
     expect(code).toBe(4);
   });
 
@@ -107,7 +107,7 @@ describe('a question on a terminal', () => {
     expect(declined.stdout).toMatch(/The key asked about \(key_\w+\) is deleted for good\. Go on\? \[y\/N\]/);
     expect(declined).toMatchObject({ code: 1, stdout: expect.stringContaining('Nothing was changed.') });
     for (const input of ['\u0003', '\u0004']) {
-      const left = await onTerminal(words, { input, answers: 'Go on?' });
+      const left = await onTerminal(words, { input, prompt: 'Go on?' });
       expect(left).toMatchObject({
         code: 1,
         stdout: expect.stringMatching(/\[y\/N\] .*\r\nNothing was changed\.\r\n$/),

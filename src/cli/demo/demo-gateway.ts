@@ -68,6 +68,8 @@ function settingsOf(
   return readSettings({
     BACKEND_URL: `http://127.0.0.1:${(backend.address() as AddressInfo).port}`,
     ROOT_TOKEN: rootToken,
+    // Kept nowhere: what it seals is removed at the end.
+    ENCRYPTION_KEY: systemRandom.bytes(32).toString('base64'),
     HOST: '127.0.0.1',
     PORT: environment.PORT ?? '8080',
     OPS_PORT: environment.OPS_PORT ?? '9090',

@@ -18,25 +18,25 @@ export interface RunOptions {
   /** Standard input; nothing where it is missing. */
   readonly input?: string;
   /** Standard input comes only once the command has written this; at once where it is missing. */
-  readonly answers?: string;
+  readonly prompt?: string;
   /** Options of Node itself. */
   readonly nodeOptions?: readonly string[];
   /** The command; that of this checkout where it is missing. */
   readonly file?: string;
-  /** Whether nobody reads standard error. */
-  readonly isUnheard?: boolean;
+  /** Whether the reader of standard error goes away at once. */
+  readonly closesStderr?: boolean;
 }
 
 /** Runs `tollgate` until it ends. */
 export async function runTollgate(
   words: readonly string[],
-  { environment = {}, input = '', nodeOptions = [], file = COMMAND, isUnheard = false }: RunOptions = {},
+  { environment = {}, input = '', nodeOptions = [], file = COMMAND, closesStderr = false }: RunOptions = {},
 ): Promise<EndedCommand> {
   const child = spawn(process.execPath, [...nodeOptions, file, ...words], {
     env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  if (isUnheard) child.stderr.destroy();
+  if (closesStderr) child.stderr.destroy();
   return ended(child, input);
 }
 
@@ -46,7 +46,7 @@ export async function runOnTerminal(
   {
     environment = {},
     input = '',
-    answers = '',
+    prompt = '',
     columns = 100,
   }: RunOptions & { readonly columns?: number } = {},
 ): Promise<EndedCommand> {
@@ -64,7 +64,7 @@ export async function runOnTerminal(
     },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
-  return ended(child, input, answers);
+  return ended(child, input, prompt);
 }
 
 /** Runs `tollgate` against one gateway with the root token, and fails where the command does. */
@@ -97,18 +97,18 @@ export class Administrator {
   }
 }
 
-async function ended(child: ReturnType<typeof spawn>, input: string, answers = ''): Promise<EndedCommand> {
+async function ended(child: ReturnType<typeof spawn>, input: string, prompt = ''): Promise<EndedCommand> {
   let stdout = '';
   let stderr = '';
   child.stdin?.on('error', () => {});
   child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk;
-    if (answers !== '' && stdout.includes(answers)) child.stdin?.end(input);
+    if (prompt !== '' && stdout.includes(prompt)) child.stdin?.end(input);
   });
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
   });
-  if (answers === '') child.stdin?.end(input);
+  if (prompt === '') child.stdin?.end(input);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout, stderr };
 }
