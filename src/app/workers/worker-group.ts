@@ -23,8 +23,6 @@ const RESTART_MS = 1000;
 const REPORT_DEADLINE_MS = 1000;
 /** How often workers must report, also while the ops port has no requests: otherwise no stuck worker would be found. Milliseconds. */
 const REPORT_INTERVAL_MS = 5000;
-/** A worker that has not reported for this long is killed. Milliseconds. */
-const WATCHDOG_TIMEOUT_MS = 30_000;
 /** How long closing everything may take beyond `SHUTDOWN_DELAY_MS` and `SHUTDOWN_DRAIN_MS`. Milliseconds. */
 const STOP_MARGIN_MS = 55_000;
 
@@ -77,7 +75,7 @@ class WorkerGroup {
   constructor(settings: Settings, { log, clock }: Platform) {
     this.#settings = settings;
     this.#log = log;
-    this.#watchdog = new Watchdog(WATCHDOG_TIMEOUT_MS, clock);
+    this.#watchdog = new Watchdog(clock);
   }
 
   async start(): Promise<Listening> {

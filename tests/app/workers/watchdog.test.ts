@@ -8,7 +8,7 @@ const watched = {};
 
 beforeEach(() => {
   clock = new ManualClock(1_800_000_000_000);
-  watchdog = new Watchdog(30_000, clock);
+  watchdog = new Watchdog(clock);
 });
 
 describe('a watchdog', () => {
