@@ -9,9 +9,9 @@ import { createLogger } from '../platform/logger.ts';
 import { systemRandom } from '../platform/random.ts';
 
 /**
- * Seals every stored secret anew with the first key of `ENCRYPTION_KEY`, while replicas run, so that the other keys can be removed from the
- * list. Exit code 0 if no secret needs the other keys any more, 2 if some still do, 78 for bad settings, else 1. `docs/runbook.md` has
- * the whole procedure.
+ * Replaces the seal of every stored secret by one with the first key of `ENCRYPTION_KEY`, while replicas run, so that the other keys can
+ * be removed from the list. Exit code 0 if no secret needs the other keys any more, 2 if some still do, 78 for bad settings, else 1.
+ * `docs/runbook.md` has the whole procedure.
  */
 async function rotate(): Promise<number> {
   const settings = readRotationSettings(process.env);

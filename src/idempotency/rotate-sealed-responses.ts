@@ -5,8 +5,8 @@ import type { ResponseStore, StoredResponse } from './response-store.ts';
 const RESPONSES_AT_ONCE = 500;
 
 /**
- * Seals every stored response anew, with the first encryption key, while replicas run. Resolves with the number of responses that needed it.
- * Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
+ * Replaces the seal of every stored response by one with the first encryption key, while replicas run. Resolves with the number of
+ * responses that needed it. Rejects with `UnreadableSecret` if one was sealed with an encryption key that is not in the list.
  */
 export async function rotateSealedResponses(store: ResponseStore, vault: SecretVault): Promise<number> {
   let rotated = 0;

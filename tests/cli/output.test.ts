@@ -80,7 +80,7 @@ describe('output', () => {
     }
   });
 
-  it('ends with its own exit code where nobody reads what it says', async () => {
+  it('ends with its own exit code where its notes have no reader', async () => {
     const { code } = await stage.tollgate.run(['keys', 'show', 'absent'], { closesStderr: true });
     expect(code).toBe(4);
   });

@@ -40,6 +40,12 @@ describe('a key whose clients invent names', () => {
     await world.close();
   });
 
+  function createWriter() {
+    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
+    const shared = { clock: systemClock, log: silent, random: systemRandom };
+    return { buffer, writer: new LiveUsageWriter({ buffer, ...world, ...shared }) };
+  }
+
   async function bytesInRedis(keyId: string): Promise<number> {
     let bytes = 0;
     for (const key of await direct.keys(`tg:{usage-${shardOf(keyId)}}:*`)) {
@@ -50,14 +56,7 @@ describe('a key whose clients invent names', () => {
 
   it('takes a few megabytes of Redis, with exact totals, also while a batch waits', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new LiveUsageWriter({
-      buffer,
-      ...world,
-      clock: systemClock,
-      log: silent,
-      random: systemRandom,
-    });
+    const { buffer, writer } = createWriter();
     let most = 0;
     for (let number = 0; number < REQUESTS; number += 1) {
       buffer.record(
@@ -93,14 +92,7 @@ describe('a key whose clients invent names', () => {
 
   it('leaves nothing in Redis but the numbers of writers when all is moved', async () => {
     const [keyId = ''] = await world.newKeys(1);
-    const buffer = new UsageBuffer({ clock: systemClock, mask: (name) => name });
-    const writer = new LiveUsageWriter({
-      buffer,
-      ...world,
-      clock: systemClock,
-      log: silent,
-      random: systemRandom,
-    });
+    const { buffer, writer } = createWriter();
     buffer.record(completed({ keyId }));
     await writer.write();
     await world.flushAll();

@@ -44,7 +44,7 @@ export class PostgresKeyRepository implements KeyRepository {
 
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {
     return auditedChange(this.#db, change, async (trx, note) => {
-      if (key.planId !== null && !(await keptPlan(trx, key.planId))) return false;
+      if (key.planId !== null && !(await lockedPlan(trx, key.planId, 'forKeyShare'))) return false;
       const inserted = await trx
         .insertInto('consumer_keys')
         .values(rowOfKey(key))
@@ -196,7 +196,8 @@ export class PostgresKeyRepository implements KeyRepository {
     trx: RecordsDatabase,
     { keyId, changes, change, note }: KeyUpdate,
   ): Promise<UpdatedKey | UpdateFailure> {
-    if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId)))
+    // The version of the plan goes into the snapshot.
+    if (typeof changes.planId === 'string' && !(await lockedPlan(trx, changes.planId, 'forShare')))
       return (await this.#exists(trx, keyId, change.onlyTags)) ? 'plan_not_found' : 'key_not_found';
     const before = await lockedKey(trx, keyId, change);
     if (before === undefined) return 'key_not_found';
@@ -241,26 +242,14 @@ interface KeyUpdate {
   readonly note: NoteAction;
 }
 
-/** Whether there is such a plan. It can't be deleted until the transaction ends. */
-async function keptPlan(trx: RecordsDatabase, planId: string): Promise<boolean> {
-  const plan = await trx
-    .selectFrom('plans')
-    .select('id')
-    .where('id', '=', planId)
-    .forKeyShare()
-    .executeTakeFirst();
-  return plan !== undefined;
-}
-
-/** Whether there is such a plan. It is locked against changes until the transaction ends: its version goes into the snapshot. */
-async function lockedPlan(trx: RecordsDatabase, planId: string): Promise<boolean> {
-  const plan = await trx
-    .selectFrom('plans')
-    .select('id')
-    .where('id', '=', planId)
-    .forShare()
-    .executeTakeFirst();
-  return plan !== undefined;
+/** Whether there is such a plan. Until the transaction ends it can't be deleted; with `forShare` it can't be changed either. */
+async function lockedPlan(
+  trx: RecordsDatabase,
+  planId: string,
+  lock: 'forKeyShare' | 'forShare',
+): Promise<boolean> {
+  const query = trx.selectFrom('plans').select('id').where('id', '=', planId);
+  return (await query[lock]().executeTakeFirst()) !== undefined;
 }
 
 function changedKey(key: ConsumerKey, changes: KeyChanges): ConsumerKey {

@@ -29,7 +29,7 @@ export class RedisRecordVersions implements RecordVersions {
   }
 
   async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
-    await outlive(
+    await outliveRejections(
       await inChunks(versions, async ({ keyId, version }) => {
         await this.#publish(keyId);
         const keyAndArguments = [versionKey(keyId), version, VERSION_KEPT_MS, MARK_KEPT_MS];
@@ -42,7 +42,7 @@ export class RedisRecordVersions implements RecordVersions {
     await this.#publish(keyId);
     const leftMs = await this.#retireKey.run(this.#redis, [versionKey(keyId), VERSION_KEPT_MS]);
     await this.#removeWindows(keyId, windowNames);
-    await outlive([leftMs]);
+    await outliveRejections([leftMs]);
   }
 
   /**
@@ -98,7 +98,7 @@ async function inChunks<Item>(
  * Waits until no replica repeats a rejection from before the change. The message makes replicas forget it, but a replica whose
  * subscription is slow or broken has not got it. There is no wait for a key that was not limited within the last second.
  */
-async function outlive(repliesMs: readonly unknown[]): Promise<void> {
+export async function outliveRejections(repliesMs: readonly unknown[]): Promise<void> {
   let longestMs = 0;
   for (const reply of repliesMs) longestMs = Math.max(longestMs, Number(reply));
   if (longestMs > 0) await pause(longestMs);

@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import type { CountRestorer, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
 import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
@@ -13,6 +12,7 @@ import type {
   WindowCounters,
   WindowCounts,
 } from '../../../limiter/window-counters.ts';
+import { outliveRejections } from '../changes/redis-record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
 import {
   CHANGES_CHANNEL,
@@ -97,7 +97,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
     const repliesMs = await Promise.all(
       limits.map((limit) => this.#add({ keyId, limit, customerId, units: -units }, addition)),
     );
-    await outlive(repliesMs);
+    await outliveRejections(repliesMs);
   }
 
   async reset({ keyId, limits, customerId }: ResetWindows): Promise<void> {
@@ -114,7 +114,7 @@ export class RedisWindowCounters implements WindowCounters, CountRestorer {
       const names = ofCustomers.slice(start, start + CLOSED_AT_ONCE);
       repliesMs.push(await this.#clear(keyId, names, names));
     }
-    await outlive(repliesMs);
+    await outliveRejections(repliesMs);
   }
 
   async settle({ keyId, customerId, windows, units }: CostDifference): Promise<void> {
@@ -207,12 +207,6 @@ function counterOf(
   const resetAtMs =
     endsAtMs === WINDOW_WITHOUT_EXPIRY ? windowEndMs(nowMs, limit.period) : endsAtMs < 0 ? null : endsAtMs;
   return { limit, used: count + granted, granted, resetAtMs };
-}
-
-/** Waits until no replica repeats a rejection from before the change: see `RecordVersions`. */
-async function outlive(repliesMs: readonly number[]): Promise<void> {
-  const longestMs = Math.max(0, ...repliesMs);
-  if (longestMs > 0) await pause(longestMs);
 }
 
 function isNumbers(reply: unknown): reply is number[] {
