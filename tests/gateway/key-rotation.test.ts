@@ -156,7 +156,8 @@ describe('a key that is rotated on one of two replicas', () => {
   });
 
   it('rejects no request with either secret while requests go on', async () => {
-    const { id, secret } = await fleet.admin.makeKey('busy');
+    await fleet.admin.makePlan('busy', 1_000_000_000, '1 day');
+    const { id, secret } = await fleet.admin.makeKey('busy', 'busy');
     let current = secret;
     let isOver = false;
     const statuses = new Set<number>();

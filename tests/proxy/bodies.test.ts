@@ -343,10 +343,8 @@ describe('an error while the body is still arriving', () => {
     const response = await client.ended();
     expect(response).toMatch(/^HTTP\/1\.1 401 .*"missing_api_key"\}$/s);
     expect(response).toMatch(/\r\nConnection: close\r\n/);
-    for (let i = 0; i < 10; i += 1) {
-      client.send(Buffer.alloc(100_000, 'x'));
-      await until(() => client.socket.writableLength === 0 || client.socket.destroyed);
-    }
+    client.send(Buffer.alloc(1_000_000, 'x'));
+    await until(() => client.socket.writableLength === 0 || client.socket.destroyed);
     // A reset would have taken a response that was not read yet with it.
     expect(client.ending).toBe('fin');
   });
