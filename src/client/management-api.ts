@@ -5089,7 +5089,7 @@ export interface operations {
                 to?: string;
                 /** @description must be one of key.create, key.update, key.delete, key.import, key.find, key.rotate, key.end-rotation, key.show-secret, limits.reset, limits.grant, plan.create, plan.update, plan.delete, token.create, token.update, token.delete, token.rotate, request.deny */
                 action?: "key.create" | "key.update" | "key.delete" | "key.import" | "key.find" | "key.rotate" | "key.end-rotation" | "key.show-secret" | "limits.reset" | "limits.grant" | "plan.create" | "plan.update" | "plan.delete" | "token.create" | "token.update" | "token.delete" | "token.rotate" | "request.deny";
-                /** @description must be the id of an admin token, or root or config: only what they did */
+                /** @description must be the id of an admin token, or of a key that changed itself, or root or config: only what they did */
                 actorId?: string;
                 /** @description must be the id of a key, a plan, an admin token or an operation: only what was done to it */
                 targetId?: string;

@@ -32,8 +32,10 @@ function leaves(
   const below = command.commands
     .filter((each) => each.name() !== 'help')
     .flatMap((each) => leaves(each, `${path} ${each.name()}`));
-  const isLeaf = command.commands.length === 0 || command.registeredArguments.length > 0;
-  return isLeaf ? [{ path, command }, ...below] : below;
+  const hasWords = command.registeredArguments.length > 0 || command.options.length > 0;
+  // The program has only the options of all commands.
+  const isRun = command.commands.length === 0 || (hasWords && command.parent !== null);
+  return isRun ? [{ path, command }, ...below] : below;
 }
 
 function helpOf(command: Command): string {

@@ -25,7 +25,8 @@ export const AUDIT_QUERY = {
     enum: AUDIT_ACTIONS,
   },
   actorId: {
-    description: 'must be the id of an admin token, or root or config: only what they did',
+    description:
+      'must be the id of an admin token, or of a key that changed itself, or root or config: only what they did',
     type: 'string',
     pattern: ID.source,
   },

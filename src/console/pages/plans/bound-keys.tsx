@@ -1,18 +1,16 @@
 import { KeyRound } from 'lucide-react';
 import { useId } from 'react';
 import { Link } from 'wouter';
-import type { components } from '../../../client/management-api.ts';
 import { useApi } from '../../api/api-context.tsx';
 import { useLivePages } from '../../api/live.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';
-import { StatusBadge } from '../../components/text/status-badge.tsx';
-import { now } from '../../format/clock.ts';
+import { useNow } from '../../components/text/use-now.ts';
 import { counted } from '../../format/numbers.ts';
+import type { ListedKey } from '../keys/key-model.ts';
+import { KeyStateBadge, keyState } from '../keys/key-state.tsx';
 import styles from './plans.module.css';
-
-type Key = components['schemas']['ListedConsumerKey'];
 
 /** The keys that are bound to a plan, last used first. */
 export function BoundKeys({ rateLimitId }: { readonly rateLimitId: string }) {
@@ -71,7 +69,7 @@ function useBoundKeys(rateLimitId: string) {
   );
 }
 
-const COLUMNS: readonly Column<Key>[] = [
+const COLUMNS: readonly Column<ListedKey>[] = [
   {
     id: 'name',
     header: 'Key',
@@ -86,9 +84,6 @@ const COLUMNS: readonly Column<Key>[] = [
   { id: 'used', header: 'Last used', cell: ({ lastUsedAt }) => <RelativeTime at={lastUsedAt} /> },
 ];
 
-function KeyStatus({ apiKey: { enabled, expiresAt } }: { readonly apiKey: Key }) {
-  if (!enabled) return <StatusBadge tone="neutral">Disabled</StatusBadge>;
-  if (expiresAt !== null && Date.parse(expiresAt) <= now())
-    return <StatusBadge tone="failed">Expired</StatusBadge>;
-  return <StatusBadge tone="allowed">Active</StatusBadge>;
+function KeyStatus({ apiKey }: { readonly apiKey: ListedKey }) {
+  return <KeyStateBadge state={keyState(apiKey, useNow())} />;
 }

@@ -11,8 +11,9 @@ import { DeleteKeyDialog } from '../change/delete-key-dialog.tsx';
 import { EditKeyDialog } from '../change/edit-key-dialog.tsx';
 import { EnableKeyDialog } from '../change/enable-key-dialog.tsx';
 import { RotateKeyDialog } from '../change/rotate-key-dialog.tsx';
-import { type KeyDetail, keyState } from '../key-model.ts';
-import { KeyStateBadge, Tags } from '../list/key-columns.tsx';
+import type { KeyDetail } from '../key-model.ts';
+import { KeyStateBadge, keyState } from '../key-state.tsx';
+import { Tags } from '../list/key-columns.tsx';
 import styles from './key-page.module.css';
 
 interface KeyHeaderProps {

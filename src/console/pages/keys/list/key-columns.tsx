@@ -3,10 +3,10 @@ import { Sparkline } from '../../../components/charts/sparkline.tsx';
 import { WindowBar } from '../../../components/charts/window-bar.tsx';
 import type { Column } from '../../../components/layout/data-table.tsx';
 import { RelativeTime } from '../../../components/text/relative-time.tsx';
-import { StatusBadge } from '../../../components/text/status-badge.tsx';
 import { useNow } from '../../../components/text/use-now.ts';
 import { formatNumber } from '../../../format/numbers.ts';
-import { type KeyState, keyState, type ListedKey, quotaOf, tightestLimit } from '../key-model.ts';
+import { type ListedKey, quotaOf, tightestLimit } from '../key-model.ts';
+import { KeyStateBadge, keyState } from '../key-state.tsx';
 import { useKeyActivity } from './key-activity.ts';
 import styles from './keys-page.module.css';
 
@@ -51,10 +51,6 @@ function NameCell({ apiKey }: { readonly apiKey: ListedKey }) {
       {state.name !== 'active' && <KeyStateBadge state={state} />}
     </span>
   );
-}
-
-export function KeyStateBadge({ state }: { readonly state: KeyState }) {
-  return <StatusBadge tone={state.tone}>{state.name}</StatusBadge>;
 }
 
 function WindowCell({ limits }: { readonly limits: NonNullable<ListedKey['limits']> }) {
