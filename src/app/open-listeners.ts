@@ -35,13 +35,13 @@ export interface Listeners {
 
 /** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects if one can't be opened. */
 export async function openListeners(context: ReplicaContext, parts: ListenerParts): Promise<Listeners> {
-  const { settings, lifecycle } = context;
+  const { settings, shutdown } = context;
   const { proxy, management, selfService, observers, connectionLimits } = parts;
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const common = commonOptions(context, parts);
   // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
   const listening: PublicServer[] = [];
-  lifecycle.add('ports', shutdownDrainMs + CLOSE_DEADLINE_MS, async () => {
+  shutdown.add('ports', shutdownDrainMs + CLOSE_DEADLINE_MS, async () => {
     await Promise.all(listening.map((server) => server.close(shutdownDrainMs)));
   });
   const listen = async (

@@ -1,13 +1,13 @@
 import type { Settings } from '../config/settings.ts';
 import type { Platform } from '../platform/platform.ts';
-import type { Lifecycle } from '../platform/process/lifecycle.ts';
+import type { ShutdownOrder } from '../platform/process/shutdown-order.ts';
 
 /** What every part of a replica is built from. */
 export interface ReplicaContext {
   readonly settings: Settings;
   readonly platform: Platform;
   /** Each running part registers here how it is stopped. */
-  readonly lifecycle: Lifecycle;
+  readonly shutdown: ShutdownOrder;
 }
 
 /** The longest that closing a part may take at the stop. Milliseconds. */

@@ -12,7 +12,7 @@ import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
 import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
-import { Lifecycle } from '../platform/process/lifecycle.ts';
+import { ShutdownOrder } from '../platform/process/shutdown-order.ts';
 import { limitClients } from './client-limits.ts';
 import { secretsOf } from './local-secrets.ts';
 import { gatewayReadings, type MeasuredParts } from './metrics/gateway-metrics.ts';
@@ -50,11 +50,11 @@ export interface Replica {
  */
 export async function startReplica(settings: Settings, platform: Platform): Promise<Replica> {
   platform.log.info({ settings: maskedSettings(settings) }, 'starting');
-  const lifecycle = new Lifecycle(platform.log);
+  const shutdown = new ShutdownOrder(platform.log);
   try {
-    return await wireReplica({ settings, platform, lifecycle });
+    return await wireReplica({ settings, platform, shutdown });
   } catch (error) {
-    await lifecycle.stop();
+    await shutdown.stop();
     throw error;
   }
 }
@@ -121,13 +121,13 @@ interface RequestParts {
 }
 
 function wireRequestParts(
-  { settings, platform, lifecycle }: ReplicaContext,
+  { settings, platform, shutdown }: ReplicaContext,
   redactor: SecretRedactor,
 ): RequestParts {
   const { clock, random, log } = platform;
   const mask = (text: string): string => redactor.masked(text);
   const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });
-  lifecycle.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
+  shutdown.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
   return {
     observers,
     requestIds: new RequestIds(random, (text) => redactor.holds(text)),
@@ -169,7 +169,7 @@ interface StartedParts {
 }
 
 function startedReplica(
-  { settings, lifecycle }: ReplicaContext,
+  { settings, shutdown }: ReplicaContext,
   { listeners, registry, readiness }: StartedParts,
 ): Replica {
   return {
@@ -184,7 +184,7 @@ function startedReplica(
       // No load balancer moves a kept connection: clients must learn during the delay that it will close.
       listeners.announceClose();
       await pause(settings.shutdownDelayMs);
-      return lifecycle.stop();
+      return shutdown.stop();
     },
   };
 }

@@ -2,6 +2,7 @@ import { openRecordStore } from '../app/stores/open-stores.ts';
 import { InvalidSettings, readRecordSettings } from '../config/settings.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
+import { EX_CONFIG } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
 
 /** Applies the migrations of `sql/`. Exit code 0 if the store then has the schema of this version, 78 for bad settings, else 1. */
@@ -23,5 +24,5 @@ async function migrate(): Promise<number> {
 
 process.exitCode = await migrate().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  return error instanceof InvalidSettings ? 78 : 1;
+  return error instanceof InvalidSettings ? EX_CONFIG : 1;
 });

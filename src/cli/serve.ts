@@ -7,14 +7,10 @@ import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { collectGarbage } from '../platform/process/collect-garbage.ts';
-import { StartFault } from '../platform/process/start-fault.ts';
+import { EX_CONFIG, StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
+import { StopSignals } from './stop-signals.ts';
 
-/** The exit code of sysexits.h for a configuration error. */
-const EX_CONFIG = 78;
-/** The exit code that a shell gives a process that SIGTERM has ended. */
-const START_ENDED = 143;
-const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 /**
  * The directory in which Node caches compiled code for later starts. It is next to the code, because write access to either lets an
  * attacker change what runs. If it can't be written, nothing is cached. NODE_COMPILE_CACHE takes precedence; NODE_DISABLE_COMPILE_CACHE
@@ -26,8 +22,8 @@ const COMPILED_DIRECTORY = join(import.meta.dirname, '../../node_modules/.cache/
 const settings = settingsOrExit();
 const log = createLogger(settings.logLevel);
 enableCompileCache(COMPILED_DIRECTORY);
-// Process 1 of a container ignores signals that it has no handler for. A worker is ended by its primary process.
-if (cluster.isPrimary) for (const signal of STOP_SIGNALS) process.on(signal, endStart);
+const signals = new StopSignals(log);
+signals.endStart();
 const gateway = await start({ clock: systemClock, random: systemRandom, log }).catch((error: unknown) => {
   if (error instanceof InvalidConfiguration) {
     process.stderr.write(`CONFIG_FILE: ${error.message}\n`);
@@ -38,24 +34,7 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
   process.exit(1);
 });
 
-let stopping = false;
-const { worker } = cluster;
-if (worker !== undefined) {
-  // If SIGTERM goes to every process, the primary process sends workers a second one, which must not end them early.
-  const stopOnce = (reason: string): void => {
-    if (!stopping) stop(reason);
-  };
-  process.on('SIGTERM', stopOnce);
-  // A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
-  process.on('SIGINT', () => {});
-  worker.once('disconnect', () => {
-    // Otherwise Node ends this process right after this event.
-    worker.exitedAfterDisconnect = true;
-    stopOnce('the primary process is gone');
-  });
-} else {
-  for (const signal of STOP_SIGNALS) process.off(signal, endStart).on(signal, stop);
-}
+signals.stopGateway(gateway);
 
 /** Imports only the code of this kind of process: the primary process of workers needs little of it. */
 async function start(platform: Platform): Promise<{ stop(): Promise<boolean> }> {
@@ -89,28 +68,6 @@ async function checkConfigurationFile(): Promise<void> {
   if (settings.configFile === null) return;
   const { readConfigurationFile } = await import('../app/configuration-file.ts');
   await readConfigurationFile(settings.configFile);
-}
-
-/** Nothing was begun that would have to be finished. */
-function endStart(reason: string): never {
-  log.info({ reason }, 'stopped during the start');
-  process.exit(START_ENDED);
-}
-
-function stop(reason: string): void {
-  if (stopping) {
-    log.warn({ reason }, 'second stop signal: stopping without waiting any longer');
-    // Workers that are only left alone finish what they have begun.
-    for (const each of Object.values(cluster.workers ?? {})) each?.process.kill('SIGKILL');
-    process.exit(1);
-  }
-  stopping = true;
-  log.info({ reason }, 'stopping');
-  gateway.stop().then((isClean) => {
-    if (isClean) log.info('stopped, usage written');
-    else log.error('stopped, but not cleanly: see above');
-    process.exit(isClean ? 0 : 1);
-  });
 }
 
 function settingsOrExit(): Settings {

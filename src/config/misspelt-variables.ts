@@ -1,4 +1,4 @@
-import { editDistance } from '../platform/text/nearest-name.ts';
+import { editDistance } from '../platform/text/did-you-mean.ts';
 
 /** A unit at the end of a name: it may be missing or superfluous in a misspelt name. */
 const UNIT = /_(?:MS|DAYS|FILE)$/;

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { OWNER } from '../desired-state/desired-state.ts';
+import { OWNER, OWNER_FORM } from '../desired-state/owner-name.ts';
 import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { PLAN_ID } from '../plans/plan.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
@@ -99,11 +99,7 @@ export const SETTINGS = {
     parseFile: patternsOfFile,
   },
   configFile: setting('CONFIG_FILE', '', optional(text((value) => value.length <= 1024, 'a path'))),
-  configOwner: setting(
-    'CONFIG_OWNER',
-    'config-file',
-    pattern(OWNER, '1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit'),
-  ),
+  configOwner: setting('CONFIG_OWNER', 'config-file', pattern(OWNER, OWNER_FORM)),
   configPrune: setting('CONFIG_PRUNE', 'false', booleanWord),
   configForce: setting('CONFIG_FORCE', 'false', booleanWord),
   usageFlushMs: setting('USAGE_FLUSH_MS', '10000', milliseconds(100, 50_000)),

@@ -30,9 +30,6 @@ export interface DesiredState {
   readonly keys: readonly DesiredKey[];
 }
 
-/** The form of an owner's name. */
-export const OWNER = /^[A-Za-z0-9][A-Za-z0-9._:/@-]{0,63}$/;
-
 /** The most plans in a configuration. */
 export const MAX_CONFIGURED_PLANS = 1000;
 /** The most keys in a configuration. */

@@ -1,6 +1,6 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { type FieldFault, InvalidBody, MAX_FAULTS } from '../errors.ts';
-import { nameHint, shownName } from '../platform/text/nearest-name.ts';
+import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import { oversizedFields } from './oversized-fields.ts';
 
 /**

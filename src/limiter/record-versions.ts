@@ -6,6 +6,14 @@ export interface RecordVersion {
 }
 
 /**
+ * Milliseconds that a shared version or a tombstone is kept: longer than any replica's reload may take. A cached key is used only while its
+ * version is there, so this is also how long a key is served at most while Postgres is down.
+ */
+export const VERSION_KEPT_MS = 3_600_000;
+/** Milliseconds after which a mark of `markStale` expires: longer than any write to the record store may take. */
+export const MARK_KEPT_MS = 30_000;
+
+/**
  * The shared versions that every decision compares with the replica's copy, so that a change holds on all
  * replicas with the next request. A change is made in three steps:
  *

@@ -12,7 +12,7 @@ import { jsonBody } from '../http/json-body.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
 import { resembledManagementPath } from '../paths/reserved-paths.ts';
-import { nameHint, shownName } from '../platform/text/nearest-name.ts';
+import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import { auditForbidden, authenticate, authorize, type Credentials, limitGuesses } from './authentication.ts';
 import { CONSOLE_PATH, createConsoleApp } from './console-files.ts';
 import { type Endpoint, type ManagementServices, Reply, StreamedText } from './endpoint.ts';

@@ -23,10 +23,9 @@ import { closeIdleConnections, drain } from './drain.ts';
 import { ListeningSockets } from './listening-sockets.ts';
 import { HEAD_LIMIT_BYTES, MAX_HEADERS } from './parsing/head-limits.ts';
 import { MalformedInput } from './parsing/malformed-input.ts';
-import { serveInOrder } from './pipelining.ts';
+import { serveInOrder, WaitingRequests } from './pipelining.ts';
 import { RequestRouter, type Routes } from './request-router.ts';
 import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts';
-import { WaitingRequests } from './waiting-requests.ts';
 
 /** What a port serves, and how. */
 export interface PublicServerOptions

@@ -3,11 +3,11 @@ import type { Logger } from '../platform/logger.ts';
 import { PeriodicTask } from '../platform/periodic-task.ts';
 import type { Random } from '../platform/random.ts';
 import type { LiveUsage } from './live-usage.ts';
-import { LiveUsageWriter, type WriterStats } from './live-usage-writer.ts';
+import { LiveUsageWriter, LONGEST_RETRY_MS, WRITE_EVERY_MS, type WriterStats } from './live-usage-writer.ts';
 import { StoredUsage } from './stored-usage.ts';
 import type { UsageReader, UsageRecorder } from './usage.ts';
 import { UsageBuffer } from './usage-buffer.ts';
-import { type FlusherStats, SPREAD, UsageFlusher } from './usage-flusher.ts';
+import { type FlusherStats, SPREAD, UNSHARED_FLUSH_MS, UsageFlusher } from './usage-flusher.ts';
 import type { UsageHistory } from './usage-history.ts';
 
 /** What the usage statistics are made of. */
@@ -55,12 +55,6 @@ export interface Usage {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** Longest that a record stays in this process when the store responds. Milliseconds. */
-const WRITE_EVERY_MS = 250;
-/** The longest pause between retries of a write that failed; the pause doubles up to it. Milliseconds. */
-const LONGEST_RETRY_MS = 2000;
-/** Longest flush interval if live counts end with the process. Milliseconds. */
-const UNSHARED_FLUSH_MS = 250;
 
 export function createUsage(options: UsageOptions): Usage {
   const { live, history, clock, random, log, mask, flushEveryMs } = options;

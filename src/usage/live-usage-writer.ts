@@ -27,6 +27,10 @@ export interface LiveUsageWriterOptions {
   readonly random: Random;
 }
 
+/** Longest that a record stays in this process when the store responds. Milliseconds. */
+export const WRITE_EVERY_MS = 250;
+/** The longest pause between retries of a write that failed; the pause doubles up to it. Milliseconds. */
+export const LONGEST_RETRY_MS = 2000;
 /**
  * A store may forget a writer that wrote nothing to a shard for a day. Half of that, because the clocks differ; what was written so long ago
  * has been moved to the history. Milliseconds.

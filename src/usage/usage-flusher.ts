@@ -8,6 +8,8 @@ import type { UsageHistory } from './usage-history.ts';
 
 /** Shards that one replica moves at a time. */
 const LANES = 2;
+/** Longest flush interval if live counts end with the process. Milliseconds. */
+export const UNSHARED_FLUSH_MS = 250;
 /** The part of the interval over which an even round is spread; the rest is for the pause after it. */
 export const SPREAD = 0.5;
 

@@ -13,7 +13,7 @@ import type { RateLimiter } from '../../src/limiter/rate-limiter.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { type Clock, systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
-import { Lifecycle } from '../../src/platform/process/lifecycle.ts';
+import { ShutdownOrder } from '../../src/platform/process/shutdown-order.ts';
 import { systemRandom } from '../../src/platform/random.ts';
 import type { ProxyOptions } from '../../src/proxy/proxy-options.ts';
 import { ENCRYPTION_KEY, ROOT_TOKEN, type RunningGateway, START_DEADLINE_MS } from './gateway.ts';
@@ -72,7 +72,7 @@ export class InProcessGateway {
     const { failedCredentials = new FailedCredentials({ clock, trustedProxies }) } = options;
     const platform = { clock, random: systemRandom, log };
     const counting = countInProcess(platform);
-    this.#context = { settings, platform, lifecycle: new Lifecycle(log) };
+    this.#context = { settings, platform, shutdown: new ShutdownOrder(log) };
     this.#rootTokens = settings.rootTokens;
     this.#maxUpgrades = settings.maxUpgrades;
     this.#vault = new SecretVault(settings.encryptionKeys, systemRandom);
@@ -143,7 +143,7 @@ export class InProcessGateway {
 
   /** Stops what was built, in the order of a shutdown. Rejects if a part did not stop cleanly. */
   async stop(): Promise<void> {
-    if (!(await this.#context.lifecycle.stop()))
+    if (!(await this.#context.shutdown.stop()))
       throw new Error('the gateway did not stop cleanly: see its log');
   }
 }

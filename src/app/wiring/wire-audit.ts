@@ -7,7 +7,7 @@ const DAY_MS = 24 * HOUR_MS;
 
 /** Removes old entries of the audit log, now and every hour. Call `startPruning` once the tables exist. */
 export function wireAudit(
-  { settings, platform, lifecycle }: ReplicaContext,
+  { settings, platform, shutdown }: ReplicaContext,
   { records }: Stores,
 ): { readonly startPruning: () => void } {
   const { clock, log, random } = platform;
@@ -22,6 +22,6 @@ export function wireAudit(
     }
   };
   const pruning = new PeriodicTask(prune, { random, pauseMs: HOUR_MS });
-  lifecycle.add('retention of the audit log', CLOSE_DEADLINE_MS, () => pruning.stop());
+  shutdown.add('retention of the audit log', CLOSE_DEADLINE_MS, () => pruning.stop());
   return { startPruning: () => pruning.startAtOnce() };
 }

@@ -63,12 +63,12 @@ export interface ManagementApps {
 
 /** Builds the management interface, as a request listener, and self-service. */
 export function wireManagement(context: ReplicaContext, parts: ManagementParts): ManagementApps {
-  const { settings, platform, lifecycle } = context;
+  const { settings, platform, shutdown } = context;
   const { clock, log } = platform;
   const { records, vault, rootTokens, requestIds, failedCredentials, observers, consoleDirectory } = parts;
   const idempotency = new IdempotentRequests({ store: records.responses, vault, clock });
   const pruning = responsePruning(idempotency, platform);
-  lifecycle.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
+  shutdown.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
   pruning.start();
   const services = managementServices(context, parts);
   const { trustedProxies, selfServicePath } = settings;

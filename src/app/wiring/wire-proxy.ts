@@ -45,13 +45,13 @@ export interface WiredProxy {
 
 /** Builds the proxied side and makes it follow changes to keys. */
 export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Promise<WiredProxy> {
-  const { settings, platform, lifecycle } = context;
+  const { settings, platform, shutdown } = context;
   const { records, counting, keys, requestIds, failedCredentials, maxUpgrades } = parts;
   const costSettler = new CostSettler(counting.counters);
-  lifecycle.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
+  shutdown.add('settlement of costs', CLOSE_DEADLINE_MS, () => costSettler.stop());
   const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
   const previousSecretUses = new PreviousSecretUses({ secrets: records.secrets, ...platform });
-  lifecycle.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
+  shutdown.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
   const proxy = createProxy({
     ...settings,
     maxUpgrades,
@@ -68,14 +68,14 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
     observe: parts.observers.proxied,
     onFault: (error) => platform.log.error({ err: error }, 'a request met a fault of the gateway'),
   });
-  lifecycle.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
+  shutdown.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
   const revalidator = followKeyChanges(context, { records, counting, keys, keyOrigins, proxy });
   return { proxy, revalidator, costSettler };
 }
 
 /** Undefined if tracing is off. */
 async function wireTracing(
-  { settings, platform, lifecycle }: ReplicaContext,
+  { settings, platform, shutdown }: ReplicaContext,
   redactor: SecretRedactor,
 ): Promise<RequestTracing | undefined> {
   if (settings.tracing === null) return undefined;
@@ -88,7 +88,7 @@ async function wireTracing(
     log: platform.log,
     mask: (text) => redactor.masked(text),
   });
-  lifecycle.add('tracing', CLOSE_DEADLINE_MS, () => tracing.stop());
+  shutdown.add('tracing', CLOSE_DEADLINE_MS, () => tracing.stop());
   return tracing;
 }
 
@@ -99,7 +99,7 @@ interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys'>
 
 /** Drops changed keys from caches and rechecks their open upgrades: on each published change, and by regular checks for missed ones. */
 function followKeyChanges(
-  { platform, lifecycle }: ReplicaContext,
+  { platform, shutdown }: ReplicaContext,
   { records, counting, keys, keyOrigins, proxy }: KeyFollowers,
 ): KeyRevalidator {
   const forget = (keyId: string) => {
@@ -116,7 +116,7 @@ function followKeyChanges(
     ...platform,
   });
   revalidator.start();
-  lifecycle.add('checks of cached keys', CLOSE_DEADLINE_MS, () => revalidator.stop());
+  shutdown.add('checks of cached keys', CLOSE_DEADLINE_MS, () => revalidator.stop());
   counting.changes.onChange(forget);
   counting.changes.onReset(() => {
     proxy.recheckUpgrades();

@@ -31,7 +31,7 @@ export function wireRecordTasks(
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
   const hints = wireSecretHints(stores.records.hintlessKeys, sealing.vault, context.platform);
-  context.lifecycle.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
+  context.shutdown.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
   const configurations = wireConfigurations(context, stores, sealing);
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),

@@ -17,20 +17,20 @@ export interface Stores {
 
 /** Opens the stores and starts to watch them. Stores may be unavailable; only the embedded one must open, otherwise this rejects. */
 export async function wireStores(
-  { settings, platform, lifecycle }: ReplicaContext,
+  { settings, platform, shutdown }: ReplicaContext,
   vault: SecretVault,
 ): Promise<Stores> {
   const records = await openRecordStore(settings, platform);
-  lifecycle.add('records', CLOSE_DEADLINE_MS, () => records.close());
+  shutdown.add('records', CLOSE_DEADLINE_MS, () => records.close());
   const counting = openCounting(settings, platform);
-  lifecycle.add('counting', CLOSE_DEADLINE_MS, () => counting.close());
+  shutdown.add('counting', CLOSE_DEADLINE_MS, () => counting.close());
 
   const preparation = new RecordsPreparation({ records, settings, vault, log: platform.log });
-  lifecycle.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
+  shutdown.add('preparation of the records', CLOSE_DEADLINE_MS, () => preparation.stop());
   const components = [preparation, ...(counting.component ? [counting.component] : [])];
   const readiness = new Readiness(components);
   const watch = new ReadinessWatch(readiness, platform);
-  lifecycle.add('readiness watch', CLOSE_DEADLINE_MS, () => watch.stop());
+  shutdown.add('readiness watch', CLOSE_DEADLINE_MS, () => watch.stop());
   watch.start();
   return { records, counting, preparation, readiness };
 }

@@ -6,7 +6,7 @@ import type { Stores } from './wire-stores.ts';
 
 /** Starts the usage statistics. Old ones are pruned once the record store has its tables. */
 export function wireUsage(
-  { settings, platform, lifecycle }: ReplicaContext,
+  { settings, platform, shutdown }: ReplicaContext,
   { records, counting }: Stores,
   redactor: SecretRedactor,
 ): Usage {
@@ -19,7 +19,7 @@ export function wireUsage(
     dailyRetentionDays: settings.usageDailyRetentionDays,
     ...platform,
   });
-  lifecycle.add('usage', 2 * CLOSE_DEADLINE_MS, async () => {
+  shutdown.add('usage', 2 * CLOSE_DEADLINE_MS, async () => {
     if (!(await usage.stop(CLOSE_DEADLINE_MS))) throw new Error('not all usage was written');
   });
   usage.start();

@@ -1,6 +1,7 @@
-import { type IncomingMessage, STATUS_CODES as reasons, type ServerResponse } from 'node:http';
+import { STATUS_CODES as reasons, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { lingerAfterResponse, lingeringClose } from '../connections/lingering-close.ts';
+import { lingeringClose } from '../connections/lingering-close.ts';
+import { closeAfterResponse, hasMuchToSend } from '../connections/unread-body.ts';
 import { headerLine, type RawHeadResponse } from '../raw-head-response.ts';
 import { type ErrorResponse, errorResponse } from './error-responses.ts';
 
@@ -61,30 +62,4 @@ export function rejectOnSocket(socket: Socket, error: unknown, requestId: string
   head += `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
   if (socket.writable) socket.end(head + body);
   lingeringClose(socket);
-}
-
-/** A body up to this size that is still on its way is read and discarded, to keep the connection. Bytes. */
-const WORTH_READING_BYTES = 64 * 1024;
-
-/** Whether the client may still send more than is worth reading and discarding. */
-export function hasMuchToSend(req: IncomingMessage): boolean {
-  return !req.complete && announcesMuch(req.rawHeaders);
-}
-
-/** Reads the raw headers: libraries write to `req.headers`. */
-function announcesMuch(rawHeaders: readonly string[]): boolean {
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]?.toLowerCase();
-    // A client that waits for a 100 may send its body or not, and only the end of the connection shows which.
-    if (name === 'transfer-encoding' || name === 'expect') return true;
-    if (name === 'content-length' && Number(rawHeaders[i + 1]) > WORTH_READING_BYTES) return true;
-  }
-  return false;
-}
-
-/** Adds `Connection: close` to the response that is about to be written, and discards the rest of the request. */
-export function closeAfterResponse(res: ServerResponse): void {
-  res.shouldKeepAlive = false;
-  if (res.socket !== null) lingerAfterResponse(res.socket);
-  res.req.resume();
 }

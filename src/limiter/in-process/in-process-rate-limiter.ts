@@ -3,11 +3,8 @@ import type { DecidedWindow } from '../decided-window.ts';
 import { customerWindowName, type Limit, limitAt, MAX_CUSTOMER_WINDOWS, OTHER_CUSTOMERS } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../rate-limiter.ts';
-import { isNewerVersion } from '../record-versions.ts';
+import { isNewerVersion, VERSION_KEPT_MS } from '../record-versions.ts';
 import { type OpenWindow, TOMBSTONE, type WindowPlace, type WindowTable } from './window-table.ts';
-
-/** Milliseconds that an installed version is kept. */
-const VERSION_KEPT_MS = 3_600_000;
 
 /** A window that applies to a request: the open one, or the place where one would open. */
 interface MetWindow {

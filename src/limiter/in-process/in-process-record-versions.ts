@@ -1,11 +1,12 @@
 import type { Clock } from '../../platform/clock.ts';
-import type { ChangeFeed, RecordVersion, RecordVersions } from '../record-versions.ts';
+import {
+  type ChangeFeed,
+  MARK_KEPT_MS,
+  type RecordVersion,
+  type RecordVersions,
+  VERSION_KEPT_MS,
+} from '../record-versions.ts';
 import { MARK, OVERLAPPING_MARK, TOMBSTONE, type WindowTable } from './window-table.ts';
-
-/** Milliseconds that a version or a tombstone is kept. */
-const VERSION_KEPT_MS = 3_600_000;
-/** Milliseconds after which a mark expires. */
-const MARK_KEPT_MS = 30_000;
 
 /** The shared versions of one process, by the rules of the scripts in Redis. It is also the change feed, which misses nothing. */
 export class InProcessRecordVersions implements RecordVersions, ChangeFeed {

@@ -1,4 +1,5 @@
-import { MAX_CONFIGURED_KEYS, MAX_CONFIGURED_PLANS, OWNER } from '../../desired-state/desired-state.ts';
+import { MAX_CONFIGURED_KEYS, MAX_CONFIGURED_PLANS } from '../../desired-state/desired-state.ts';
+import { OWNER, OWNER_FORM } from '../../desired-state/owner-name.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
@@ -83,8 +84,7 @@ export const CONFIGURATION = {
 export const CONFIGURATION_LIMIT_BYTES = 8 * 1024 * 1024;
 
 /** The rule for an owner's name. */
-export const OWNER_RULE =
-  'must be 1 to 64 letters, digits and . _ : / @ -, the first a letter or a digit, that name whose configuration it is';
+export const OWNER_RULE = `must be ${OWNER_FORM}, that name whose configuration it is`;
 
 const TERMS = {
   config: CONFIGURATION,

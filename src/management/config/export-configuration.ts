@@ -1,5 +1,5 @@
-import { OWNER } from '../../desired-state/desired-state.ts';
 import type { ExportSelection } from '../../desired-state/desired-state-store.ts';
+import { OWNER } from '../../desired-state/owner-name.ts';
 import { type Written, writtenKey, writtenPlan } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';

@@ -8,7 +8,7 @@ import { RequestBody } from '../../backend/request-body.ts';
 import { requestHead } from '../../backend/request-head.ts';
 import type { ResponseHead } from '../../backend/response-head.ts';
 import { TollgateError } from '../../errors.ts';
-import { closeAfterResponse } from '../../http/errors/send-error.ts';
+import { closeAfterResponse } from '../../http/connections/unread-body.ts';
 import type { MinimumRate } from '../../http/minimum-body-rate.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { DeadlineQueue, Due } from '../../platform/deadline-queue.ts';

@@ -1,6 +1,6 @@
 import type { ReadBuffer } from '../../backend/read-buffers.ts';
 import { lingeringClose } from '../../http/connections/lingering-close.ts';
-import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
+import { closeAfterResponse, hasMuchToSend } from '../../http/connections/unread-body.ts';
 import { bytesTaken } from '../../http/node-internals.ts';
 import type { RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { Exchange } from '../exchange.ts';

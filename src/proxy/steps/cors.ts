@@ -1,4 +1,4 @@
-import { closeAfterResponse, hasMuchToSend } from '../../http/errors/send-error.ts';
+import { closeAfterResponse, hasMuchToSend } from '../../http/connections/unread-body.ts';
 import type { CrossOrigin } from '../cross-origin.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { missingKey, unavailable } from './current-key.ts';

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { cutConnection } from '../../http/connections/cut-connection.ts';
 import { isDisconnected, responseDue } from '../../http/node-internals.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { AddressShares } from './address-shares.ts';
 import type { ConnectionLimit } from './connection-limit.ts';
+import { FairEviction } from './fair-eviction.ts';
 import { IdleConnections } from './idle-connections.ts';
 
 /** The open connections of a port, and which of their requests may still be served. */
@@ -21,7 +21,7 @@ export class ClientConnections {
 
   watch(server: Server, limit: ConnectionLimit, clock: Clock): void {
     const idle = new IdleConnections({ server, open: this.open, limit, clock });
-    const shares = new AddressShares(this.open, limit, clock);
+    const shares = new FairEviction(this.open, limit, clock);
     server.on('connection', (socket: Socket) => {
       shares.add(socket);
       idle.makeRoom();

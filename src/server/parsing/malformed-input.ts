@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { TollgateError } from '../../errors.ts';
 import { cutConnection } from '../../http/connections/cut-connection.ts';
-import { closeAfterResponse } from '../../http/errors/send-error.ts';
+import { closeAfterResponse } from '../../http/connections/unread-body.ts';
 import { responseDue } from '../../http/node-internals.ts';
 import { RawHeadResponse } from '../../http/raw-head-response.ts';
 import type { ClientConnections } from '../connections/client-connections.ts';

@@ -2,6 +2,7 @@ import { Cluster, type CommonRedisOptions, Redis } from 'ioredis';
 import type { Logger } from '../../platform/logger.ts';
 import type { Random } from '../../platform/random.ts';
 import { closeUnresponsive } from './close-unresponsive.ts';
+import { connectionTimeouts } from './connection-timeouts.ts';
 import { safeRedisError } from './redis-failure.ts';
 
 /** A connection to one server (or the master that sentinels name), or to all masters of a cluster. */
@@ -73,7 +74,8 @@ export function connectRedis(
   const options = { ...commonOptions(purpose, settings, platform.random), ...credentials(settings.address) };
   const redis = open(purpose, settings, options);
   // A server that vanished leaves a half-open socket.
-  if (purpose === 'decisions') closeUnresponsive(redis, 2 * patienceMs(settings));
+  if (purpose === 'decisions')
+    closeUnresponsive(redis, connectionTimeouts(settings.timeoutMs).unresponsiveMs);
   logStateChanges(redis, platform.log.child({ connection: purpose }));
   return redis;
 }
@@ -113,7 +115,7 @@ function open(purpose: RedisPurpose, settings: RedisSettings, options: ClientOpt
         ...options,
         sentinels: [...address.nodes],
         name: address.masterName ?? MASTER_NAME,
-        sentinelCommandTimeout: patienceMs(settings),
+        sentinelCommandTimeout: connectionTimeouts(settings.timeoutMs).commandMs,
         db: address.database,
         disconnectTimeout: DISCONNECT_TIMEOUT_MS,
         ...(address.isTls && { enableTLSForSentinelMode: true, sentinelTLS: {} }),
@@ -158,33 +160,31 @@ function listenInTurn({ nodes }: RedisAddress, options: ClientOptions): Redis {
 
 function commonOptions(purpose: RedisPurpose, settings: RedisSettings, random: Random): ClientOptions {
   const retryStrategy = (attempt: number) => retryDelayMs(attempt, random);
-  const patientMs = patienceMs(settings);
+  const timeouts = connectionTimeouts(settings.timeoutMs);
   const common: ClientOptions = {
     retryStrategy,
     autoResendUnfulfilledCommands: false,
     // `RedisChangeFeed` resubscribes: a failure of the client's own attempt has no handler, and would end the process.
     autoResubscribe: false,
     enableReadyCheck: true,
-    connectTimeout: patientMs,
+    connectTimeout: timeouts.connectMs,
     connectionName: `tollgate-${purpose}`,
     // A server that became a replica rejects writes: connecting again finds the current master.
     reconnectOnError: (error) => error.message.startsWith('READONLY'),
   };
   if (purpose === 'subscription') {
-    return { ...common, maxRetriesPerRequest: null, socketTimeout: 3 * patientMs };
+    return { ...common, maxRetriesPerRequest: null, socketTimeout: timeouts.subscriptionMs };
   }
   return {
     ...common,
     enableOfflineQueue: false,
     maxRetriesPerRequest: 0,
     // Decisions have a shorter timeout that leaves out pauses of this process; `closeUnresponsive` watches their sockets.
-    ...(purpose !== 'decisions' && { commandTimeout: patientMs, socketTimeout: 2 * patientMs }),
+    ...(purpose !== 'decisions' && {
+      commandTimeout: timeouts.commandMs,
+      socketTimeout: timeouts.unresponsiveMs,
+    }),
   };
-}
-
-/** The timeout of all commands but decisions. */
-function patienceMs({ timeoutMs }: RedisSettings): number {
-  return Math.max(10 * timeoutMs, 2000);
 }
 
 function credentials(address: RedisAddress): ClientOptions & { tls?: object } {

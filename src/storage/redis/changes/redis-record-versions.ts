@@ -1,14 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RecordVersion, RecordVersions } from '../../../limiter/record-versions.ts';
+import {
+  MARK_KEPT_MS,
+  type RecordVersion,
+  type RecordVersions,
+  VERSION_KEPT_MS,
+} from '../../../limiter/record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
 import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../key-names.ts';
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 
-/** Milliseconds that a version or a tombstone is kept: longer than any replica's reload may take. */
-export const VERSION_KEPT_MS = '3600000';
-/** Milliseconds after which a mark expires: longer than any write to the record store may take. */
-const MARK_KEPT_MS = '30000';
 /** Calls that are under way together: more would block the server and fill the replica's memory. */
 const CHUNK_SIZE = 500;
 
@@ -25,14 +26,16 @@ export class RedisRecordVersions implements RecordVersions {
   }
 
   async markStale(keyIds: readonly string[]): Promise<void> {
-    await inChunks(keyIds, (keyId) => this.#markStale.run(this.#redis, [versionKey(keyId), MARK_KEPT_MS]));
+    await inChunks(keyIds, (keyId) =>
+      this.#markStale.run(this.#redis, [versionKey(keyId), String(MARK_KEPT_MS)]),
+    );
   }
 
   async publishVersion(versions: readonly RecordVersion[]): Promise<void> {
     await outliveRejections(
       await inChunks(versions, async ({ keyId, version }) => {
         await this.#publish(keyId);
-        const keyAndArguments = [versionKey(keyId), version, VERSION_KEPT_MS, MARK_KEPT_MS];
+        const keyAndArguments = [versionKey(keyId), version, String(VERSION_KEPT_MS), String(MARK_KEPT_MS)];
         return this.#publishVersion.run(this.#redis, keyAndArguments);
       }),
     );
@@ -40,7 +43,7 @@ export class RedisRecordVersions implements RecordVersions {
 
   async retire(keyId: string, windowNames: readonly string[] = []): Promise<void> {
     await this.#publish(keyId);
-    const leftMs = await this.#retireKey.run(this.#redis, [versionKey(keyId), VERSION_KEPT_MS]);
+    const leftMs = await this.#retireKey.run(this.#redis, [versionKey(keyId), String(VERSION_KEPT_MS)]);
     await this.#removeWindows(keyId, windowNames);
     await outliveRejections([leftMs]);
   }

@@ -27,7 +27,7 @@ interface Origin {
  * of connected addresses plus one. For a client whose address is below its share, a connection that has not sent a byte is closed if its
  * address is beyond its share. Clients of one address, such as that of a load balancer, never displace each other.
  */
-export class AddressShares {
+export class FairEviction {
   readonly #open: ReadonlySet<Socket>;
   readonly #limit: ConnectionLimit;
   readonly #clock: Clock;

@@ -7,7 +7,7 @@ interface Resource {
 }
 
 /** Keeps what was started, to stop it in reverse order, each within its deadline. */
-export class Lifecycle {
+export class ShutdownOrder {
   readonly #resources: Resource[] = [];
   readonly #log: Logger;
   #stopping: Promise<boolean> | undefined;

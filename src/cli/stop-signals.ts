@@ -1,0 +1,74 @@
+import cluster from 'node:cluster';
+import type { Logger } from '../platform/logger.ts';
+
+/** The exit code that a shell gives a process that SIGTERM has ended. */
+const START_ENDED = 143;
+/** The exit code of a stop that did not save all usage, or that a second signal cut short. */
+const STOP_FAILED = 1;
+const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
+
+/** What a process runs. `stop` resolves with whether all of it stopped cleanly. */
+interface Stoppable {
+  stop(): Promise<boolean>;
+}
+
+/** SIGTERM and SIGINT end the start of a process, or stop the gateway that it runs. */
+export class StopSignals {
+  readonly #log: Logger;
+  #isStopping = false;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /** Until `stopGateway` is called a signal ends the process: nothing was begun that would have to be finished. */
+  endStart(): void {
+    // Process 1 of a container ignores signals that it has no handler for. A worker is ended by its primary process.
+    if (cluster.isPrimary) for (const signal of STOP_SIGNALS) process.on(signal, this.#endStart);
+  }
+
+  /** From now on the first signal stops the gateway and then ends the process; the next one ends it at once. */
+  stopGateway(gateway: Stoppable): void {
+    const stop = (reason: string): void =>
+      this.#isStopping ? this.#giveUp(reason) : this.#stop(gateway, reason);
+    const { worker } = cluster;
+    if (worker === undefined) {
+      for (const signal of STOP_SIGNALS) process.off(signal, this.#endStart).on(signal, stop);
+      return;
+    }
+    // If SIGTERM goes to every process, the primary process sends workers a second one, which must not end them early.
+    const stopOnce = (reason: string): void => {
+      if (!this.#isStopping) stop(reason);
+    };
+    process.on('SIGTERM', stopOnce);
+    // A terminal sends SIGINT to workers as well, but the primary process stops them with SIGTERM.
+    process.on('SIGINT', () => {});
+    worker.once('disconnect', () => {
+      // Otherwise Node ends this process right after this event.
+      worker.exitedAfterDisconnect = true;
+      stopOnce('the primary process is gone');
+    });
+  }
+
+  readonly #endStart = (reason: string): never => {
+    this.#log.info({ reason }, 'stopped during the start');
+    process.exit(START_ENDED);
+  };
+
+  #stop(gateway: Stoppable, reason: string): void {
+    this.#isStopping = true;
+    this.#log.info({ reason }, 'stopping');
+    gateway.stop().then((isClean) => {
+      if (isClean) this.#log.info('stopped, usage written');
+      else this.#log.error('stopped, but not cleanly: see above');
+      process.exit(isClean ? 0 : STOP_FAILED);
+    });
+  }
+
+  #giveUp(reason: string): never {
+    this.#log.warn({ reason }, 'second stop signal: stopping without waiting any longer');
+    // Workers that are only left alone finish what they have begun.
+    for (const each of Object.values(cluster.workers ?? {})) each?.process.kill('SIGKILL');
+    process.exit(STOP_FAILED);
+  }
+}
