@@ -1,5 +1,5 @@
 import { BackendError } from './backend-error.ts';
-import { isHeaderLine, type ResponseHead, readResponseHead } from './response-head.ts';
+import { HEAD_LIMIT_BYTES, isHeaderLine, type ResponseHead, readResponseHead } from './response-head.ts';
 
 /** Receives the parts of a response in order. May end the parsing by `stop`. */
 export interface ResponseParts {
@@ -20,8 +20,6 @@ type State = 'head' | 'fixed' | 'open' | 'size' | 'chunk' | 'chunk-end' | 'trail
 /** A buffer, because a string would be converted for each search. */
 const END_OF_HEAD = Buffer.from('\r\n\r\n');
 const NOTHING = Buffer.alloc(0);
-/** Longest head, chunk size line with its extensions, and trailer section. Bytes. */
-const LIMIT_BYTES = 16 * 1024;
 /** Size and extensions (RFC 9112 section 7.1), without the whitespace that senders must not generate. */
 const SIZE_LINE =
   /^([0-9A-Fa-f]{1,13})(?:;[!#$%&'*+.^_`|~\w-]+(?:=(?:[!#$%&'*+.^_`|~\w-]+|"(?:[\t\x20!\x23-\x5b\x5d-\x7e\x80-\xff]|\\[\t\x20-\x7e\x80-\xff])*"))?)*$/;
@@ -106,7 +104,7 @@ export class ResponseParser {
     const start = kept === 0 ? at : 0;
     // The end of the head may span both buffers.
     const end = bytes.indexOf(END_OF_HEAD, Math.max(start, kept - END_OF_HEAD.length));
-    if ((end === -1 ? bytes.length : end) - start > LIMIT_BYTES) return fault('a head over 16 KiB');
+    if ((end === -1 ? bytes.length : end) - start > HEAD_LIMIT_BYTES) return fault('a head over 16 KiB');
     if (end === -1) {
       if (!mayBecomeHead(bytes, start)) return fault('no HTTP/1');
       this.#kept = Buffer.from(bytes.subarray(start));
@@ -156,7 +154,7 @@ export class ResponseParser {
   ): number | BackendError {
     const feed = input.indexOf(LF, at);
     const end = feed === -1 ? input.length : feed + 1;
-    if (this.#kept.length + end - at > LIMIT_BYTES) return fault('a line over 16 KiB');
+    if (this.#kept.length + end - at > HEAD_LIMIT_BYTES) return fault('a line over 16 KiB');
     const part = input.subarray(at, end);
     const bytes = this.#kept.length === 0 ? part : Buffer.concat([this.#kept, part]);
     if (feed === -1) {
@@ -189,7 +187,7 @@ export class ResponseParser {
       return undefined;
     }
     this.#trailerBytes += line.length + 2;
-    if (this.#trailerBytes > LIMIT_BYTES) return fault('trailers over 16 KiB');
+    if (this.#trailerBytes > HEAD_LIMIT_BYTES) return fault('trailers over 16 KiB');
     if (!isHeaderLine(line)) return fault('a malformed trailer');
     this.#parts.onTrailer?.(line);
     return undefined;

@@ -6,7 +6,7 @@ import { rotateEncryptionKey } from '../keys/secrets/rotate-encryption-key.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
-import { EX_CONFIG } from '../platform/process/start-fault.ts';
+import { EX_CONFIG, FAILED } from '../platform/process/exit-codes.ts';
 import { systemRandom } from '../platform/random.ts';
 
 /**
@@ -43,5 +43,5 @@ async function rotate(): Promise<number> {
 
 process.exitCode = await rotate().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  return error instanceof InvalidSettings ? EX_CONFIG : 1;
+  return error instanceof InvalidSettings ? EX_CONFIG : FAILED;
 });

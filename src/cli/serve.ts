@@ -7,7 +7,8 @@ import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { collectGarbage } from '../platform/process/collect-garbage.ts';
-import { EX_CONFIG, StartFault } from '../platform/process/start-fault.ts';
+import { EX_CONFIG, FAILED } from '../platform/process/exit-codes.ts';
+import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
 import { StopSignals } from './stop-signals.ts';
 
@@ -31,7 +32,7 @@ const gateway = await start({ clock: systemClock, random: systemRandom, log }).c
   }
   if (error instanceof StartFault) process.stderr.write(`${error.message}\n`);
   else log.fatal({ err: error }, 'could not start');
-  process.exit(1);
+  process.exit(FAILED);
 });
 
 signals.stopGateway(gateway);

@@ -1,10 +1,7 @@
 import cluster from 'node:cluster';
 import type { Logger } from '../platform/logger.ts';
+import { FAILED, START_ENDED } from '../platform/process/exit-codes.ts';
 
-/** The exit code that a shell gives a process that SIGTERM has ended. */
-const START_ENDED = 143;
-/** The exit code of a stop that did not save all usage, or that a second signal cut short. */
-const STOP_FAILED = 1;
 const STOP_SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 /** What a process runs. `stop` resolves with whether all of it stopped cleanly. */
@@ -61,7 +58,7 @@ export class StopSignals {
     gateway.stop().then((isClean) => {
       if (isClean) this.#log.info('stopped, usage written');
       else this.#log.error('stopped, but not cleanly: see above');
-      process.exit(isClean ? 0 : STOP_FAILED);
+      process.exit(isClean ? 0 : FAILED);
     });
   }
 
@@ -69,6 +66,6 @@ export class StopSignals {
     this.#log.warn({ reason }, 'second stop signal: stopping without waiting any longer');
     // Workers that are only left alone finish what they have begun.
     for (const each of Object.values(cluster.workers ?? {})) each?.process.kill('SIGKILL');
-    process.exit(STOP_FAILED);
+    process.exit(FAILED);
   }
 }

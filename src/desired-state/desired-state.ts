@@ -29,8 +29,3 @@ export interface DesiredState {
   readonly plans: readonly NewPlan[];
   readonly keys: readonly DesiredKey[];
 }
-
-/** The most plans in a configuration. */
-export const MAX_CONFIGURED_PLANS = 1000;
-/** The most keys in a configuration. */
-export const MAX_CONFIGURED_KEYS = 10_000;

@@ -16,6 +16,14 @@ export function jsonBody(limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler
   return [requireJson, rejectLarge(limitBytes), inviteBody, read, parseJson];
 }
 
+/** The error of a body with a content coding. */
+export function bodyCompressed(): TollgateError {
+  return new TollgateError(
+    'unsupported_media_type',
+    'The body must not be compressed: send it without Content-Encoding.',
+  );
+}
+
 /** The error of a body above the limit. */
 export function bodyTooLarge(limitBytes: number): TollgateError {
   return new TollgateError('body_too_large', `The request body is larger than ${limitBytes} bytes.`);

@@ -2,17 +2,13 @@ import type { BlockList } from 'node:net';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
 import { missingScope, ROOT } from '../admins/principal.ts';
 import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
-import type { AuditLog } from '../audit/audit-log.ts';
-import type { ChangeContext } from '../audit/change-context.ts';
 import { InvalidToken, MissingScope, MissingToken, TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
 import { readBearer } from '../http/credentials/bearer.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { RootTokens } from '../http/credentials/root-token.ts';
-import { errorResponse } from '../http/errors/error-responses.ts';
 import type { Endpoint } from './endpoint.ts';
 import { notePrincipal, principalOf } from './principal-of.ts';
-import type { ChangeContextReader } from './read-change-context.ts';
 
 /** What credentials are checked against. */
 export interface Credentials {
@@ -73,38 +69,4 @@ export function limitGuesses(
     const isGuess = limitsGuesses && error instanceof TollgateError && error.code === 'key_not_found';
     next(isGuess ? (failedCredentials?.errorFor(req, error) ?? error) : error);
   };
-}
-
-/** Consumers are many and not trusted: with an entry for each rejection they would fill the log. */
-const CONSUMER_ENTRY_EVERY_MS = 3_600_000;
-
-/**
- * Writes an entry into the audit log for each request of a principal that is rejected with 403, of a consumer about one an hour, and passes
- * the error on.
- */
-export function auditForbidden(
-  { operationId }: Endpoint,
-  { audit, changeOf }: { readonly audit: AuditLog; readonly changeOf: ChangeContextReader },
-): ErrorRequestHandler {
-  return async (error: unknown, req, res, _next) => {
-    if (error instanceof TollgateError && errorResponse(error).status === 403) {
-      const target = { type: 'operation', id: operationId, name: pathParameter(req), tags: [] } as const;
-      const action = { action: 'request.deny', target, changes: {}, outcome: error.code } as const;
-      const change = changeOf(req, res);
-      if (!(await isRepeatedByConsumer(audit, change))) await audit.record(action, change);
-    }
-    throw error;
-  };
-}
-
-async function isRepeatedByConsumer(audit: AuditLog, { actor, atMs }: ChangeContext): Promise<boolean> {
-  if (actor.type !== 'key' || actor.id === null) return false;
-  const fromMs = atMs - CONSUMER_ENTRY_EVERY_MS;
-  return (await audit.count({ action: 'request.deny', actorId: actor.id, fromMs })) > 0;
-}
-
-/** The id in the path. Null for text that can't be an id: the audit log must not keep arbitrary text of clients. */
-function pathParameter({ params }: Request): string | null {
-  const [text = ''] = Object.values(params).flat();
-  return /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/.test(text) ? text : null;
 }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { customerWindowName, type Limit, limitAt } from '../../src/limiter/limit.ts';
+import { customerWindowName } from '../../src/limiter/customer-windows.ts';
+import { type Limit, limitAt } from '../../src/limiter/limit.ts';
 import { windowEndMs } from '../../src/limiter/period.ts';
 import type { Decision } from '../../src/limiter/rate-limiter.ts';
 import {

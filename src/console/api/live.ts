@@ -1,11 +1,9 @@
-import { keepPreviousData, useInfiniteQuery, useQuery } from '@tanstack/react-query';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { type Scope, useApi, useScopes } from './api-context.tsx';
 import { faultKind, requiredScope } from './fault-kind.ts';
 
-/** Rows that a page of a list asks for. */
-export const PAGE_ROWS = 100;
-const POLL_MS = 5000;
+export const POLL_MS = 5000;
 
 /** A call of the generated client: `(client, signal) => client.GET('/rate-limit', { signal })`. */
 export type Call<T> = (
@@ -68,58 +66,6 @@ export function useLive<T>(
   };
 }
 
-export interface LivePages<Row> extends Live<readonly Row[]> {
-  /** The rows on all pages, if the request has `count`. */
-  readonly total: number | undefined;
-  readonly hasMore: boolean;
-  readonly loadMore: () => void;
-}
-
-/** The rows, the total and the cursor in a response of a list. */
-interface ListPage<Row> {
-  readonly rows: readonly Row[];
-  readonly total?: number | undefined;
-  readonly nextCursor?: string | undefined;
-}
-
-export interface LivePagesOptions<T, Row> extends LiveOptions {
-  readonly page: (body: NonNullable<T>) => ListPage<Row>;
-}
-
-/**
- * A list that grows page by page as the reader scrolls. It polls only while a single page is shown: otherwise each poll would read all
- * loaded pages again. Then the reader reads again with `refresh`.
- */
-export function useLivePages<T, Row>(
-  key: readonly unknown[],
-  call: (client: ManagementClient, cursor: string | undefined, signal: AbortSignal) => ReturnType<Call<T>>,
-  { page, ...options }: LivePagesOptions<T, Row>,
-): LivePages<Row> {
-  const { client } = useApi();
-  const allowed = useAllowed(options.scope);
-  const query = useInfiniteQuery({
-    queryKey: key,
-    queryFn: async ({ signal, pageParam }) => page(await bodyOf(call(client, pageParam, signal))),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: (last) => last.nextCursor,
-    enabled: allowed && options.enabled !== false,
-    refetchInterval: ({ state }) =>
-      (state.data?.pages.length ?? 0) > 1 ? false : pollAfter(state.error, options.pollMs ?? POLL_MS),
-    placeholderData: keepPreviousData,
-  });
-  return {
-    ...statusOf(query, allowed, options.scope),
-    data: query.data?.pages.flatMap(({ rows }) => rows),
-    etag: undefined,
-    total: query.data?.pages[0]?.total,
-    hasMore: query.hasNextPage,
-    loadMore: () => {
-      if (query.hasNextPage && !query.isFetchingNextPage) void query.fetchNextPage();
-    },
-    refresh: () => void query.refetch(),
-  };
-}
-
 /**
  * False after a 403: the audit log has an entry for each one. The data is read again when the tab comes into view, or when the token gets the
  * scope.
@@ -128,7 +74,7 @@ export function pollAfter(error: unknown, pollMs: number | false): number | fals
   return error !== null && faultKind(error) === 'no-scope' ? false : pollMs;
 }
 
-function useAllowed(scope: Scope | undefined): boolean {
+export function useAllowed(scope: Scope | undefined): boolean {
   const { can } = useScopes();
   return scope === undefined || can(scope);
 }
@@ -140,7 +86,7 @@ interface QueryState {
   readonly dataUpdatedAt: number;
 }
 
-function statusOf(query: QueryState, allowed: boolean, scope: Scope | undefined) {
+export function statusOf(query: QueryState, allowed: boolean, scope: Scope | undefined) {
   const dataAt = query.data === undefined || query.dataUpdatedAt === 0 ? undefined : query.dataUpdatedAt;
   const { error } = query;
   return {

@@ -2,7 +2,7 @@ import { ScrollText } from 'lucide-react';
 import { useState } from 'react';
 import { useSearchParams } from 'wouter';
 import { useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLivePages } from '../api/live.ts';
+import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
 import { Button } from '../components/forms/button.tsx';
 import { CsvButton } from '../components/forms/csv-button.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';

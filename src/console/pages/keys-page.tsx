@@ -1,7 +1,8 @@
 import { KeyRound, Plus, SearchX } from 'lucide-react';
 import { useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLive, useLivePages } from '../api/live.ts';
+import { useLive } from '../api/live.ts';
+import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
 import { Button } from '../components/forms/button.tsx';
 import { DataTable } from '../components/layout/data-table.tsx';
 import { PageHeader } from '../components/layout/page-header.tsx';

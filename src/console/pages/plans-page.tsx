@@ -1,7 +1,7 @@
 import { Gauge, Plus } from 'lucide-react';
 import { Link, useSearchParams } from 'wouter';
 import { useApi, useScopes } from '../api/api-context.tsx';
-import { PAGE_ROWS, useLivePages } from '../api/live.ts';
+import { PAGE_ROWS, useLivePages } from '../api/live-pages.ts';
 import { Button, ButtonLink } from '../components/forms/button.tsx';
 import { Input } from '../components/forms/field.tsx';
 import { type Column, DataTable } from '../components/layout/data-table.tsx';

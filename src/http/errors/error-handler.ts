@@ -3,7 +3,7 @@ import { StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { bodyTooLarge } from '../json-body.ts';
+import { bodyCompressed, bodyTooLarge } from '../json-body.ts';
 import type { RequestNotes } from '../with-request-id.ts';
 import { negotiatedError } from './problem-details.ts';
 import { sendError } from './send-error.ts';
@@ -48,10 +48,7 @@ function translated(error: unknown): unknown {
     case 'entity.too.large':
       return bodyTooLarge(Number(error.limit));
     case 'encoding.unsupported':
-      return new TollgateError(
-        'unsupported_media_type',
-        'The body must not be compressed: send it without Content-Encoding.',
-      );
+      return bodyCompressed();
     default:
       return new TollgateError('bad_request', 'The request can not be understood.');
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts';
+import { customerWindowName } from '../customer-windows.ts';
 import { type DecidedWindow, remainingIn } from '../decided-window.ts';
-import { customerWindowName, type Limit, limitAt } from '../limit.ts';
+import { type Limit, limitAt } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 

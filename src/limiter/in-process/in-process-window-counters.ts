@@ -2,11 +2,11 @@ import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
 import {
   customerWindowName,
-  type Limit,
   MAX_CUSTOMER_WINDOWS,
   OTHER_CUSTOMERS,
   windowNameOf,
-} from '../limit.ts';
+} from '../customer-windows.ts';
+import type { Limit } from '../limit.ts';
 import { windowEndMs } from '../period.ts';
 import type {
   CostDifference,

@@ -1,9 +1,13 @@
-import { MAX_CONFIGURED_KEYS, MAX_CONFIGURED_PLANS } from '../../desired-state/desired-state.ts';
 import { OWNER, OWNER_FORM } from '../../desired-state/owner-name.ts';
 import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { KEY_FIELDS, type WrittenKeyFields } from '../keys/key-fields.ts';
 import { SECRET_HASH } from '../keys/secret-fields.ts';
 import { CREATE_PLAN_BODY, type CreatePlanBody } from '../plans/plan-schema.ts';
+
+/** The most plans in a configuration. */
+const MAX_CONFIGURED_PLANS = 1000;
+/** The most keys in a configuration. */
+const MAX_CONFIGURED_KEYS = 10_000;
 
 /** A configuration as a file or a body contains it. */
 export interface WrittenConfiguration {

@@ -1,6 +1,3 @@
-/** The exit code of sysexits.h for a configuration error. */
-export const EX_CONFIG = 78;
-
 /**
  * Something outside the program keeps it from starting: a port, a file, another process. The message is one or two sentences for
  * the operator: they say what to do and hold no secret.

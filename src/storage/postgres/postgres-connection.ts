@@ -17,6 +17,8 @@ export interface PostgresOptions {
 
 /** Longest wait for a connection, and longest run of a statement, in milliseconds. */
 const TIMEOUT_MS = 5000;
+/** After this time Postgres ends a session with an idle transaction: the replica is stuck, or was cut off from Postgres. */
+export const IDLE_TRANSACTION_TIMEOUT = '15s';
 
 /** The driver reads instants in this style only, but a server, database or role may have another default. PgBouncer keeps the setting. */
 const SESSION = 'SET datestyle TO ISO';

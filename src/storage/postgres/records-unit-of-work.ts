@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { sql } from 'kysely';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
+import { IDLE_TRANSACTION_TIMEOUT } from './postgres-connection.ts';
 import type { RecordsDatabase } from './records-database.ts';
 
 /** A unit under way. */
@@ -10,9 +11,6 @@ interface Unit {
   /** False once its transaction has ended: work that began in the unit and is still running then uses the database itself. */
   isOpen: boolean;
 }
-
-/** After this time Postgres ends a session with an idle transaction: the replica is stuck, or was cut off from Postgres. */
-const IDLE_TIMEOUT = '15s';
 
 /**
  * Units of work in the record store. The unit is found by the asynchronous context of a query, so that repositories need not know of it:
@@ -31,7 +29,9 @@ export class RecordsUnitOfWork implements UnitOfWork {
   async run<Result>(work: () => Promise<Result>): Promise<Result> {
     const effects: (() => Promise<void>)[] = [];
     const result = await this.#database.transaction().execute(async (transaction) => {
-      await sql.raw(`SET LOCAL idle_in_transaction_session_timeout = '${IDLE_TIMEOUT}'`).execute(transaction);
+      await sql
+        .raw(`SET LOCAL idle_in_transaction_session_timeout = '${IDLE_TRANSACTION_TIMEOUT}'`)
+        .execute(transaction);
       const unit: Unit = { transaction, effects, isOpen: true };
       try {
         return await this.#units.run(unit, work);

@@ -2,7 +2,7 @@ import { KeyRound } from 'lucide-react';
 import { useId } from 'react';
 import { Link } from 'wouter';
 import { useApi } from '../../api/api-context.tsx';
-import { useLivePages } from '../../api/live.ts';
+import { useLivePages } from '../../api/live-pages.ts';
 import { type Column, DataTable } from '../../components/layout/data-table.tsx';
 import { EmptyState } from '../../components/states/empty-state.tsx';
 import { RelativeTime } from '../../components/text/relative-time.tsx';

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
+import { customerWindowName, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/customer-windows.ts';
 import type { CountRestorer, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
-import { customerWindowName, type Limit, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/limit.ts';
+import type { Limit } from '../../../limiter/limit.ts';
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
 import type {

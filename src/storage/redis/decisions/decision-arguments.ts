@@ -1,4 +1,5 @@
-import { customerWindowName, type Limit, OTHER_CUSTOMERS } from '../../../limiter/limit.ts';
+import { customerWindowName, OTHER_CUSTOMERS } from '../../../limiter/customer-windows.ts';
+import type { Limit } from '../../../limiter/limit.ts';
 import type { LimitSubject } from '../../../limiter/rate-limiter.ts';
 import { customersKey, versionKey, windowKey } from '../key-names.ts';
 
