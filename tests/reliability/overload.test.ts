@@ -24,6 +24,8 @@ beforeAll(async () => {
   gateway = await startGateway({
     ...gatewaySettings(backend.url, database.url, testRedisUrl()),
     BACKEND_CONNECTIONS: String(CONNECTIONS),
+    // Longer than any request here waits.
+    BACKEND_TIMEOUT_MS: '600000',
     BACKEND_CONNECTIONS_PER_KEY: String(CONNECTIONS),
   });
   const admin = new Admin(gateway.url);
@@ -58,7 +60,7 @@ async function ask(path = '/'): Promise<Response> {
   };
 }
 
-/** Sends many requests to a backend that responds with none, and lets it response once the gateway has rejected all it has no room for. */
+/** Sends many requests to a backend that responds with none, and lets it respond once the gateway has rejected all it has no room for. */
 async function overload(): Promise<readonly Response[]> {
   backend.hold();
   let rejected = 0;
