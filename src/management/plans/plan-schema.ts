@@ -31,6 +31,11 @@ export const LIMIT_ID: FieldSchema = {
   type: 'string',
   pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$',
 };
+/** Most limits of a plan beside its own, most patterns of one of them, and most costs of a plan. The console has the same bounds. */
+export const MAX_ADDITIONAL_LIMITS = 7;
+export const MAX_PATTERNS = 32;
+export const MAX_COSTS = 32;
+
 const METHODS: FieldSchema = {
   description:
     'must be a list of 1 to 16 different methods in upper case, like ["GET", "POST"]; leave it out for all',
@@ -51,10 +56,10 @@ const PATH: FieldSchema = {
   format: 'path-pattern',
 };
 const MATCH: FieldSchema = {
-  description: 'must be a list of 1 to 32 patterns of requests; leave it out for every request',
+  description: `must be a list of 1 to ${MAX_PATTERNS} patterns of requests; leave it out for every request`,
   type: 'array',
   minItems: 1,
-  maxItems: 32,
+  maxItems: MAX_PATTERNS,
   items: {
     title: 'WrittenRequestPattern',
     description: 'must be an object with "path" and perhaps "methods"',
@@ -65,9 +70,9 @@ const MATCH: FieldSchema = {
   },
 };
 const ADDITIONAL_LIMITS: FieldSchema = {
-  description: "must be a list of at most 7 limits beside the plan's own",
+  description: `must be a list of at most ${MAX_ADDITIONAL_LIMITS} limits beside the plan's own`,
   type: 'array',
-  maxItems: 7,
+  maxItems: MAX_ADDITIONAL_LIMITS,
   items: {
     title: 'WrittenAdditionalLimit',
     description: 'must be an object with "limitId", "limit", "period", and perhaps "per", "mode" and "match"',
@@ -85,9 +90,9 @@ const ADDITIONAL_LIMITS: FieldSchema = {
   },
 };
 const COSTS: FieldSchema = {
-  description: 'must be a list of at most 32 costs, of which the first that matches a request counts',
+  description: `must be a list of at most ${MAX_COSTS} costs, of which the first that matches a request counts`,
   type: 'array',
-  maxItems: 32,
+  maxItems: MAX_COSTS,
   items: {
     title: 'WrittenRequestCost',
     description: 'must be an object with "path", "cost", and perhaps "methods" and "reserve"',

@@ -7,7 +7,7 @@ import { FormEntry, ListFault, type PartProps } from './form-entry.tsx';
 import { PatternFields } from './pattern-fields.tsx';
 import { type CostDraft, type DraftFaults, EMPTY_COST } from './plan-draft.ts';
 
-const MAX_COSTS = 32;
+export const MAX_COSTS = 32;
 
 /** The requests whose cost is not 1. */
 export function CostsPanel({ draft: { costs }, set, faults }: PartProps) {

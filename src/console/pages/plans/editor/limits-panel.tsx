@@ -8,7 +8,7 @@ import { PatternList } from './pattern-fields.tsx';
 import { type DraftFaults, EMPTY_LIMIT, type LimitDraft } from './plan-draft.ts';
 import { RateFields } from './rate-fields.tsx';
 
-const MAX_LIMITS = 7;
+export const MAX_LIMITS = 7;
 
 /** The additional limits of the plan. */
 export function LimitsPanel({ draft: { additionalLimits }, set, faults }: PartProps) {

@@ -4,7 +4,7 @@ import { TextField } from '../../../components/forms/field.tsx';
 import styles from '../plans.module.css';
 import { type DraftFaults, EMPTY_PATTERN, type PatternDraft } from './plan-draft.ts';
 
-const MAX_PATTERNS = 32;
+export const MAX_PATTERNS = 32;
 
 interface PatternListProps {
   readonly patterns: readonly PatternDraft[];
