@@ -4,8 +4,6 @@ import type { OriginList } from './origin-list.ts';
 
 /** Most entries of a key's `allowedIps`. */
 export const MAX_ALLOWED_IPS = 100;
-/** Most entries of a key's `allowedOrigins`. */
-export const MAX_ALLOWED_ORIGINS = 20;
 
 /** Where a key may be used from; null = anywhere. */
 export interface KeyRestrictions {

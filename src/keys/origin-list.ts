@@ -1,3 +1,5 @@
+/** Most entries of a key's `allowedOrigins`. */
+export const MAX_ALLOWED_ORIGINS = 20;
 /** Longest origin: a scheme, a host name of 253 characters and a port. */
 const MAX_LENGTH = 280;
 const ANY_LABEL = '://*.';

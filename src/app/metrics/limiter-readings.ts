@@ -24,7 +24,7 @@ export function sharedLimiterReadings({
   failureMode,
   rejectionCache,
   breaker,
-  uncounted,
+  restorer,
   liveReplicas,
 }: Shared): readonly Reading[] {
   return [
@@ -50,7 +50,7 @@ export function sharedLimiterReadings({
     gauge(
       'tollgate_limiter_uncounted_windows',
       'Windows with requests that were allowed without Redis and are not in Redis yet.',
-      () => uncounted.size,
+      () => restorer.size,
     ),
     {
       ...gauge(

@@ -60,7 +60,7 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
     changes: redis.changes,
     mode: settings.limiterFailureMode,
     liveReplicas,
-    countRestorer: redis.counters,
+    counters: redis.counters,
     onCircuitChange: logCircuit(settings.limiterFailureMode, log),
   });
   return {

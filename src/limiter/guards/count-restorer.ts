@@ -1,4 +1,9 @@
+import type { Clock } from '../../platform/clock.ts';
+import type { Random } from '../../platform/random.ts';
+import type { DecidedWindow } from '../decided-window.ts';
 import type { Limit } from '../limit.ts';
+import { NotCounted } from '../not-counted.ts';
+import type { CountedDecision, LimitSubject } from '../rate-limiter.ts';
 
 /** Units of one window that a replica allowed by itself while the shared limiter was unavailable. */
 export interface UncountedUnits {
@@ -10,11 +15,154 @@ export interface UncountedUnits {
   readonly units: number;
 }
 
-/** Gives units back to the shared count after an outage, so that a window holds what was really allowed. */
-export interface CountRestorer {
+/** Shared counters to which units are given back after an outage, so that a window holds what was really allowed. */
+export interface RestorableCounters {
   /**
    * Adds the units to the open window, or opens one; does nothing for a deleted key. Calls with the same operation id within ten minutes
    * add them once. Rejects with `NotCounted` if this call certainly added nothing, and with `StoreUnavailable` if it may have.
    */
   restore(uncounted: UncountedUnits, operationId: string): Promise<void>;
+}
+
+/** Most windows remembered. Units of further windows are not given back. */
+const MAX_WINDOWS = 10_000;
+/** Windows given back together. */
+const CHUNK_SIZE = 200;
+/** Pause after a failed attempt. Milliseconds. */
+const RETRY_MS = 500;
+/** How long units that may have been added are sent again: half as long as `RestorableCounters` remember operations. Milliseconds. */
+const UNCERTAIN_FOR_MS = 300_000;
+
+interface Uncounted extends UncountedUnits {
+  readonly resetAtMs: number;
+  /** Changed in place, because `note` runs for each request of an outage. */
+  units: number;
+}
+
+/** Units that are sent to the shared counter. A retry sends the same units with the same id, so that they are not added twice. */
+interface Sent {
+  readonly uncounted: Uncounted;
+  readonly operationId: string;
+  /**
+   * Until when units that may have been added are sent again; undefined if they certainly were not added. By the shared clock, in
+   * milliseconds since 1970.
+   */
+  readonly uncertainUntilMs: number | undefined;
+}
+
+/** What `CountRestorer` needs. */
+export interface CountRestorerOptions {
+  readonly counters: RestorableCounters;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/**
+ * Remembers the units that a replica allowed by itself during an outage, and adds them to the shared counters once the store responds
+ * again. Failed attempts are retried, also without further requests; each unit is added at most once. Units of windows that have ended are
+ * dropped.
+ */
+export class CountRestorer {
+  readonly #options: CountRestorerOptions;
+  #uncounted = new Map<string, Uncounted>();
+  /** Units that may have been added already. */
+  #uncertain: Sent[] = [];
+  #givenBack = 0;
+  #retry: NodeJS.Timeout | undefined;
+
+  constructor(options: CountRestorerOptions) {
+    this.#options = options;
+  }
+
+  /** Units given back so far. */
+  get givenBack(): number {
+    return this.#givenBack;
+  }
+
+  /** Windows that wait to be given back. */
+  get size(): number {
+    return this.#uncounted.size + this.#uncertain.length;
+  }
+
+  /** Notes the cost of an allowed request for each local window that counted it. */
+  note(subject: LimitSubject, { windows }: CountedDecision): void {
+    if (subject.cost === 0) return;
+    for (const window of windows) if (!window.isExceeded) this.#noteOne(subject, window);
+  }
+
+  #noteOne({ keyId, customerId: whose, cost }: LimitSubject, { limit, resetAtMs }: DecidedWindow): void {
+    const customerId = limit.per === 'customer' ? whose : '';
+    this.#add({ keyId, limit, customerId, resetAtMs, units: cost });
+  }
+
+  #add(added: Uncounted): void {
+    const { keyId, limit, customerId, resetAtMs, units } = added;
+    const name = `${keyId} ${limit.windowName} ${customerId}`;
+    const noted = this.#uncounted.get(name);
+    if (noted?.resetAtMs === resetAtMs) {
+      noted.units += units;
+    } else if (noted !== undefined && noted.resetAtMs > resetAtMs) {
+      // Units of an older window that could not be given back: those of the newer window hold longer.
+      return;
+    } else if (noted !== undefined || this.size < MAX_WINDOWS) {
+      this.#uncounted.set(name, added);
+    }
+  }
+
+  /** Gives back the noted units, if any. Call it when the store responds, with the store's time. Never rejects. */
+  async giveBack(nowMs: number): Promise<void> {
+    // Every shared decision calls this; after a failed attempt only the timer starts the next one.
+    if (this.size === 0 || this.#retry !== undefined) return;
+    const sent = this.#takeOpen(nowMs);
+    for (let start = 0; start < sent.length; start += CHUNK_SIZE) {
+      const chunk = sent.slice(start, start + CHUNK_SIZE);
+      const areAdded = await Promise.all(chunk.map((one) => this.#restore(one, nowMs)));
+      if (areAdded.every(Boolean)) continue;
+      for (const one of sent.slice(start + CHUNK_SIZE)) this.#keep(one);
+      this.#retryAfter(nowMs);
+      return;
+    }
+  }
+
+  /** Takes all units, and returns those that can still be given back. */
+  #takeOpen(nowMs: number): readonly Sent[] {
+    const uncertain = this.#uncertain.filter(({ uncertainUntilMs = 0 }) => uncertainUntilMs > nowMs);
+    const certain = [...this.#uncounted.values()].map((uncounted) => ({
+      uncounted,
+      operationId: `uncounted-${this.#options.random.bytes(16).toString('base64url')}`,
+      uncertainUntilMs: undefined,
+    }));
+    this.#uncertain = [];
+    this.#uncounted = new Map();
+    return [...uncertain, ...certain].filter(({ uncounted }) => uncounted.resetAtMs > nowMs);
+  }
+
+  /** Resolves with false if the units are not known to be added, and keeps them. */
+  async #restore(sent: Sent, nowMs: number): Promise<boolean> {
+    const { keyId, limit, customerId, units } = sent.uncounted;
+    try {
+      await this.#options.counters.restore({ keyId, limit, customerId, units }, sent.operationId);
+      this.#givenBack += units;
+      return true;
+    } catch (error) {
+      const isUncertain = sent.uncertainUntilMs === undefined && !(error instanceof NotCounted);
+      this.#keep(isUncertain ? { ...sent, uncertainUntilMs: nowMs + UNCERTAIN_FOR_MS } : sent);
+      return false;
+    }
+  }
+
+  #keep(sent: Sent): void {
+    if (sent.uncertainUntilMs === undefined) this.#add(sent.uncounted);
+    else this.#uncertain.push(sent);
+  }
+
+  #retryAfter(nowMs: number): void {
+    const { clock } = this.#options;
+    const failedAt = clock.monotonicMs();
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => {
+      this.#retry = undefined;
+      void this.giveBack(nowMs + clock.monotonicMs() - failedAt);
+    }, RETRY_MS).unref();
+  }
 }

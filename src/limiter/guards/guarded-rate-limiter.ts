@@ -3,10 +3,9 @@ import type { Random } from '../../platform/random.ts';
 import type { RateLimiter } from '../rate-limiter.ts';
 import type { ChangeFeed } from '../record-versions.ts';
 import { CircuitBreaker, type CircuitState } from './circuit-breaker.ts';
-import type { CountRestorer } from './count-restorer.ts';
+import { CountRestorer, type RestorableCounters } from './count-restorer.ts';
 import { type FailureMode, FailureModeLimiter } from './failure-mode.ts';
 import { RejectionCache } from './rejection-cache.ts';
-import { UncountedLedger } from './uncounted-ledger.ts';
 
 /** What guarding a shared limiter needs. */
 export interface GuardOptions {
@@ -15,7 +14,7 @@ export interface GuardOptions {
   readonly changes: ChangeFeed;
   readonly mode: FailureMode;
   readonly liveReplicas: () => number;
-  readonly countRestorer: CountRestorer;
+  readonly counters: RestorableCounters;
   readonly onCircuitChange?: (state: CircuitState) => void;
 }
 
@@ -26,7 +25,7 @@ export interface GuardedRateLimiter {
   readonly rejectionCache: RejectionCache;
   readonly failureMode: FailureModeLimiter;
   readonly breaker: CircuitBreaker;
-  readonly uncounted: UncountedLedger;
+  readonly restorer: CountRestorer;
 }
 
 /**
@@ -34,8 +33,8 @@ export interface GuardedRateLimiter {
  * store; the failure mode, which decides instead; the rejection cache, so that a key over its limit does not cost a call for each request.
  */
 export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): GuardedRateLimiter {
-  const { clock, random, changes, mode, liveReplicas, countRestorer, onCircuitChange } = options;
-  const uncounted = new UncountedLedger({ restorer: countRestorer, clock, random });
+  const { clock, random, changes, mode, liveReplicas, counters, onCircuitChange } = options;
+  const restorer = new CountRestorer({ counters, clock, random });
   const breaker = new CircuitBreaker(shared, {
     clock,
     ...(onCircuitChange !== undefined && { onStateChange: onCircuitChange }),
@@ -44,11 +43,11 @@ export function guardRateLimiter(shared: RateLimiter, options: GuardOptions): Gu
     mode,
     clock,
     liveReplicas,
-    onUncounted: (subject, decision) => uncounted.note(subject, decision),
+    onUncounted: (subject, decision) => restorer.note(subject, decision),
     onShared: (nowMs) => {
-      if (uncounted.size > 0) void uncounted.giveBack(nowMs);
+      if (restorer.size > 0) void restorer.giveBack(nowMs);
     },
   });
   const rejectionCache = new RejectionCache(failureMode, { clock, changes });
-  return { limiter: rejectionCache, rejectionCache, failureMode, breaker, uncounted };
+  return { limiter: rejectionCache, rejectionCache, failureMode, breaker, restorer };
 }

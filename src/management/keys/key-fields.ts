@@ -5,8 +5,9 @@ import { SELF_SERVICE_ACTIONS, type SelfServiceAction } from '../../keys/consume
 import { MAX_EXTERNAL_ID } from '../../keys/external-id.ts';
 import { MAX_KEY_NAME } from '../../keys/key-name.ts';
 import type { KeyChanges } from '../../keys/key-repository.ts';
-import { MAX_ALLOWED_IPS, MAX_ALLOWED_ORIGINS } from '../../keys/key-restrictions.ts';
+import { MAX_ALLOWED_IPS } from '../../keys/key-restrictions.ts';
 import { MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
+import { MAX_ALLOWED_ORIGINS } from '../../keys/origin-list.ts';
 import { isPlanId } from '../../plans/plan.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-overrides.ts';

@@ -1,9 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import { CircuitOpen } from '../../../src/limiter/guards/circuit-breaker.ts';
-import type { UncountedUnits } from '../../../src/limiter/guards/count-restorer.ts';
+import { CountRestorer, type UncountedUnits } from '../../../src/limiter/guards/count-restorer.ts';
 import { DegradedWindows } from '../../../src/limiter/guards/degraded-windows.ts';
 import { type FailureMode, FailureModeLimiter } from '../../../src/limiter/guards/failure-mode.ts';
-import { UncountedLedger } from '../../../src/limiter/guards/uncounted-ledger.ts';
 import { NotCounted } from '../../../src/limiter/not-counted.ts';
 import type { Decision, LimitSubject, RateLimiter } from '../../../src/limiter/rate-limiter.ts';
 import { systemRandom } from '../../../src/platform/random.ts';
@@ -220,59 +219,55 @@ describe('the failure mode', () => {
   });
 });
 
-describe('the ledger of uncounted requests', () => {
+describe('the restorer of counts', () => {
   const hourly = quota(10, 'hour');
 
   interface Restored extends UncountedUnits {
     readonly operationId: string;
   }
 
-  function ledger(restore: () => Promise<void> = async () => {}) {
+  function setUpRestorer(restore: () => Promise<void> = async () => {}) {
     const restored: Restored[] = [];
     const clock = new ManualClock(Date.UTC(2026, 0));
-    const restorer = {
+    const counters = {
       restore: async (units: UncountedUnits, operationId: string) => {
         restored.push({ ...units, operationId });
         await restore();
       },
     };
-    const uncounted = new UncountedLedger({ restorer, clock, random: systemRandom });
+    const restorer = new CountRestorer({ counters, clock, random: systemRandom });
     const note = (keyId: string, resetAtMs = 9000) =>
-      uncounted.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs }));
-    return { restored, clock, note, ledger: uncounted };
+      restorer.note(subject(keyId), counted('allowed', { limit: hourly, resetAtMs }));
+    return { restored, clock, note, restorer };
   }
 
   it('gives back once what was allowed in windows that are still open', async () => {
-    const { restored, note, ledger: uncounted } = ledger();
+    const { restored, note, restorer } = setUpRestorer();
     note('ended', 1500);
     note('open', 1500);
     note('open');
     note('open');
-    await uncounted.giveBack(1600);
-    await uncounted.giveBack(1600);
+    await restorer.giveBack(1600);
+    await restorer.giveBack(1600);
     expect(restored).toEqual([
       { keyId: 'open', limit: hourly, customerId: '', units: 2, operationId: expect.any(String) },
     ]);
-    expect(uncounted.givenBack).toBe(2);
-    expect(uncounted.size).toBe(0);
+    expect(restorer.givenBack).toBe(2);
+    expect(restorer.size).toBe(0);
   });
 
   it('sends again, as the same operation, only what may have been added', async () => {
     let isLost = true;
-    const {
-      restored,
-      note,
-      ledger: uncounted,
-    } = ledger(async () => {
+    const { restored, note, restorer } = setUpRestorer(async () => {
       if (isLost) throw new Error('no reply');
     });
     note('key');
-    await uncounted.giveBack(1600);
+    await restorer.giveBack(1600);
     note('key');
-    expect([uncounted.givenBack, uncounted.size]).toEqual([0, 2]);
+    expect([restorer.givenBack, restorer.size]).toEqual([0, 2]);
     isLost = false;
     // No request comes that would be an occasion.
-    await until(() => uncounted.size === 0 && uncounted.givenBack === 2);
+    await until(() => restorer.size === 0 && restorer.givenBack === 2);
     expect(restored.map(({ units }) => units)).toEqual([1, 1, 1]);
     const operations = restored.map(({ operationId }) => operationId);
     expect(operations[1]).toBe(operations[0]);
@@ -280,43 +275,39 @@ describe('the ledger of uncounted requests', () => {
   });
 
   it('sends nothing again that the shared count may have forgotten to know', async () => {
-    const { restored, clock, note, ledger: uncounted } = ledger(() => Promise.reject(new Error('no reply')));
+    const { restored, clock, note, restorer } = setUpRestorer(() => Promise.reject(new Error('no reply')));
     note('key', 3_600_000);
-    await uncounted.giveBack(1600);
+    await restorer.giveBack(1600);
     clock.advance(300_000);
-    await until(() => uncounted.size === 0);
+    await until(() => restorer.size === 0);
     expect(restored).toHaveLength(1);
   });
 
   it('keeps what certainly was not added, and tries again by itself', async () => {
     let isReadOnly = true;
-    const {
-      restored,
-      note,
-      ledger: uncounted,
-    } = ledger(async () => {
+    const { restored, note, restorer } = setUpRestorer(async () => {
       if (isReadOnly) throw new NotCounted('read-only');
     });
     for (let key = 0; key < 500; key += 1) note(`key ${key}`);
-    const giving = uncounted.giveBack(1600);
+    const giving = restorer.giveBack(1600);
     note('key 0');
     await giving;
     // Not one for each of the others that wait, nor with each request.
-    await uncounted.giveBack(1600);
+    await restorer.giveBack(1600);
     expect(restored.length).toBeLessThanOrEqual(200);
-    expect(uncounted.size).toBe(500);
+    expect(restorer.size).toBe(500);
     isReadOnly = false;
     restored.length = 0;
-    await until(() => uncounted.givenBack === 501);
+    await until(() => restorer.givenBack === 501);
     expect(restored.find(({ keyId }) => keyId === 'key 0')?.units).toBe(2);
-    expect(uncounted.size).toBe(0);
+    expect(restorer.size).toBe(0);
   });
 
   it('keeps what a newer window counted when an older one can not be given back', async () => {
     const attempt = Promise.withResolvers<void>();
-    const { restored, note, ledger: uncounted } = ledger(() => attempt.promise);
+    const { restored, note, restorer } = setUpRestorer(() => attempt.promise);
     note('key', 2000);
-    const giving = uncounted.giveBack(1600);
+    const giving = restorer.giveBack(1600);
     note('key', 4000);
     note('key', 4000);
     attempt.reject(new NotCounted('read-only'));
@@ -327,9 +318,9 @@ describe('the ledger of uncounted requests', () => {
   });
 
   it('remembers at most 10 000 windows', () => {
-    const { note, ledger: uncounted } = ledger();
+    const { note, restorer } = setUpRestorer();
     for (let key = 0; key <= 10_000; key += 1) note(`${key}`);
     note('0');
-    expect(uncounted.size).toBe(10_000);
+    expect(restorer.size).toBe(10_000);
   });
 });

@@ -51,7 +51,7 @@ function guard(replica: OpenRedis, mode: FailureMode): GuardedRateLimiter {
     changes: replica.changes,
     mode,
     liveReplicas: () => replica.replicas.liveReplicas,
-    countRestorer: replica.counters,
+    counters: replica.counters,
   });
 }
 

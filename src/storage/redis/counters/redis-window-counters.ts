@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { customerWindowName, OTHER_CUSTOMERS, windowNameOf } from '../../../limiter/customer-windows.ts';
-import type { CountRestorer, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
+import type { RestorableCounters, UncountedUnits } from '../../../limiter/guards/count-restorer.ts';
 import type { Limit } from '../../../limiter/limit.ts';
 import { NotCounted } from '../../../limiter/not-counted.ts';
 import { windowEndMs } from '../../../limiter/period.ts';
@@ -33,7 +33,7 @@ const READ_AT_ONCE = 50;
 const WINDOW_WITHOUT_EXPIRY = -2;
 /** Milliseconds; as long as the response to a request with an idempotency key is kept. */
 const GRANT_REMEMBERED_MS = 86_400_000;
-/** Milliseconds, as `CountRestorer` says. */
+/** Milliseconds, as `RestorableCounters` says. */
 const RESTORE_REMEMBERED_MS = 600_000;
 
 /** How units are added. */
@@ -48,7 +48,7 @@ interface Addition {
 }
 
 /** Reads and changes the windows in Redis outside of decisions. Customers beyond the bound of open windows share one window. */
-export class RedisWindowCounters implements WindowCounters, CountRestorer {
+export class RedisWindowCounters implements WindowCounters, RestorableCounters {
   readonly #redis: RedisConnection;
   readonly #addUnits = new LuaScript(new URL('./addUnits-7.lua', import.meta.url));
   readonly #clearWindows = new LuaScript(new URL('./clearWindows-n.lua', import.meta.url));
