@@ -344,11 +344,11 @@ describe('tollgate keys import', () => {
     const path = join(stage.directory, 'large.csv');
     const large = await open(path, 'w');
     await large.write('name,secret,metadata\n');
-    const row = `large,${'x'.repeat(499)},${quoted(JSON.stringify({ note: 'x'.repeat(3500) }))}\n`;
+    const row = `large,${'x'.repeat(499)},${quoted(JSON.stringify({ note: 'x'.repeat(7500) }))}\n`;
     for (let block = 0; block < 28; block += 1) await large.write(row.repeat(250));
     await large.close();
     const ended = await stage.tollgate.run(['keys', 'import', path, '--dry-run'], {
-      nodeOptions: ['--max-old-space-size=24'],
+      nodeOptions: ['--max-old-space-size=40'],
     });
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('7000 rows: 7000') });
   });
