@@ -4,7 +4,6 @@ import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { PLAN_ID } from '../plans/plan.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
-import { redisUrl } from './redis-url.ts';
 import {
   type Environment,
   readTable,
@@ -13,7 +12,8 @@ import {
   secret,
   setting,
   type ValuesOf,
-} from './setting-definition.ts';
+} from './read-setting.ts';
+import { redisUrl } from './redis-url.ts';
 import {
   accessLog,
   backendUrl,
@@ -34,7 +34,7 @@ import {
   rootTokens,
   selfServicePath,
   text,
-} from './setting-values.ts';
+} from './setting-parsers.ts';
 import { readTracing } from './tracing-settings.ts';
 
 const HOST_NAME = /^[A-Za-z0-9]([A-Za-z0-9.-]{0,252}[A-Za-z0-9])?$/;

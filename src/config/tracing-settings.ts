@@ -1,4 +1,4 @@
-import { count, oneOf, type Parse, part } from './setting-values.ts';
+import { count, oneOf, type Parse, part } from './setting-parsers.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -9,5 +9,8 @@ interface LimitOverride {
 /** The overrides of a key by `limitId`. */
 export type LimitOverrides = Readonly<Record<string, LimitOverride>>;
 
+/** Most overrides of a key. */
+export const MAX_OVERRIDES = 32;
+
 /** A key without any. */
 export const NO_OVERRIDES: LimitOverrides = {};

@@ -1,14 +1,7 @@
 import { PathMatcher } from '../paths/path-matcher.ts';
 import type { PathPattern } from '../paths/path-pattern.ts';
 import type { Limit } from './limit.ts';
-
-/** What a request costs in each window that it is counted in. */
-export interface RequestCost {
-  /** Units that there must be room for; 0 = counted nowhere. */
-  readonly units: number;
-  /** The backend's response has the actual cost; `units` are reserved until then. */
-  readonly isReported: boolean;
-}
+import { type CostRule, type RequestCost, RequestCosts } from './request-costs.ts';
 
 /** A limit and the requests that it is for. */
 export interface LimitRule {
@@ -16,14 +9,6 @@ export interface LimitRule {
   /** The limit applies to requests that match any of these patterns; undefined = to every request. */
   readonly match: readonly PathPattern[] | undefined;
 }
-
-/** What requests cost. The first rule that matches counts. */
-export interface CostRule {
-  readonly pattern: PathPattern;
-  readonly cost: RequestCost;
-}
-
-const ONE: RequestCost = { units: 1, isReported: false };
 
 /**
  * The limits and costs of a key, compiled to be matched with requests. Requests to which the same limits apply get the same array, so that
@@ -34,13 +19,11 @@ export class RequestLimits {
   readonly all: readonly Limit[];
   /** The plan's own: its `limit` and `period`. */
   readonly main: Limit;
-  /** Some request may have its cost reported by the backend. */
-  readonly hasReportedCosts: boolean;
   /** Some limit is for each customer. */
   readonly hasCustomerLimits: boolean;
   readonly #matchers: readonly (PathMatcher<true> | undefined)[];
   readonly #isForAll: boolean;
-  readonly #costs: PathMatcher<RequestCost> | undefined;
+  readonly #costs: RequestCosts;
   /** By the bits of the limits that apply. */
   readonly #lists = new Map<number, readonly Limit[]>();
 
@@ -48,16 +31,12 @@ export class RequestLimits {
   constructor(rules: readonly [LimitRule, ...LimitRule[]], costs: readonly CostRule[]) {
     this.main = rules[0].limit;
     this.all = rules.map(({ limit }) => limit);
-    this.hasReportedCosts = costs.some(({ cost }) => cost.isReported);
     this.hasCustomerLimits = this.all.some(({ per }) => per === 'customer');
     this.#matchers = rules.map(
       ({ match }) => match && new PathMatcher(match.map((pattern) => ({ pattern, value: true as const }))),
     );
     this.#isForAll = this.#matchers.every((matcher) => matcher === undefined);
-    this.#costs =
-      costs.length === 0
-        ? undefined
-        : new PathMatcher(costs.map(({ pattern, cost }) => ({ pattern, value: cost })));
+    this.#costs = new RequestCosts(costs);
   }
 
   /** The limits that apply to a request, in the plan's order. `path` as it was sent, without query. */
@@ -70,8 +49,13 @@ export class RequestLimits {
     return this.#lists.get(bits) ?? this.#keepList(bits);
   }
 
+  /** Some request may have its cost reported by the backend. */
+  get hasReportedCosts(): boolean {
+    return this.#costs.hasReported;
+  }
+
   costOf(method: string, path: string): RequestCost {
-    return this.#costs?.match(method, path) ?? ONE;
+    return this.#costs.costOf(method, path);
   }
 
   #keepList(bits: number): readonly Limit[] {

@@ -1,3 +1,5 @@
+import type { ErrorCode } from '../errors.ts';
+
 /**
  * How a proxied request ended: the closed set of the access log's `outcome`, the label of the metrics and the attribute of traces.
  * `docs/metrics.md` describes each for operators.
@@ -26,6 +28,26 @@ export const OUTCOMES = [
 ] as const;
 
 export type Outcome = (typeof OUTCOMES)[number];
+
+const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
+  missing_api_key: 'unauthenticated',
+  invalid_api_key: 'unauthenticated',
+  key_disabled: 'unauthenticated',
+  key_expired: 'unauthenticated',
+  too_many_requests: 'unauthenticated',
+  address_not_allowed: 'forbidden',
+  origin_not_allowed: 'forbidden',
+  bad_gateway: 'backend_error',
+  gateway_timeout: 'backend_error',
+  overloaded: 'unavailable',
+  store_unavailable: 'unavailable',
+  internal_error: 'unavailable',
+};
+
+/** The outcome of a proxied request that gets an error: `invalid_request` for codes that are not listed. */
+export function outcomeOfError(code: ErrorCode): Outcome {
+  return OUTCOME_OF_ERROR[code] ?? 'invalid_request';
+}
 
 /** How a management request ended. Outcomes of proxied requests have the same names. */
 export const MANAGEMENT_OUTCOMES = [

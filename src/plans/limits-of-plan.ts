@@ -1,7 +1,8 @@
 import { type Limit, MAIN_LIMIT_ID } from '../limiter/limit.ts';
 import type { LimitOverrides } from '../limiter/limit-overrides.ts';
 import { parsePeriod } from '../limiter/period.ts';
-import { type CostRule, type LimitRule, RequestLimits } from '../limiter/request-limits.ts';
+import type { CostRule } from '../limiter/request-costs.ts';
+import { type LimitRule, RequestLimits } from '../limiter/request-limits.ts';
 import type { AdditionalLimit, PlanCost, PlanTerms } from './plan.ts';
 
 /** The part of a plan that its limits are made from. */

@@ -8,7 +8,7 @@ import type { ParsedRequest } from '../http/parsed-request.ts';
 import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
-import type { Outcome } from '../observability/outcomes.ts';
+import { type Outcome, outcomeOfError } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
 import { keyExpiryLine } from './headers/key-expiry.ts';
 import { rateLimitLines } from './headers/rate-limit-headers.ts';
@@ -18,22 +18,6 @@ export type Step = (exchange: Exchange) => void;
 
 /** A final decision of the limiter: allowed, limited or unlimited. */
 export type LimitDecision = Exclude<Decision, { kind: 'stale' | 'unavailable' }>;
-
-/** The outcome of a request that gets an error: `invalid_request` for codes that are not listed. */
-const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
-  missing_api_key: 'unauthenticated',
-  invalid_api_key: 'unauthenticated',
-  key_disabled: 'unauthenticated',
-  key_expired: 'unauthenticated',
-  too_many_requests: 'unauthenticated',
-  address_not_allowed: 'forbidden',
-  origin_not_allowed: 'forbidden',
-  bad_gateway: 'backend_error',
-  gateway_timeout: 'backend_error',
-  overloaded: 'unavailable',
-  store_unavailable: 'unavailable',
-  internal_error: 'unavailable',
-};
 
 /** Work for a client that must stop when the client leaves or gets another response. */
 export interface Abandonable {
@@ -143,7 +127,7 @@ export class Exchange {
     if (this.hasResponse) return;
     this.error = error;
     try {
-      this.respondWith(this.formatError(error, this.req), OUTCOME_OF_ERROR[error.code] ?? 'invalid_request');
+      this.respondWith(this.formatError(error, this.req), outcomeOfError(error.code));
       this.errorCode = error.code;
     } catch (fault) {
       this.error = new InternalError(fault);

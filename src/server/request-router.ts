@@ -16,6 +16,7 @@ import type { ClientConnections } from './connections/client-connections.ts';
 import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
 import { isReservedInDisguise } from './parsing/request-target.ts';
+import { upgradeFault } from './upgrade-requests.ts';
 
 /** Handles the requests that are not for the management interface. Owns the response; never throws. */
 interface ProxiedTraffic {
@@ -96,7 +97,7 @@ export class RequestRouter {
       return;
     }
     const head = this.#parse(req);
-    const error = head instanceof TollgateError ? head : upgradeError(req);
+    const error = head instanceof TollgateError ? head : upgradeFault(req);
     const { proxied } = this.#routes;
     const requestId = this.#routes.requestIds.idOf(req);
     if (head instanceof TollgateError || error !== undefined) {
@@ -155,12 +156,4 @@ function decideForOldClient({ headers }: IncomingMessage, res: ServerResponse): 
   const isKept = hasOption(headers.connection, 'keep-alive') && !hasOption(headers.connection, 'close');
   if (!isKept) res.shouldKeepAlive = false;
   res.useChunkedEncodingByDefault = false;
-}
-
-function upgradeError(req: IncomingMessage): TollgateError | undefined {
-  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) {
-    return new TollgateError('bad_request', 'An upgrade must not have a body.');
-  }
-  if (req.method !== 'GET') return new TollgateError('bad_request', 'A WebSocket upgrade must be a GET.');
-  return undefined;
 }

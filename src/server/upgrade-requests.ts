@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { TollgateError } from '../errors.ts';
 import { bytesBeingParsed } from '../http/node-internals.ts';
 import { hasOption } from './parsing/connection-header.ts';
 
@@ -10,6 +11,15 @@ export function isWebSocketUpgrade(req: IncomingMessage): boolean {
     // Checked here, because Node's parser treats `Proxy-Connection`, which is not standard, like `Connection`.
     hasOption(req.headers.connection, 'upgrade')
   );
+}
+
+/** Why an upgrade is rejected; undefined if it may be one. */
+export function upgradeFault(req: IncomingMessage): TollgateError | undefined {
+  if (req.headers['content-length'] !== undefined || req.headers['transfer-encoding'] !== undefined) {
+    return new TollgateError('bad_request', 'An upgrade must not have a body.');
+  }
+  if (req.method !== 'GET') return new TollgateError('bad_request', 'A WebSocket upgrade must be a GET.');
+  return undefined;
 }
 
 const END_OF_HEAD = '\r\n\r\n';

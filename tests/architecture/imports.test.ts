@@ -66,7 +66,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   http: ['errors.ts', 'platform'],
   server: ['http', 'paths', 'platform', 'errors.ts'],
-  observability: ['platform'],
+  observability: ['platform', 'errors.ts'],
   management: [
     'keys',
     'plans',

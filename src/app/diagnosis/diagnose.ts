@@ -1,5 +1,5 @@
 import { probeConnection } from '../../backend/probe-connection.ts';
-import type { Environment } from '../../config/setting-definition.ts';
+import type { Environment } from '../../config/read-setting.ts';
 import { InvalidSettings, readSettings, type Settings } from '../../config/settings.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { failureReason } from '../../storage/failure-reason.ts';

@@ -7,7 +7,6 @@ import type { DesiredStateService } from '../../desired-state/desired-state-serv
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
-import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
 import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
 import { KeyService } from '../../keys/key-service.ts';
@@ -20,23 +19,18 @@ import { createSelfServiceApp, type SelfServiceApp } from '../../management/self
 import type { SystemStatus } from '../../management/system/system-report.ts';
 import { PlanService } from '../../plans/plan-service.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
-import { PeriodicTask } from '../../platform/periodic-task.ts';
-import type { Platform } from '../../platform/platform.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { PostgresSeriesStore } from '../../storage/postgres/usage/postgres-series-store.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { UsageSeries } from '../../usage/series/usage-series.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
 import { createSealer } from './wire-configurations.ts';
+import { wireIdempotency } from './wire-idempotency.ts';
 
 /** The same path from the source of a clone, in the image and in an installed package, where this file is under `dist/app/wiring`. */
 export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/console');
-
-/** The pause between two removals of expired responses; the longer one after failures. Milliseconds. */
-const PRUNING_PAUSE_MS = 600_000;
-const LONGEST_PRUNING_PAUSE_MS = 3_600_000;
 
 /** What the management interface is built from. */
 export interface ManagementParts {
@@ -63,13 +57,10 @@ export interface ManagementApps {
 
 /** Builds the management interface, as a request listener, and self-service. */
 export function wireManagement(context: ReplicaContext, parts: ManagementParts): ManagementApps {
-  const { settings, platform, shutdown } = context;
+  const { settings, platform } = context;
   const { clock, log } = platform;
   const { records, vault, rootTokens, requestIds, failedCredentials, observers, consoleDirectory } = parts;
-  const idempotency = new IdempotentRequests({ store: records.responses, vault, clock });
-  const pruning = responsePruning(idempotency, platform);
-  shutdown.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
-  pruning.start();
+  const idempotency = wireIdempotency(context, records, vault);
   const services = managementServices(context, parts);
   const { trustedProxies, selfServicePath } = settings;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
@@ -87,24 +78,6 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
         ? null
         : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
   };
-}
-
-/** Periodically removes expired responses to idempotent requests. The task is not started. */
-function responsePruning(requests: IdempotentRequests, { log, random }: Platform): PeriodicTask {
-  const prune = async (): Promise<boolean> => {
-    try {
-      await requests.prune();
-      return true;
-    } catch (error) {
-      log.warn({ err: error }, 'expired responses could not be removed; it is tried again');
-      return false;
-    }
-  };
-  return new PeriodicTask(prune, {
-    random,
-    pauseMs: PRUNING_PAUSE_MS,
-    longestPauseMs: LONGEST_PRUNING_PAUSE_MS,
-  });
 }
 
 function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {

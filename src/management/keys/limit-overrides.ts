@@ -1,6 +1,6 @@
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isoSeconds, parseIsoUtc } from '../../http/timestamps.ts';
-import type { LimitOverrides } from '../../limiter/limit-overrides.ts';
+import { type LimitOverrides, MAX_OVERRIDES } from '../../limiter/limit-overrides.ts';
 import type { ResponseSchema } from '../endpoint.ts';
 import { LIMIT } from '../plans/plan-schema.ts';
 import { INSTANT } from '../response-schemas.ts';
@@ -12,10 +12,9 @@ export type WrittenOverrides = Readonly<
 
 /** The field of a key in a body. */
 export const OVERRIDES: FieldSchema = {
-  description:
-    'must be an object of at most 32 limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none',
+  description: `must be an object of at most ${MAX_OVERRIDES} limits by limitId, like {"main": {"limit": 5000, "until": "2026-12-31T00:00:00Z"}}, or null for none`,
   type: ['object', 'null'],
-  maxProperties: 32,
+  maxProperties: MAX_OVERRIDES,
   propertyNames: { pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,31}$' },
   additionalProperties: {
     title: 'WrittenLimitOverride',

@@ -4,7 +4,7 @@ import type { KeySnapshot, PlanSnapshot, PreviousSecret } from '../../../keys/co
 import type { KeyRestrictions } from '../../../keys/key-restrictions.ts';
 import { OriginList } from '../../../keys/origin-list.ts';
 import type { AdditionalLimit, PlanCost } from '../../../plans/plan.ts';
-import type { PlanSnapshots } from '../../../plans/plan-snapshots.ts';
+import type { PlanLimitsCache } from '../../../plans/plan-limits-cache.ts';
 import { AddressList } from '../../../platform/address-list.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { ConsumerKeysTable, RotationColumns } from './consumer-keys-table.ts';
@@ -37,7 +37,7 @@ export interface SnapshotRow
 export interface SnapshotOptions {
   /** The plan of keys that are bound to none; null = unlimited. */
   readonly defaultPlanId: string | null;
-  readonly plans: PlanSnapshots;
+  readonly plans: PlanLimitsCache;
 }
 
 /** Selects keys with their previous secret and with the plan that applies: the one they are bound to, else `defaultPlanId`. */
@@ -110,7 +110,7 @@ export function snapshotVersion(keyVersion: number, planVersion: number | null):
   return `${keyVersion}.${planVersion ?? 0}`;
 }
 
-function planOf(row: SnapshotRow, plans: PlanSnapshots): PlanSnapshot | null {
+function planOf(row: SnapshotRow, plans: PlanLimitsCache): PlanSnapshot | null {
   const { applied_plan_id: id, applied_limit: limit, applied_period: period, overrides } = row;
   if (id === null || limit === null || period === null) return null;
   const additionalLimits = row.applied_additional_limits ?? [];

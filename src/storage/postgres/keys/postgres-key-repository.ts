@@ -16,7 +16,7 @@ import type {
 } from '../../../keys/key-repository.ts';
 import { MAX_TAGS } from '../../../keys/key-tags.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
-import { PlanSnapshots } from '../../../plans/plan-snapshots.ts';
+import { PlanLimitsCache } from '../../../plans/plan-limits-cache.ts';
 import { requireState } from '../../../platform/precondition.ts';
 import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -39,7 +39,7 @@ export class PostgresKeyRepository implements KeyRepository {
   constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
     this.#db = db;
     this.#defaultPlanId = defaultPlanId;
-    this.#snapshots = { defaultPlanId, plans: new PlanSnapshots() };
+    this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache() };
   }
 
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { Parse } from './setting-values.ts';
+import type { Parse } from './setting-parsers.ts';
 
 /** One setting: how its variable is named, read and shown. */
 export interface Setting<T> {

@@ -14,7 +14,7 @@ const CAPACITY = 1000;
  * Makes the limits of keys, once for all keys under the same plan: a hundred thousand cached keys must not hold a hundred thousand copies.
  * A key with overrides has its own limits.
  */
-export class PlanSnapshots {
+export class PlanLimitsCache {
   readonly #shared = new BoundedCache<RequestLimits>(CAPACITY);
 
   /** Throws for an invalid period. */

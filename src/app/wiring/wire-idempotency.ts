@@ -1,0 +1,36 @@
+import { IdempotentRequests } from '../../idempotency/idempotent-requests.ts';
+import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
+import { PeriodicTask } from '../../platform/periodic-task.ts';
+import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
+import type { Stores } from './wire-stores.ts';
+
+/** The pause between two removals of expired responses; the longer one after failures. Milliseconds. */
+const PRUNING_PAUSE_MS = 600_000;
+const LONGEST_PRUNING_PAUSE_MS = 3_600_000;
+
+/** Builds what remembers the responses to idempotent requests, and removes expired ones from time to time. */
+export function wireIdempotency(
+  { platform, shutdown }: ReplicaContext,
+  { responses }: Pick<Stores['records'], 'responses'>,
+  vault: SecretVault,
+): IdempotentRequests {
+  const { clock, log, random } = platform;
+  const requests = new IdempotentRequests({ store: responses, vault, clock });
+  const prune = async (): Promise<boolean> => {
+    try {
+      await requests.prune();
+      return true;
+    } catch (error) {
+      log.warn({ err: error }, 'expired responses could not be removed; it is tried again');
+      return false;
+    }
+  };
+  const pruning = new PeriodicTask(prune, {
+    random,
+    pauseMs: PRUNING_PAUSE_MS,
+    longestPauseMs: LONGEST_PRUNING_PAUSE_MS,
+  });
+  shutdown.add('pruning of responses', CLOSE_DEADLINE_MS, () => pruning.stop());
+  pruning.start();
+  return requests;
+}
