@@ -14,6 +14,7 @@ import { RelativeTime } from '../../../src/console/components/text/relative-time
 import { StatusBadge } from '../../../src/console/components/text/status-badge.tsx';
 import { timeZone } from '../../../src/console/format/exact-time.ts';
 import { axeFaults } from './support/axe-faults.ts';
+import './support/patience.ts';
 
 afterEach(cleanup);
 

@@ -7,6 +7,7 @@ import { createManagementClient } from '../../../../src/client/management-client
 import { ApiContext, type Scope } from '../../../../src/console/api/api-context.tsx';
 import { createQueryClient } from '../../../../src/console/api/query-client.ts';
 import { SessionStore } from '../../../../src/console/api/session.ts';
+import './patience.ts';
 
 interface Reply {
   readonly status: number;
