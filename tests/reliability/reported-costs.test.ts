@@ -5,7 +5,6 @@ import { type Fleet, startFleet } from '../support/fleet.ts';
 import { startGateway } from '../support/gateway.ts';
 import { until } from '../support/until.ts';
 
-const PATIENCE = { timeoutMs: 20_000 };
 const LIMIT = 1000;
 const RESERVE = 5;
 const COST = 30;
@@ -35,7 +34,7 @@ async function usedBy(keyId: string): Promise<number> {
 async function startChats(secret: string) {
   const replica = await startGateway(fleet.environment);
   const statuses = Array.from({ length: IN_FLIGHT }, () => statusOf(`${replica.url}/chat`, secret));
-  await until(() => held.size === IN_FLIGHT, PATIENCE);
+  await until(() => held.size === IN_FLIGHT);
   return { replica, statuses };
 }
 

@@ -140,7 +140,11 @@ describe('a replica whose Redis', () => {
 
     server.resume();
     await closeBreaker(guarded);
-    expect(await decide(guarded.limiter, subject(newKeyId()))).toMatchObject({ degraded: false });
+    // On a busy machine Redis may need longer than the timeout.
+    await until(async () => {
+      const decision = await decide(guarded.limiter, subject(newKeyId()));
+      return decision.kind === 'allowed' && !decision.degraded;
+    });
   });
 
   it('is gone leads to 503 in mode closed and allows everything in mode open', async () => {
