@@ -342,10 +342,18 @@ export class ManagedElsewhere extends TollgateError {
   constructor(conflicts: readonly ConfigurationConflict[]) {
     super(
       'managed_elsewhere',
-      `Nothing was applied. Plans and keys that are managed elsewhere, or were changed there: ${conflicts.length}, listed under "conflicts". "force" takes them over.`,
+      `Nothing was applied. Plans and keys that are managed elsewhere, or were changed there: ${conflicts.length}, listed under "conflicts". ${remedyOf(conflicts)}`,
     );
     this.details = { conflicts: conflicts.slice(0, MAX_FAULTS) };
   }
+}
+
+function remedyOf(conflicts: readonly ConfigurationConflict[]): string {
+  const isAnyAmbiguous = conflicts.some(({ reason }) => reason === 'ambiguous');
+  const isAnyOther = conflicts.some(({ reason }) => reason !== 'ambiguous');
+  if (!isAnyAmbiguous) return '"force" takes them over.';
+  const remedy = 'Several keys have the externalId of an ambiguous one: give it another.';
+  return isAnyOther ? `${remedy} "force" takes the others over.` : remedy;
 }
 
 /** A configuration with secrets that belong to other keys. Nothing was applied. */

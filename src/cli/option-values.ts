@@ -8,6 +8,15 @@ export function wholeNumber(text: string): number {
   throw new InvalidArgumentError('It must be a whole number.');
 }
 
+/** A whole number within these bounds. */
+export function wholeNumberFrom(least: number, most: number): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (number >= least && number <= most) return number;
+    throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
+  };
+}
+
 /** For an option that may be repeated. */
 export function collect(text: string, before: readonly string[] = []): readonly string[] {
   return [...before, text];

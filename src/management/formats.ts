@@ -67,7 +67,8 @@ export function isRecordedInstant(ms: number): boolean {
   return ms >= 0 && ms < LATEST_MS;
 }
 
-const LONGEST_SEARCH = 255;
+/** The longest text to search for, in characters. */
+export const LONGEST_SEARCH = 255;
 
 /** The rule of a text to search for. */
 export const SEARCH_RULE = `must be a string of 1 to ${LONGEST_SEARCH} characters without control characters`;

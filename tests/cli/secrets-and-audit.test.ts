@@ -163,6 +163,12 @@ describe('tollgate top', () => {
     expect(await stage.tollgate.text('top', '-o', 'table')).toMatch(/^ID +NAME +REQUESTS/);
   });
 
+  it.each(['0', '101', 'many'])('shows 1 to 100 keys, and not %s', async (count) => {
+    const { code, stderr } = await stage.tollgate.run(['top', '--count', count]);
+    expect(code).toBe(64);
+    expect(stderr).toContain('It must be a whole number from 1 to 100.');
+  });
+
   it('shows them without names to a token that may only read usage', async () => {
     const { secret } = await stage.tollgate.json('tokens', 'create', 'usage only', '--scope', 'usage:read');
     const environment = { TOLLGATE_TOKEN: secret };

@@ -435,7 +435,15 @@ describe('what is managed elsewhere', () => {
     expect((await apply({ config: { keys: [key()] }, owner })).summary).toMatchObject({ unchanged: 1 });
     await create();
     const body = await apply({ config: { keys: [key()] }, owner: `${owner}-other`, force: true }, 409);
-    expect(body.conflicts).toEqual([{ type: 'key', id: id('app'), reason: 'ambiguous' }]);
+    const ambiguous = { type: 'key', id: id('app'), reason: 'ambiguous' };
+    expect(body.conflicts).toEqual([ambiguous]);
+    expect(body.error).toMatch(/give it another\.$/);
+    await management
+      .send('post', '/consumer-api-key/create', { name: 'n', externalId: id('alone') })
+      .expect(201);
+    const both = await apply({ config: { keys: [key(), key('alone')] }, owner: `${owner}-third` }, 409);
+    expect(both.conflicts).toEqual([ambiguous, { type: 'key', id: id('alone'), reason: 'not_managed' }]);
+    expect(both.error).toMatch(/give it another\. "force" takes the others over\.$/);
   });
 
   it('takes the scopes to change what others have made', async () => {

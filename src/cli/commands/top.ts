@@ -4,7 +4,7 @@ import { bodyOf } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { managed, type Session } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
-import { instant, seconds, wholeNumber } from '../option-values.ts';
+import { instant, seconds, wholeNumberFrom } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
 
 interface TopOptions {
@@ -36,7 +36,7 @@ export const declareTop: Declare = (command, terminal) =>
         'Shows the keys with the most requests, again and again until Ctrl-C; once where standard output is no terminal. The counts may be behind by USAGE_FLUSH_MS.',
       )
       .option('--from <when>', 'count from then on: how long ago, or an instant', '1h')
-      .option('--count <keys>', 'how many keys', wholeNumber, 20)
+      .option('--count <keys>', 'how many keys, 1 to 100', wholeNumberFrom(1, 100), 20)
       .option('--every <time>', 'between two looks', seconds, 5)
       .option('--once', 'look once')
       .addHelpText(
@@ -62,7 +62,7 @@ async function busiest({ client }: Session, { from, count }: TopOptions): Promis
     from: instant(from, 'ago', systemClock),
     interval: 'total' as const,
     groupBy: 'key',
-    top: Math.min(Math.max(count, 1), 100),
+    top: count,
   };
   const series = await bodyOf(client.GET('/api-keys/usage', { params: { query } }));
   if (typeof series === 'string') throw new TypeError('the gateway sent CSV, which was not asked for');

@@ -17,7 +17,7 @@ import {
 import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
-import { INSTANT_RULE, isSearchText, queryInstant, SEARCH_RULE } from '../formats.ts';
+import { INSTANT_RULE, isSearchText, LONGEST_SEARCH, queryInstant, SEARCH_RULE } from '../formats.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -55,7 +55,7 @@ export const KEY_LIST_QUERY = {
     description: `${SEARCH_RULE}: only keys with it in their name, externalId, id or secretHint, in any case`,
     type: 'string',
     minLength: 1,
-    maxLength: 255,
+    maxLength: LONGEST_SEARCH,
   },
   status: {
     description: `must be one or more of ${KEY_STATUSES.join(', ')}, separated by commas: only keys in any of these states`,

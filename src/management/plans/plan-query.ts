@@ -3,7 +3,7 @@ import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
 import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
 import type { PlanFilter } from '../../plans/plan-repository.ts';
-import { isSearchText, SEARCH_RULE } from '../formats.ts';
+import { isSearchText, LONGEST_SEARCH, SEARCH_RULE } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';
 import { COUNTED_PAGE_QUERY, isCounted, PAGE_QUERY, readPage } from '../page-query.ts';
 import { queryParameters } from '../query-parameters.ts';
@@ -16,7 +16,7 @@ export const PLAN_LIST_QUERY = {
     description: `${SEARCH_RULE}: only plans with it in their id or description, in any case`,
     type: 'string',
     minLength: 1,
-    maxLength: 255,
+    maxLength: LONGEST_SEARCH,
   },
   include: {
     description: 'must be keys: how many keys are bound to each plan',
