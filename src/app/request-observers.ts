@@ -7,7 +7,7 @@ import { DOCUMENTED_ENDPOINTS } from '../management/endpoints.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
 import { KeyMetrics } from '../observability/key-metrics.ts';
-import type { Reading } from '../observability/metrics.ts';
+import type { Reading } from '../observability/reading.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { BulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';

@@ -77,3 +77,8 @@ export function changedFields(
       .filter(([, { from, to }]) => !isDeepStrictEqual(from, to)),
   );
 }
+
+/** The id of an entry. Ids sort as text in the order of the log. */
+export function auditIdOf(sequence: number): string {
+  return `aud_${String(sequence).padStart(16, '0')}`;
+}

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { OWNER, OWNER_FORM } from '../desired-state/owner-name.ts';
 import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
-import { PLAN_ID } from '../plans/plan.ts';
+import { NEW_PLAN_ID } from '../plans/plan-id.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
 import {
@@ -63,7 +63,7 @@ export const SETTINGS = {
     ...setting(
       'DEFAULT_PLAN_ID',
       'default',
-      optional(pattern(PLAN_ID, 'the rateLimitId of a plan, or empty for no limit')),
+      optional(pattern(NEW_PLAN_ID, 'the rateLimitId of a plan, or empty for no limit')),
     ),
     emptyCounts: true,
   },

@@ -1,6 +1,6 @@
 import { changedFields, type FieldChanges } from '../audit/audit-entry.ts';
 import { type ConfigurationConflict, type FieldFault, PlanIsDefault, requireNoFaults } from '../errors.ts';
-import { SHIPPED_PLAN_ID } from '../plans/plan.ts';
+import { SHIPPED_PLAN_ID } from '../plans/plan-id.ts';
 import type { NewPlan } from '../plans/plan-service.ts';
 import type { DesiredKey, DesiredState } from './desired-state.ts';
 import type { PresentKey, PresentPlan, PresentState, StateChanges } from './desired-state-store.ts';

@@ -1,5 +1,5 @@
-import type { Reading } from './metrics.ts';
 import { OUTCOMES, type Outcome } from './outcomes.ts';
+import type { Reading } from './reading.ts';
 
 /** The most keys that are counted at a time. Beyond that, requests of further keys are not counted. */
 const MOST_KEYS = 10_000;

@@ -1,4 +1,3 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   collectDefaultMetrics,
@@ -7,27 +6,9 @@ import {
   type MetricValue,
   Registry,
 } from 'prom-client';
+import { eventLoopDelay } from './event-loop-delay.ts';
+import type { BucketReading, Reading } from './reading.ts';
 import type { RequestMetrics } from './request-metrics.ts';
-
-type LabelledValue = readonly [labels: Readonly<Record<string, string>>, value: number];
-
-/** A number that is kept elsewhere and read when Prometheus scrapes. */
-export interface Reading {
-  readonly name: string;
-  readonly help: string;
-  readonly type: 'gauge' | 'counter';
-  /** How the numbers of several workers are merged; the sum by default. */
-  readonly ofWorkers?: 'sum' | 'max' | 'min';
-  readonly read: () => number | readonly LabelledValue[];
-}
-
-/** A histogram that is kept elsewhere, as counts for each bucket that are not cumulative. The last bucket has no upper bound. */
-export interface BucketReading {
-  readonly name: string;
-  readonly help: string;
-  readonly boundsSeconds: readonly number[];
-  readonly read: () => { readonly counts: readonly number[]; readonly sumSeconds: number };
-}
 
 /** The sources of the metrics. */
 export interface MetricSources {
@@ -36,7 +17,6 @@ export interface MetricSources {
   readonly buckets: readonly BucketReading[];
 }
 
-const NANOSECONDS = 1e9;
 /** Gauges of prom-client whose names end in `_total`. Each is the sum of another gauge, by type, which is kept. */
 const MISNAMED = [
   'nodejs_active_handles_total',
@@ -136,27 +116,6 @@ function scrapeBuckets({ name, help, boundsSeconds, read }: BucketReading): Scra
         ],
         aggregator: 'sum',
       });
-    },
-  };
-}
-
-/** The delay since the last scrape, so that a stall shows in one scrape only. */
-function eventLoopDelay(): Reading {
-  const delay = monitorEventLoopDelay({ resolution: 10 });
-  delay.enable();
-  return {
-    name: 'tollgate_event_loop_delay_seconds',
-    help: 'Seconds by which the event loop of a process was late since the last scrape: median, 99th percentile and maximum.',
-    type: 'gauge',
-    ofWorkers: 'max',
-    read: () => {
-      const values: readonly LabelledValue[] = [
-        [{ statistic: 'p50' }, delay.percentile(50) / NANOSECONDS],
-        [{ statistic: 'p99' }, delay.percentile(99) / NANOSECONDS],
-        [{ statistic: 'max' }, delay.max / NANOSECONDS],
-      ];
-      delay.reset();
-      return values;
     },
   };
 }

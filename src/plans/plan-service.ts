@@ -3,7 +3,8 @@ import { type BoundKeys, PlanExists, PlanInUse, PlanIsDefault, PlanNotFound } fr
 import type { RecordVersions } from '../limiter/record-versions.ts';
 import { requireState } from '../platform/precondition.ts';
 import { checkPlan } from './check-plan.ts';
-import { isPlanId, type Plan, type PlanTerms, SHIPPED_PLAN_ID } from './plan.ts';
+import type { Plan, PlanTerms } from './plan.ts';
+import { isPlanId, SHIPPED_PLAN_ID } from './plan-id.ts';
 import type { PlanChanges, PlanFilter, PlanRepository, PlanSelection } from './plan-repository.ts';
 
 const PUBLISHED_AT_ONCE = 1000;

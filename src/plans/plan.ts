@@ -51,14 +51,3 @@ export interface PlanCost extends PathPattern {
   /** The units reserved until the backend reports the cost; only with `response`. Missing: 1. */
   readonly reserve?: number;
 }
-
-/** The plan that the migrations create. It is the default plan unless a setting names another one. */
-export const SHIPPED_PLAN_ID = 'default';
-
-/** The form of a plan's id. It occurs in a response header. */
-export const PLAN_ID = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
-
-/** Whether a text has the form of a plan id. */
-export function isPlanId(text: string): boolean {
-  return PLAN_ID.test(text);
-}

@@ -88,6 +88,7 @@ describe('settings', () => {
     ['OPS_PORT', 'x'],
     ['AUTO_MIGRATE', 'yes'],
     ['DEFAULT_PLAN_ID', '-x'],
+    ['DEFAULT_PLAN_ID', 'create'],
     ['CUSTOMER_ID_HEADER', 'Authorization'],
     ['CUSTOMER_ID_HEADER', 'x_customer'],
     ['KEY_PREFIX', 'with_underscore'],

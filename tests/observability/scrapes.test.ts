@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { createMetrics, type Reading, scrapeObjects, scrapeText } from '../../src/observability/metrics.ts';
+import { createMetrics, scrapeObjects, scrapeText } from '../../src/observability/metrics.ts';
+import type { Reading } from '../../src/observability/reading.ts';
 import { RequestMetrics } from '../../src/observability/request-metrics.ts';
 
 const READINGS = 100;

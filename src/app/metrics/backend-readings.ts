@@ -1,6 +1,5 @@
-import type { Reading } from '../../observability/metrics.ts';
+import { counter, gauge, type Reading } from '../../observability/reading.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
-import { counter, gauge } from './reading.ts';
 
 /** The metrics of the proxied side; `backendConnections` is `BACKEND_CONNECTIONS`. */
 export function backendReadings(proxy: ProxiedSide, backendConnections: number): readonly Reading[] {

@@ -1,8 +1,8 @@
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
-import type { Reading } from '../../observability/metrics.ts';
 import type { Readiness } from '../../observability/readiness.ts';
+import { counter, gauge, type Reading } from '../../observability/reading.ts';
 import type { Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
 import type { ConnectionLimit } from '../../server/connections/connection-limit.ts';
 import type { Usage } from '../../usage/create-usage.ts';
@@ -10,7 +10,6 @@ import type { ClientLimits } from '../client-limits.ts';
 import type { Counting } from '../stores/counting.ts';
 import { backendReadings } from './backend-readings.ts';
 import { sharedLimiterReadings } from './limiter-readings.ts';
-import { counter, gauge } from './reading.ts';
 import { usageReadings } from './usage-readings.ts';
 
 /** The parts whose metrics are shown. */

@@ -1,7 +1,6 @@
-import type { BucketReading, Reading } from '../../observability/metrics.ts';
+import { type BucketReading, counter, gauge, type Reading } from '../../observability/reading.ts';
 import { CALL_DURATION_BOUNDS_MS } from '../../storage/redis/decisions/call-durations.ts';
 import type { Counting } from '../stores/counting.ts';
-import { counter, gauge } from './reading.ts';
 
 /** How long decisions waited for Redis. */
 export function redisCallBuckets({ shared }: Counting): readonly BucketReading[] {

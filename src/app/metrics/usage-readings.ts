@@ -1,6 +1,5 @@
-import type { Reading } from '../../observability/metrics.ts';
+import { counter, gauge, type Reading } from '../../observability/reading.ts';
 import type { Usage } from '../../usage/create-usage.ts';
-import { counter, gauge } from './reading.ts';
 
 /** Metrics of the usage pipeline from this process to Redis and Postgres. */
 export function usageReadings(stats: () => Usage['stats']): readonly Reading[] {

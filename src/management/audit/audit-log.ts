@@ -1,5 +1,5 @@
 import type { ParsedUrlQuery } from 'node:querystring';
-import { AUDIT_ACTIONS, type AuditEntry } from '../../audit/audit-entry.ts';
+import { AUDIT_ACTIONS, type AuditEntry, auditIdOf } from '../../audit/audit-entry.ts';
 import type { AuditFilter, AuditLog } from '../../audit/audit-log.ts';
 import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
@@ -190,11 +190,6 @@ function presentEntry(entry: AuditEntry): object {
 
 function adminTokenIdOf({ actor }: AuditEntry): string | null {
   return actor.type === 'token' ? actor.id : null;
-}
-
-/** The id of an entry. Ids sort as text in the order of the log. */
-function auditIdOf(sequence: number): string {
-  return `aud_${String(sequence).padStart(16, '0')}`;
 }
 
 /** Throws for the parameters of a page: a file with one page would be taken for the whole log. */

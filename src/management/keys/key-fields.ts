@@ -8,7 +8,7 @@ import type { KeyChanges } from '../../keys/key-repository.ts';
 import { MAX_ALLOWED_IPS } from '../../keys/key-restrictions.ts';
 import { MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
 import { MAX_ALLOWED_ORIGINS } from '../../keys/origin-list.ts';
-import { isPlanId } from '../../plans/plan.ts';
+import { isPlanId } from '../../plans/plan-id.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { OVERRIDES, readOverrides, type WrittenOverrides } from './limit-overrides.ts';
 

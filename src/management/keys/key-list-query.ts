@@ -15,7 +15,7 @@ import {
   type SortOrder,
 } from '../../keys/key-list.ts';
 import { isTag, MAX_TAGS, TAG, TAG_RULE } from '../../keys/key-tags.ts';
-import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
 import { isStorable } from '../../platform/text/storable-text.ts';
 import { INSTANT_RULE, isSearchText, LONGEST_SEARCH, queryInstant, SEARCH_RULE } from '../formats.ts';
 import { isInstant, readCursor, writeCursor } from '../page-cursor.ts';

@@ -1,5 +1,5 @@
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { PLAN_ID } from '../../plans/plan.ts';
+import { PLAN_ID } from '../../plans/plan-id.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { SchemaComponents } from './schema-components.ts';
 

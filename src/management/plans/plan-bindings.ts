@@ -1,6 +1,6 @@
 import { PlanNotFound } from '../../errors.ts';
 import type { BodySchema } from '../../http/body-schema.ts';
-import { isPlanId } from '../../plans/plan.ts';
+import { isPlanId } from '../../plans/plan-id.ts';
 import { endpoint } from '../endpoint.ts';
 import { objectOf, TEXT } from '../response-schemas.ts';
 

@@ -1,7 +1,7 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { InvalidCursor } from '../../errors.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
-import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
 import type { PlanFilter } from '../../plans/plan-repository.ts';
 import { isSearchText, LONGEST_SEARCH, SEARCH_RULE } from '../formats.ts';
 import { readCursor, writeCursor } from '../page-cursor.ts';

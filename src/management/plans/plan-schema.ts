@@ -2,13 +2,15 @@ import type { BodySchema, FieldSchema } from '../../http/body-schema.ts';
 import { LIMIT_MODES, LIMIT_SCOPES } from '../../limiter/limit.ts';
 import { PERIOD_RULE } from '../../limiter/period.ts';
 import type { PlanTerms } from '../../plans/plan.ts';
+import { NEW_PLAN_ID, PLAN_ID_FORM } from '../../plans/plan-id.ts';
+
+/** The rule of a plan's id. */
+export const PLAN_ID_RULE = `must be ${PLAN_ID_FORM}`;
 
 const RATE_LIMIT_ID: FieldSchema = {
-  description:
-    'must be 1 to 64 letters, digits, dots, hyphens or underscores, the first a letter or a digit, and not "create"',
+  description: PLAN_ID_RULE,
   type: 'string',
-  // Like `isPlanId`, without `create`: `/rate-limit/create` is another endpoint, so a plan with that id could not be shown or deleted.
-  pattern: '^(?!create$)[A-Za-z0-9][A-Za-z0-9._-]{0,63}$',
+  pattern: NEW_PLAN_ID.source,
 };
 const DESCRIPTION: FieldSchema = {
   description: 'must be a string of at most 1024 characters without NUL or unpaired surrogates',
@@ -164,8 +166,5 @@ export const UPDATE_PLAN_BODY: BodySchema = {
 
 /** Whether a text can be the id of a new plan. */
 export function isWritablePlanId(text: string): boolean {
-  return new RegExp(String(RATE_LIMIT_ID.pattern)).test(text);
+  return NEW_PLAN_ID.test(text);
 }
-
-/** The rule of a plan's id. */
-export const PLAN_ID_RULE = RATE_LIMIT_ID.description;

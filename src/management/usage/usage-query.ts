@@ -3,7 +3,7 @@ import type { FieldSchema } from '../../http/body-schema.ts';
 import { isExternalId } from '../../keys/external-id.ts';
 import { isKeyId } from '../../keys/key-id.ts';
 import { isTag } from '../../keys/key-tags.ts';
-import { isPlanId, PLAN_ID } from '../../plans/plan.ts';
+import { isPlanId, PLAN_ID } from '../../plans/plan-id.ts';
 import { GROUPINGS, type Grouping, type SeriesFilter } from '../../usage/series/series-store.ts';
 import { INTERVALS, type TimeSpan } from '../../usage/series/time-buckets.ts';
 import { isTimeZone, TimeZone } from '../../usage/series/time-zone.ts';
