@@ -21,11 +21,11 @@ export class ClientConnections {
 
   watch(server: Server, limit: ConnectionLimit, clock: Clock): void {
     const idle = new IdleConnections({ server, open: this.open, limit, clock });
-    const shares = new FairEviction(this.open, limit, clock);
+    const eviction = new FairEviction(this.open, limit, clock);
     server.on('connection', (socket: Socket) => {
-      shares.add(socket);
+      eviction.add(socket);
       idle.makeRoom();
-      if (limit.isFull && shares.makeRoomFor(socket)) limit.replace();
+      if (limit.isFull && eviction.makeRoomFor(socket)) limit.replace();
       else if (!limit.mayOpen()) {
         socket.destroy();
         return;
@@ -34,7 +34,7 @@ export class ClientConnections {
       socket.once('close', () => {
         this.open.delete(socket);
         idle.delete(socket);
-        shares.delete(socket);
+        eviction.delete(socket);
         limit.close();
       });
       socket.once('end', () => {
