@@ -1,4 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { Option } from 'commander';
 import type { paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
@@ -37,7 +38,7 @@ export const declareTop: Declare = (command, terminal) =>
       )
       .option('--from <when>', 'count from then on: how long ago, or an instant', '1h')
       .option('--count <keys>', 'how many keys, 1 to 100', wholeNumberFrom(1, 100), 20)
-      .option('--every <time>', 'between two looks', seconds, 5)
+      .addOption(new Option('--every <time>', 'between two looks').argParser(seconds).default(5, '5s'))
       .option('--once', 'look once')
       .addHelpText(
         'after',
