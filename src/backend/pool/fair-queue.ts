@@ -1,5 +1,5 @@
 /** The waiting requests of one fairness key, in order. The keys take turns. */
-export class FairLine<Item> {
+export class KeyQueue<Item> {
   /** Connections that requests of this key have. */
   busy = 0;
   /** Places that requests of this key have: reserved, waiting and busy ones. */
@@ -37,12 +37,12 @@ export class FairLine<Item> {
 }
 
 /**
- * The lines that have a waiting item and may have one more connection. They are served in turn: each key gets one connection before
- * any key gets its next.
+ * The queues of keys with a waiting item that may have one more connection. They are served in turn: each key gets one connection before any
+ * key gets its next.
  */
-export class FairQueue<Item, Line extends FairLine<Item>> {
+export class FairQueue<Item, Queue extends KeyQueue<Item>> {
   readonly #busyPerKey: number;
-  readonly #ready = new Set<Line>();
+  readonly #ready = new Set<Queue>();
 
   constructor(busyPerKey: number) {
     this.#busyPerKey = busyPerKey;
@@ -53,25 +53,25 @@ export class FairQueue<Item, Line extends FairLine<Item>> {
     return this.#ready.size > 0;
   }
 
-  /** Whether a new request of this line may have a connection without waiting. */
-  mayPass(line: Line): boolean {
-    return this.#ready.size === 0 && line.waiting === 0 && line.busy < this.#busyPerKey;
+  /** Whether a new request of this key may have a connection without waiting. */
+  mayPass(keyQueue: Queue): boolean {
+    return this.#ready.size === 0 && keyQueue.waiting === 0 && keyQueue.busy < this.#busyPerKey;
   }
 
-  /** To be called after a line or its `busy` has changed. */
-  update(line: Line): void {
-    if (line.waiting > 0 && line.busy < this.#busyPerKey) this.#ready.add(line);
-    else this.#ready.delete(line);
+  /** To be called after the queue of a key or its `busy` has changed. */
+  update(keyQueue: Queue): void {
+    if (keyQueue.waiting > 0 && keyQueue.busy < this.#busyPerKey) this.#ready.add(keyQueue);
+    else this.#ready.delete(keyQueue);
   }
 
-  /** Takes the oldest item of the line whose turn it is, and counts it as busy. The line's next turn comes after all others. */
-  next(): { readonly line: Line; readonly item: Item } | undefined {
-    const [line] = this.#ready;
-    const item = line?.shift();
-    if (line === undefined || item === undefined) return undefined;
-    this.#ready.delete(line);
-    line.busy += 1;
-    this.update(line);
-    return { line, item };
+  /** Takes the oldest item of the key whose turn it is, and counts it as busy. Its next turn comes after all others. */
+  next(): { readonly keyQueue: Queue; readonly item: Item } | undefined {
+    const [keyQueue] = this.#ready;
+    const item = keyQueue?.shift();
+    if (keyQueue === undefined || item === undefined) return undefined;
+    this.#ready.delete(keyQueue);
+    keyQueue.busy += 1;
+    this.update(keyQueue);
+    return { keyQueue, item };
   }
 }

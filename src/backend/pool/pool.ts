@@ -6,7 +6,7 @@ import type { BackendConnections, BackendJob, BackendPlace, NoPlace } from './pl
 import {
   type PlaceKeeper,
   PooledConnection,
-  PooledLine,
+  PooledKeyQueue,
   type PooledTicket,
   type Reservation,
 } from './pooled.ts';
@@ -27,7 +27,7 @@ export interface BackendPoolOptions extends BackendOptions {
 const WAITING_PER_CONNECTION = 4;
 const LEAST_WAITING = 64;
 
-/** How often idle connections and lines are looked through. Milliseconds. */
+/** How often idle connections and queues of keys are looked through. Milliseconds. */
 const IDLE_CHECK_MS = 500;
 
 /**
@@ -40,12 +40,12 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   readonly #options: BackendPoolOptions;
   readonly #connector: BackendConnector;
   readonly #placesPerKey: number;
-  readonly #queue: FairQueue<PooledTicket, PooledLine>;
+  readonly #queue: FairQueue<PooledTicket, PooledKeyQueue>;
   /**
-   * The lines of the keys that have a place, or had one a moment ago. Adding and deleting a line with each request would rehash the map
-   * again and again: each old table refers to its successor, so that all tables and lines would outlive the young generation.
+   * The queues of the keys that have a place, or had one a moment ago. Adding and deleting a queue with each request would rehash the map
+   * again and again: each old table refers to its successor, so that all tables and queues would outlive the young generation.
    */
-  readonly #lines = new Map<string, PooledLine>();
+  readonly #keyQueues = new Map<string, PooledKeyQueue>();
   readonly #all = new Set<PooledConnection>();
   /** In the order of their last use, the latest at the end. */
   readonly #idle: PooledConnection[] = [];
@@ -88,16 +88,16 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
 
   reserve(fairnessKey: string): BackendPlace | NoPlace {
     const { connections } = this.#options;
-    let line = this.#lines.get(fairnessKey);
+    let keyQueue = this.#keyQueues.get(fairnessKey);
     if (this.#taken >= connections + this.#mostWaiting) return 'full';
-    if (line === undefined) {
-      line = new PooledLine(this, fairnessKey);
-      this.#lines.set(fairnessKey, line);
-    } else if (line.taken >= this.#placesPerKey) {
+    if (keyQueue === undefined) {
+      keyQueue = new PooledKeyQueue(this, fairnessKey);
+      this.#keyQueues.set(fairnessKey, keyQueue);
+    } else if (keyQueue.taken >= this.#placesPerKey) {
       return 'key_full';
     }
-    this.take(line);
-    return line;
+    this.take(keyQueue);
+    return keyQueue;
   }
 
   destroy(): void {
@@ -106,50 +106,50 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     for (const connection of this.#all) connection.connection.destroy();
   }
 
-  /** This and the methods below are for the pool's own lines, tickets and connections. */
-  take(line: PooledLine): void {
-    line.taken += 1;
+  /** This and the methods below are for the pool's own queues, tickets and connections. */
+  take(keyQueue: PooledKeyQueue): void {
+    keyQueue.taken += 1;
     this.#taken += 1;
   }
 
-  giveBack(line: PooledLine): void {
-    line.taken -= 1;
+  giveBack(keyQueue: PooledKeyQueue): void {
+    keyQueue.taken -= 1;
     this.#taken -= 1;
-    if (line.taken === 0) this.#checkLater();
+    if (keyQueue.taken === 0) this.#checkLater();
   }
 
   enter(ticket: PooledTicket, nowMs: number): void {
-    const { line } = ticket;
-    const pooled = this.#queue.mayPass(line) ? this.#findConnection(nowMs) : undefined;
+    const { keyQueue } = ticket;
+    const pooled = this.#queue.mayPass(keyQueue) ? this.#findConnection(nowMs) : undefined;
     if (pooled !== undefined) {
-      line.busy += 1;
+      keyQueue.busy += 1;
       this.#assign(ticket, pooled, nowMs);
       return;
     }
-    line.push(ticket);
+    keyQueue.push(ticket);
     this.#waiting += 1;
-    this.#queue.update(line);
+    this.#queue.update(keyQueue);
   }
 
   enterFirst(ticket: PooledTicket): void {
-    this.#lines.set(ticket.line.key, ticket.line);
-    ticket.line.unshift(ticket);
+    this.#keyQueues.set(ticket.keyQueue.key, ticket.keyQueue);
+    ticket.keyQueue.unshift(ticket);
     this.#waiting += 1;
-    this.#queue.update(ticket.line);
+    this.#queue.update(ticket.keyQueue);
     this.#serve(this.#options.clock.monotonicMs());
   }
 
   leave(ticket: PooledTicket): void {
-    const { line, reservation } = ticket;
+    const { keyQueue, reservation } = ticket;
     if (reservation !== undefined) {
       const { pooled } = reservation;
       ticket.reservation = undefined;
       pooled.connection.release();
       this.#addIdle(pooled, this.#options.clock.monotonicMs());
-    } else if (line.delete(ticket)) {
+    } else if (keyQueue.delete(ticket)) {
       this.#waiting -= 1;
-      this.#queue.update(line);
-      this.giveBack(line);
+      this.#queue.update(keyQueue);
+      this.giveBack(keyQueue);
     }
   }
 
@@ -162,14 +162,14 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   onGone(pooled: PooledConnection): void {
     this.#all.delete(pooled);
     const { ticket } = pooled;
-    const isIdle = pooled.line === undefined;
+    const isIdle = pooled.keyQueue === undefined;
     if (isIdle) this.#idle.splice(this.#idle.indexOf(pooled), 1);
     else this.#free(pooled);
     if (this.#isDestroyed) return;
     // Its request has not begun: it takes the next connection.
     if (ticket?.reservation?.pooled === pooled) {
       ticket.reservation = undefined;
-      this.take(ticket.line);
+      this.take(ticket.keyQueue);
       this.enterFirst(ticket);
     } else if (!isIdle) {
       this.#serve(this.#options.clock.monotonicMs());
@@ -185,13 +185,13 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
 
   /** The connection carries no request any more. */
   #free(pooled: PooledConnection): void {
-    const { line } = pooled;
+    const { keyQueue } = pooled;
     pooled.ticket = undefined;
-    pooled.line = undefined;
-    if (line === undefined) return;
-    line.busy -= 1;
-    this.#queue.update(line);
-    this.giveBack(line);
+    pooled.keyQueue = undefined;
+    if (keyQueue === undefined) return;
+    keyQueue.busy -= 1;
+    this.#queue.update(keyQueue);
+    this.giveBack(keyQueue);
   }
 
   /** Assigns connections to waiting requests as long as there are both. */
@@ -220,7 +220,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
   }
 
   #assign(ticket: PooledTicket, pooled: PooledConnection, nowMs: number): void {
-    pooled.line = ticket.line;
+    pooled.keyQueue = ticket.keyQueue;
     pooled.ticket = ticket;
     if (pooled.connection.state === 'new') {
       this.#begin(ticket, pooled, nowMs);
@@ -271,7 +271,7 @@ export class BackendPool implements BackendConnections, PlaceKeeper {
     this.#idleCheck = undefined;
     const nowMs = this.#options.clock.monotonicMs();
     for (const old of this.#idle.filter((idle) => isTooOld(idle, nowMs))) old.connection.destroy();
-    for (const [key, { taken }] of this.#lines) if (taken === 0) this.#lines.delete(key);
+    for (const [key, { taken }] of this.#keyQueues) if (taken === 0) this.#keyQueues.delete(key);
     if (this.#idle.length > 0) this.#checkLater();
   }
 }

@@ -1,16 +1,16 @@
 import { BackendConnection, type ConnectionOwner } from '../connection.ts';
 import type { BackendConnector, BackendOptions } from '../connector.ts';
-import { FairLine } from './fair-queue.ts';
+import { KeyQueue } from './fair-queue.ts';
 import type { BackendJob, BackendPlace, Ticket } from './places.ts';
 
-/** What a pool does for its lines, tickets and connections. */
+/** What a pool does for its queues, tickets and connections. */
 export interface PlaceKeeper {
-  /** Counts one more place of the line as taken. */
-  take(line: PooledLine): void;
-  giveBack(line: PooledLine): void;
-  /** Assigns a connection to a ticket, or appends the ticket to its line. */
+  /** Counts one more place of the key as taken. */
+  take(keyQueue: PooledKeyQueue): void;
+  giveBack(keyQueue: PooledKeyQueue): void;
+  /** Assigns a connection to a ticket, or appends the ticket to the queue of its key. */
   enter(ticket: PooledTicket, nowMs: number): void;
-  /** Puts a ticket that has already waited at the head of its line. */
+  /** Puts a ticket that has already waited at the head of the queue of its key. */
   enterFirst(ticket: PooledTicket): void;
   /** Removes a ticket whose job has not begun. */
   leave(ticket: PooledTicket): void;
@@ -19,7 +19,7 @@ export interface PlaceKeeper {
 }
 
 /** The places of one fairness key. All of its requests share the object: each holds one place of it. */
-export class PooledLine extends FairLine<PooledTicket> implements BackendPlace {
+export class PooledKeyQueue extends KeyQueue<PooledTicket> implements BackendPlace {
   readonly #pool: PlaceKeeper;
 
   constructor(pool: PlaceKeeper, key: string) {
@@ -47,14 +47,14 @@ export interface Reservation {
 /** A job on its way to a connection. */
 export class PooledTicket implements Ticket {
   readonly job: BackendJob;
-  readonly line: PooledLine;
+  readonly keyQueue: PooledKeyQueue;
   /** The idle connection that the job will get, unless that connection closes first. */
   reservation: Reservation | undefined = undefined;
   readonly #pool: PlaceKeeper;
 
-  constructor(pool: PlaceKeeper, line: PooledLine, job: BackendJob) {
+  constructor(pool: PlaceKeeper, keyQueue: PooledKeyQueue, job: BackendJob) {
     this.#pool = pool;
-    this.line = line;
+    this.keyQueue = keyQueue;
     this.job = job;
   }
 
@@ -63,7 +63,7 @@ export class PooledTicket implements Ticket {
   }
 
   retry(): void {
-    this.#pool.take(this.line);
+    this.#pool.take(this.keyQueue);
     this.#pool.enterFirst(this);
   }
 }
@@ -71,8 +71,8 @@ export class PooledTicket implements Ticket {
 /** A connection of the pool, and what it is used for. */
 export class PooledConnection implements ConnectionOwner {
   readonly connection: BackendConnection;
-  /** The line of the request that has the connection; undefined while it is idle. */
-  line: PooledLine | undefined = undefined;
+  /** The queue of the key whose request has the connection; undefined while it is idle. */
+  keyQueue: PooledKeyQueue | undefined = undefined;
   ticket: PooledTicket | undefined = undefined;
   /** By the monotonic clock. Milliseconds. */
   idleSinceMs = 0;

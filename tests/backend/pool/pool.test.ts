@@ -368,7 +368,7 @@ describe('fairness keys', () => {
     expect(backend.connections).toHaveLength(1);
   });
 
-  it('have one line from each request to the next, and none once they are idle', async () => {
+  it('have one queue from each request to the next, and none once they are idle', async () => {
     const place = reserved('a');
     place.cancel();
     expect(reserved('a')).toBe(place);
@@ -380,7 +380,7 @@ describe('fairness keys', () => {
     });
   });
 
-  it('keep their line for as long as one of their requests has a place', async () => {
+  it('keep their queue for as long as one of their requests has a place', async () => {
     const place = reserved('a');
     const other = reserved('b');
     other.cancel();
