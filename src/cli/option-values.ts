@@ -2,17 +2,19 @@ import { InvalidArgumentError } from 'commander';
 import type { Clock } from '../platform/clock.ts';
 import { CommandFault } from './command-fault.ts';
 
+const WHOLE_NUMBER = /^\d{1,15}$/;
+
 /** A whole number from 0. */
 export function wholeNumber(text: string): number {
-  if (/^\d{1,15}$/.test(text)) return Number(text);
+  if (WHOLE_NUMBER.test(text)) return Number(text);
   throw new InvalidArgumentError('It must be a whole number.');
 }
 
 /** A whole number within these bounds. */
 export function wholeNumberFrom(least: number, most: number): (text: string) => number {
   return (text) => {
-    const number = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
-    if (number >= least && number <= most) return number;
+    const number = Number(text);
+    if (WHOLE_NUMBER.test(text) && number >= least && number <= most) return number;
     throw new InvalidArgumentError(`It must be a whole number from ${least} to ${most}.`);
   };
 }

@@ -340,6 +340,12 @@ describe('tollgate keys import', () => {
     );
   });
 
+  it.each(['0', '501'])('sends 1 to 500 rows in a request, and not %s', async (rows) => {
+    const { code, stderr } = await imported('missing.csv', '--batch-size', rows);
+    expect(code).toBe(64);
+    expect(stderr).toContain('It must be a whole number from 1 to 500.');
+  });
+
   it('reads a file that is larger than its memory', async () => {
     const path = join(stage.directory, 'large.csv');
     const large = await open(path, 'w');

@@ -163,8 +163,3 @@ export const UPDATE_PLAN_BODY: BodySchema = {
   required: [],
   properties: CHANGEABLE,
 };
-
-/** Whether a text can be the id of a new plan. */
-export function isWritablePlanId(text: string): boolean {
-  return NEW_PLAN_ID.test(text);
-}

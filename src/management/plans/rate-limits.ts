@@ -1,13 +1,13 @@
 import { missingScope } from '../../admins/principal.ts';
 import { InvalidBody, MissingScope } from '../../errors.ts';
 import type { Plan, PlanTerms } from '../../plans/plan.ts';
+import { NEW_PLAN_ID } from '../../plans/plan-id.ts';
 import { endpoint, Reply } from '../endpoint.ts';
 import { COUNT, listOf, TEXT } from '../response-schemas.ts';
 import { PLAN_DELETION_QUERY, PLAN_LIST_QUERY, readPlanListQuery, readRebindTo } from './plan-query.ts';
 import {
   CREATE_PLAN_BODY,
   type CreatePlanBody,
-  isWritablePlanId,
   PLAN_ID_RULE,
   PUT_PLAN_BODY,
   type PutPlanBody,
@@ -112,7 +112,7 @@ export const putRateLimit = endpoint<PutPlanBody>({
   response: PLAN,
   errors: [],
   async handle({ id, body, change }, { plans, log }) {
-    if (!isWritablePlanId(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
+    if (!NEW_PLAN_ID.test(id)) throw new InvalidBody([{ field: 'rateLimitId', message: PLAN_ID_RULE }]);
     if (body.rateLimitId !== undefined && body.rateLimitId !== id) {
       throw new InvalidBody([{ field: 'rateLimitId', message: 'must be the same as in the path' }]);
     }

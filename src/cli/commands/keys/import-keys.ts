@@ -1,7 +1,7 @@
 import { Option } from 'commander';
 import { audited, managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
-import { wholeNumber } from '../../option-values.ts';
+import { wholeNumberFrom } from '../../option-values.ts';
 import { MAX_BATCH_ROWS } from './import/batches.ts';
 import type { ImportOptions } from './import/import-file.ts';
 
@@ -19,7 +19,12 @@ export const declareImport: Declare = (keys, terminal) => {
         .default('fail'),
     )
     .option('--rejected <path>', 'write the rows that were rejected to a new file of mode 600')
-    .option('--batch-size <rows>', `rows of a request, 1 to ${MAX_BATCH_ROWS}`, wholeNumber, MAX_BATCH_ROWS)
+    .option(
+      '--batch-size <rows>',
+      `rows of a request, 1 to ${MAX_BATCH_ROWS}`,
+      wholeNumberFrom(1, MAX_BATCH_ROWS),
+      MAX_BATCH_ROWS,
+    )
     .option('--restart', 'send also what a run of the last 24 hours has imported already')
     .option('--dry-run', 'check the form of the file, and that plans exist, and make nothing')
     .addHelpText(

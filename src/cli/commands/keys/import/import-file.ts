@@ -3,7 +3,7 @@ import { systemRandom } from '../../../../platform/random.ts';
 import type { Session } from '../../../api/session.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import type { Listing } from '../../../output/columns.ts';
-import { type Batch, batchesOf, MAX_BATCH_ROWS } from './batches.ts';
+import { type Batch, batchesOf } from './batches.ts';
 import { dryRun } from './dry-run.ts';
 import { type ImportedBatch, importBatch } from './import-batch.ts';
 import { rowsOf, surveyOf } from './key-file.ts';
@@ -32,8 +32,6 @@ const STANDARD_INPUT = '-';
 /** Imports the keys of a file, and writes which rows were rejected. Throws if there are any. */
 export async function importFile(session: Session, path: string, options: ImportOptions): Promise<void> {
   const { batchSize } = options;
-  if (batchSize < 1 || batchSize > MAX_BATCH_ROWS)
-    throw new CommandFault('usage', `--batch-size takes 1 to ${MAX_BATCH_ROWS}.`);
   // Standard input can't be read twice: its faults of form are found only during the import.
   const survey = path === STANDARD_INPUT ? undefined : await surveyOf(path);
   const file = options.rejected === undefined ? undefined : new RejectedFile(options.rejected);
