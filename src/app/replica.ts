@@ -9,8 +9,8 @@ import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { createMetrics, scrapeObjects, scrapeText } from '../observability/metrics.ts';
 import type { Readiness } from '../observability/readiness.ts';
 import type { MetricsSnapshot } from '../observability/worker-metrics.ts';
+import { createBufferedLogger } from '../platform/buffered-logger.ts';
 import { gatewayVersion } from '../platform/gateway-version.ts';
-import { createBulkLogger } from '../platform/logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import { ShutdownOrder } from '../platform/process/shutdown-order.ts';
 import { limitClients } from './client-limits.ts';
@@ -126,7 +126,7 @@ function wireRequestParts(
 ): RequestParts {
   const { clock, random, log } = platform;
   const mask = (text: string): string => redactor.masked(text);
-  const observers = observeRequests(settings, { clock, log, bulkLogger: createBulkLogger, mask });
+  const observers = observeRequests(settings, { clock, log, bufferedLogger: createBufferedLogger, mask });
   shutdown.add('access log', CLOSE_DEADLINE_MS, () => observers.flush());
   return {
     observers,

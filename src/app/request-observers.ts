@@ -9,7 +9,7 @@ import { BackendReachability } from '../observability/backend-reachability.ts';
 import { KeyMetrics } from '../observability/key-metrics.ts';
 import type { Reading } from '../observability/reading.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
-import type { BulkLogger } from '../platform/logger.ts';
+import type { BufferedLogger } from '../platform/buffered-logger.ts';
 import type { Platform } from '../platform/platform.ts';
 import type { ExchangeSummary } from '../proxy/exchange-summary.ts';
 
@@ -31,7 +31,7 @@ export interface RequestObservers {
 
 /** What the observers need besides the settings. */
 export interface ObserverOptions extends Pick<Platform, 'clock' | 'log'> {
-  readonly bulkLogger: () => BulkLogger;
+  readonly bufferedLogger: () => BufferedLogger;
   /** Masks secrets in a path. */
   readonly mask: (path: string) => string;
 }
@@ -43,7 +43,7 @@ export function observeRequests(
     metricsPerKey,
     backendUrl,
   }: Pick<Settings, 'accessLog' | 'metricsPerKey' | 'backendUrl'>,
-  { clock, log, bulkLogger, mask }: ObserverOptions,
+  { clock, log, bufferedLogger, mask }: ObserverOptions,
 ): RequestObservers {
   const metrics = new RequestMetrics([
     ...DOCUMENTED_ENDPOINTS.map(({ operationId }) => operationId),
@@ -51,8 +51,9 @@ export function observeRequests(
   ]);
   const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
   const reachability = new BackendReachability(backendUrl.host, { log, clock });
-  const bulk = rate > 0 && log.isLevelEnabled('info') ? bulkLogger() : undefined;
-  const accessLog = bulk && new AccessLog({ rate, lines: bulk.lines, backend: backendUrl.host, mask });
+  const buffered = rate > 0 && log.isLevelEnabled('info') ? bufferedLogger() : undefined;
+  const accessLog =
+    buffered && new AccessLog({ rate, lines: buffered.lines, backend: backendUrl.host, mask });
   return {
     metrics,
     readings: keys === undefined ? [] : [keys.reading()],
@@ -81,7 +82,7 @@ export function observeRequests(
       accessLog?.managed({ ...summary, notes }, 'self-service');
     },
     flush() {
-      bulk?.flush();
+      buffered?.flush();
     },
   };
 }

@@ -18,11 +18,6 @@ export interface BackendOptions {
   readonly onFault?: (error: unknown) => void;
 }
 
-/** Connect timeout, unless the timeout of a request is shorter. Milliseconds. */
-export const CONNECT_TIMEOUT_MS = 10_000;
-/** Default idle timeout within a response body. Milliseconds. */
-export const BODY_IDLE_MS = 30_000;
-
 const TIMEOUTS: ReadonlySet<unknown> = new Set(['UND_ERR_CONNECT_TIMEOUT', 'ETIMEDOUT']);
 
 /** Opens sockets to one backend; they share the TLS sessions. */

@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { MIN_ROOT_TOKEN_LENGTH } from '../http/credentials/root-token.ts';
 import { isReserved, SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { requireDecodable } from './redis-url.ts';
 
@@ -108,11 +109,12 @@ export const postgresUrl: Parse<string> = (value) => {
   return value;
 };
 
-/** Tokens that fit in a Bearer header (RFC 6750 2.1), at least 32 characters each; all are valid. */
+/** Root tokens that fit in a Bearer header (RFC 6750 2.1); all are valid. */
 export const rootTokens: Parse<readonly string[]> = (value) => {
   const tokens = list(value);
   for (const token of tokens) {
-    if (token.length < 32) throw new Error('each token must have at least 32 characters');
+    if (token.length < MIN_ROOT_TOKEN_LENGTH)
+      throw new Error(`each token must have at least ${MIN_ROOT_TOKEN_LENGTH} characters`);
     if (!/^[A-Za-z0-9._~+/-]+=*$/.test(token))
       throw new Error('a token may hold only letters, digits and -._~+/ (and = at its end)');
   }

@@ -10,40 +10,11 @@ export type LogLevel = 'silent' | 'fatal' | 'error' | 'warn' | 'info' | 'debug' 
  * never a request, a header or a body, so that no secret can reach a line.
  */
 export function createLogger(level: LogLevel): Logger {
-  return pino(optionsOf(level));
+  return pino(loggerOptions(level));
 }
 
-/** A logger for many lines, which are written in batches. */
-export interface BulkLogger {
-  readonly lines: Logger;
-  /** Writes the buffered lines. */
-  flush(): void;
-}
-
-/** The largest atomic write to a pipe: PIPE_BUF of Linux. */
-const WHOLE_BYTES = 4096;
-/** The longest that a line is buffered. Milliseconds. */
-const WAIT_MS = 200;
-/** The most bytes of buffered lines if the reader is slow. Further lines are dropped, because a log must not stop the traffic. */
-const WAITING_BYTES = 1024 * 1024;
-
-/**
- * Logs the same kind of lines, also to standard output, for events that occur once per request. A process that is killed loses the lines of
- * the last 200 ms. If the reader stalls, lines are dropped instead of stalling the gateway.
- */
-export function createBulkLogger(): BulkLogger {
-  const destination = pino.destination({
-    dest: 1,
-    sync: false,
-    minLength: WHOLE_BYTES - 1,
-    maxWrite: WHOLE_BYTES,
-    maxLength: WAITING_BYTES,
-    periodicFlush: WAIT_MS,
-  });
-  return { lines: pino(optionsOf('info'), destination), flush: () => destination.flushSync() };
-}
-
-function optionsOf(level: LogLevel): { level: LogLevel; base: object; timestamp: () => string } {
+/** What each line of each logger has. */
+export function loggerOptions(level: LogLevel): { level: LogLevel; base: object; timestamp: () => string } {
   return {
     level,
     base: { service: 'tollgate', pid: process.pid },

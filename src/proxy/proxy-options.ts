@@ -1,5 +1,6 @@
 import type { BlockList } from 'node:net';
-import { type BackendOptions, BODY_IDLE_MS, CONNECT_TIMEOUT_MS } from '../backend/connector.ts';
+import { BACKEND_TIMEOUTS } from '../backend/backend-timeouts.ts';
+import type { BackendOptions } from '../backend/connector.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../http/request-id.ts';
 import type { KeyOrigins } from '../keys/cache/key-origins.ts';
@@ -26,7 +27,7 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly backendConnectionsPerKey: number;
   /** Most requests that wait for a connection; for the default see `BackendPoolOptions`. */
   readonly backendWaiting?: number;
-  /** Idle timeout within a response body; 30 000 by default. Milliseconds. */
+  /** Idle timeout within a response body; for the default see `BACKEND_TIMEOUTS`. Milliseconds. */
   readonly bodyIdleMs?: number;
   /** Idle timeout of a switched connection; 120 000 by default. Milliseconds. */
   readonly upgradeIdleMs?: number;
@@ -65,10 +66,16 @@ export interface ProxyOptions extends BodyRateOptions {
 
 /** How connections to the backend are made. */
 export function connectionOptions(options: ProxyOptions): BackendOptions {
-  const { backendUrl, backendTimeoutMs, backendCa, bodyIdleMs = BODY_IDLE_MS, onFault } = options;
+  const {
+    backendUrl,
+    backendTimeoutMs,
+    backendCa,
+    bodyIdleMs = BACKEND_TIMEOUTS.bodyIdleMs,
+    onFault,
+  } = options;
   return {
     url: backendUrl,
-    connectTimeoutMs: Math.min(CONNECT_TIMEOUT_MS, backendTimeoutMs),
+    connectTimeoutMs: Math.min(BACKEND_TIMEOUTS.connectMs, backendTimeoutMs),
     bodyIdleMs,
     onFault,
     ...(backendCa !== undefined && { ca: backendCa }),

@@ -9,7 +9,7 @@ export interface CompletedRequest {
   readonly customerId: string;
   /** As sent to the client; 0 when the client left before there was one. */
   readonly status: number;
-  /** Final status below 400 and fully sent. */
+  /** See `isSuccessful`. */
   readonly successful: boolean;
   /** Rejected by a limit of the gateway. */
   readonly rateLimited: boolean;
@@ -20,6 +20,11 @@ export interface CompletedRequest {
   /** Bytes of the request's body that went to the backend, and of the response's body that came from it. */
   readonly bytesIn: number;
   readonly bytesOut: number;
+}
+
+/** Whether a request counts as successful: its final status is below 400, and the response was sent completely. */
+export function isSuccessful(status: number, isSent: boolean): boolean {
+  return isSent && status < 400;
 }
 
 /** Records a completed request. Never throws, never waits, writes nothing per request. */

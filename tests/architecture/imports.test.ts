@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'paths',
     'backend',
   ],
-  config: ['desired-state', 'paths', 'plans', 'platform'],
+  config: ['desired-state', 'http', 'paths', 'plans', 'platform'],
   'errors.ts': [],
   paths: [],
   platform: ['errors.ts'],

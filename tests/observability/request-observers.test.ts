@@ -1,8 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { observeRequests } from '../../src/app/request-observers.ts';
 import { KeyMetrics } from '../../src/observability/key-metrics.ts';
+import type { BufferedLogger } from '../../src/platform/buffered-logger.ts';
 import { systemClock } from '../../src/platform/clock.ts';
-import { type BulkLogger, createLogger, type LogLevel } from '../../src/platform/logger.ts';
+import { createLogger, type LogLevel } from '../../src/platform/logger.ts';
 import type { ExchangeSummary } from '../../src/proxy/exchange-summary.ts';
 
 const request: ExchangeSummary = {
@@ -32,14 +33,14 @@ describe('observing requests', () => {
   ] as const)('with ACCESS_LOG %s and LOG_LEVEL %s makes %s loggers', (accessLog, level: LogLevel, made) => {
     let loggers = 0;
     const lines = createLogger('silent');
-    const bulkLogger = (): BulkLogger => {
+    const bufferedLogger = (): BufferedLogger => {
       loggers += 1;
       return { lines, flush: () => {} };
     };
     const log = createLogger(level);
     const observers = observeRequests(
       { accessLog, metricsPerKey: 0, backendUrl: new URL('http://backend.example') },
-      { clock: systemClock, log, bulkLogger, mask: (path) => path },
+      { clock: systemClock, log, bufferedLogger, mask: (path) => path },
     );
     observers.proxied(request);
     observers.flush();

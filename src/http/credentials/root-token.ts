@@ -1,5 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 
+/** Fewest characters of a root token. */
+export const MIN_ROOT_TOKEN_LENGTH = 32;
+
 /** The tokens that open the management interface. All are valid, so that one can be rotated while the other still works. */
 export class RootTokens {
   readonly #digests: readonly Buffer[];

@@ -1,7 +1,7 @@
 import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses.ts';
 import { customerOf } from '../../limiter/customer-id.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
-import type { UsageRecorder } from '../../usage/usage.ts';
+import { isSuccessful, type UsageRecorder } from '../../usage/usage.ts';
 import { type Exchange, type Step, statusOf } from '../exchange.ts';
 import { shadowLimitIdsOf } from '../exchange-summary.ts';
 
@@ -27,13 +27,14 @@ export function record(options: RecordOptions): Step {
   function take(exchange: Exchange): void {
     if (exchange.entry === undefined) return;
     const { snapshot } = exchange.entry;
+    const status = statusOf(exchange);
     usage.record({
       keyId: snapshot.keyId,
       planId: snapshot.plan?.id ?? '',
       endpoint: endpoints.match(exchange.req.method ?? '', exchange.head.path) ?? exchange.head.path,
       customerId: customerOf(exchange.req.headers[customerIdHeader]),
-      status: statusOf(exchange),
-      successful: isSuccessful(exchange),
+      status,
+      successful: isSuccessful(status, isSent(exchange)),
       rateLimited: exchange.outcome === 'limited',
       shadowLimited: shadowLimitIdsOf(exchange.decision).length,
       forwardedMs: exchange.forwardedAtMs === null ? null : exchange.closedAtMs - exchange.startedAtMs,
@@ -52,7 +53,7 @@ export function record(options: RecordOptions): Step {
   };
 }
 
-/** Below 400 and fully sent; a switched connection has its whole response. */
-function isSuccessful({ res, isSwitched }: Exchange): boolean {
-  return isSwitched || (res.statusCode < 400 && res.writableFinished);
+/** A switched connection has its whole response. */
+function isSent({ res, isSwitched }: Exchange): boolean {
+  return isSwitched || res.writableFinished;
 }

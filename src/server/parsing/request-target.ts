@@ -1,5 +1,6 @@
 import { TollgateError } from '../../errors.ts';
 import type { RequestTarget } from '../../http/parsed-request.ts';
+import { TARGET_LIMIT_BYTES } from './head-limits.ts';
 
 /**
  * Reads a request target in origin or absolute form. Returns a `TollgateError` for any other form, and for a path that a backend could
@@ -7,7 +8,10 @@ import type { RequestTarget } from '../../http/parsed-request.ts';
  */
 export function readTarget(raw: string): RequestTarget | TollgateError {
   if (raw.length > TARGET_LIMIT_BYTES) {
-    return new TollgateError('target_too_long', 'The request target is longer than 8 KiB.');
+    return new TollgateError(
+      'target_too_long',
+      `The request target is longer than ${TARGET_LIMIT_BYTES / 1024} KiB.`,
+    );
   }
   if (raw.charCodeAt(0) === SLASH) return fromOriginForm(raw, undefined);
   const absolute = ABSOLUTE_FORM.exec(raw);
@@ -16,8 +20,6 @@ export function readTarget(raw: string): RequestTarget | TollgateError {
   return fromOriginForm(rest.startsWith('/') ? rest : `/${rest}`, authority);
 }
 
-/** Longest request target. Bytes. */
-const TARGET_LIMIT_BYTES = 8 * 1024;
 const SLASH = 0x2f;
 const PERCENT = 0x25;
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/i;

@@ -10,9 +10,6 @@ export interface TimeSpan {
   readonly toMs: number;
 }
 
-/** Most rows that a series may have, and so most buckets. */
-export const MAX_SERIES_ROWS = 10_000;
-
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 const QUARTER_MS = DAY_MS / 4;
@@ -97,12 +94,13 @@ export function hoursOfDays({ fromMs, toMs }: TimeSpan): readonly HoursOfDays[] 
 
 /**
  * The first instants of the buckets that the span touches, in order; the first one may lie before the span. If there are more than
- * `MAX_SERIES_ROWS` buckets, the list has one start more than that, which tells the caller.
+ * `most` buckets, the list has one start more than that, which tells the caller.
  */
 export function bucketStarts(
   { fromMs, toMs }: TimeSpan,
   interval: Interval,
   zone: TimeZone,
+  most: number,
 ): readonly number[] {
   if (interval === 'total') return [fromMs];
   const date = zone.dateAt(fromMs);
@@ -111,7 +109,7 @@ export function bucketStarts(
     return zone.startOf(interval === 'day' ? date + index * DAY_MS : monthAfter(date, index));
   };
   const starts: number[] = [];
-  for (let index = 0; starts.length <= MAX_SERIES_ROWS; index += 1) {
+  for (let index = 0; starts.length <= most; index += 1) {
     const start = startOf(index);
     if (start >= toMs) break;
     // A day that the zone skipped has the same start as the next one.

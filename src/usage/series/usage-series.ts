@@ -15,7 +15,6 @@ import {
 import {
   bucketStarts,
   type Interval,
-  MAX_SERIES_ROWS,
   quartersAndHours,
   type TimeSpan,
   wholeDays,
@@ -56,6 +55,9 @@ export interface UsageSeriesOptions {
   /** When replicas could not write to the live usage, oldest first. */
   readonly outages: () => readonly Outage[];
 }
+
+/** Most rows that a series may have, and so most buckets. */
+export const MAX_SERIES_ROWS = 10_000;
 
 const DAY_MS = 86_400_000;
 /**
@@ -131,7 +133,7 @@ export class UsageSeries {
     const keptSinceMs = this.#hoursSince();
     const hoursSinceMs = source === 'hours' && mayBeByDay ? keptSinceMs : undefined;
     const span = isByDay ? wholeDays(requested) : spanOfHours(requested, zone, hoursSinceMs);
-    const starts = bucketStarts(span, interval, zone);
+    const starts = bucketStarts(span, interval, zone, MAX_SERIES_ROWS);
     const firstBeyond = starts[MAX_SERIES_ROWS];
     if (firstBeyond !== undefined) throw new RangeTooLarge({ fromMs: span.fromMs, toMs: firstBeyond });
     const ranked =
