@@ -18,9 +18,8 @@ export interface TokenAuthenticatorOptions {
   readonly log: Logger;
 }
 
-/** Concurrent look-ups, and waiting ones: a flood of guesses must not take all connections to the store. */
-const MAX_RUNNING = 4;
-const MAX_WAITING = 256;
+/** Most look-ups: a flood of guesses must take neither all connections to the store nor all places in the queue. A group is a client. */
+const LOOK_UPS = { maxRunning: 4, maxWaiting: 4096, maxWaitingPerGroup: 256 };
 /** The precision of `lastUsedAt`. Milliseconds. */
 const USE_NOTED_EVERY_MS = 60_000;
 
@@ -30,20 +29,23 @@ const USE_NOTED_EVERY_MS = 60_000;
  */
 export class TokenAuthenticator {
   readonly #options: TokenAuthenticatorOptions;
-  readonly #lookUps = new ConcurrencyLimit(MAX_RUNNING, MAX_WAITING);
+  readonly #lookUps = new ConcurrencyLimit(LOOK_UPS);
 
   constructor(options: TokenAuthenticatorOptions) {
     this.#options = options;
   }
 
-  /** Undefined if no valid token has the secret. Rejects with `StoreUnavailable`, or with `overloaded` if too many look-ups wait. */
-  async authenticate(secret: string): Promise<Principal | undefined> {
+  /**
+   * Undefined if no valid token has the secret. `client` names the client that presents it; clients take turns. Rejects with
+   * `StoreUnavailable`, or with `overloaded` if too many look-ups wait.
+   */
+  async authenticate(secret: string, client: string): Promise<Principal | undefined> {
     // A text that can't be a secret causes no query.
     if (!isWellFormedSecret(secret)) return undefined;
     const { repository, vault, clock } = this.#options;
     const nowMs = clock.nowMs();
     const lookups = [...vault.digestLookups(digestOfSecret(secret)), ...vault.lookups(secret)];
-    const found = await this.#lookUp(() => repository.findByLookup(lookups, nowMs));
+    const found = await this.#lookUp(client, () => repository.findByLookup(lookups, nowMs));
     if (found === undefined) return undefined;
     const { token } = found;
     if (token.expiresAtMs !== null && token.expiresAtMs <= nowMs) return undefined;
@@ -51,11 +53,14 @@ export class TokenAuthenticator {
     return principalOf(token);
   }
 
-  #lookUp(find: () => Promise<StoredAdminToken | undefined>): Promise<StoredAdminToken | undefined> {
+  #lookUp(
+    client: string,
+    find: () => Promise<StoredAdminToken | undefined>,
+  ): Promise<StoredAdminToken | undefined> {
     const result = Promise.withResolvers<StoredAdminToken | undefined>();
     const isTaken = this.#lookUps.run((done) => {
       find().then(result.resolve, result.reject).finally(done);
-    });
+    }, client);
     if (!isTaken)
       result.reject(
         new TollgateError('overloaded', 'Too many admin tokens wait to be looked up. Try again shortly.'),

@@ -1,6 +1,6 @@
 import type { BlockList } from 'node:net';
 import type { ErrorRequestHandler, Request, RequestHandler } from 'express';
-import { missingScope, ROOT } from '../admins/principal.ts';
+import { missingScope, type Principal, ROOT } from '../admins/principal.ts';
 import { addressFault, type TokenAuthenticator } from '../admins/token-authenticator.ts';
 import { InvalidToken, MissingScope, MissingToken, TollgateError } from '../errors.ts';
 import { clientAddress } from '../http/client-address.ts';
@@ -25,13 +25,14 @@ export interface Credentials {
  */
 export function authenticate({ rootTokens, adminTokens, failedCredentials }: Credentials): RequestHandler {
   const roots = new RootTokens(rootTokens);
-  return async (req, res, next) => {
+  const find = async (req: Request): Promise<Principal | undefined> => {
     const token = readToken(req);
-    const principal =
-      token === undefined ? undefined : roots.includes(token) ? ROOT : await adminTokens.authenticate(token);
-    if (principal === undefined) {
-      throw failedCredentials.errorFor(req, new InvalidToken());
-    }
+    if (token === undefined) return undefined;
+    return roots.includes(token) ? ROOT : adminTokens.authenticate(token, failedCredentials.clientOf(req));
+  };
+  return async (req, res, next) => {
+    const principal = await find(req);
+    if (principal === undefined) throw failedCredentials.errorFor(req, new InvalidToken());
     notePrincipal(res, principal);
     next();
   };

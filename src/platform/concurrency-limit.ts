@@ -1,29 +1,43 @@
+import { RoundRobinQueue } from './round-robin-queue.ts';
+
 /** Asynchronous work that calls `done` exactly once, when it has ended. */
 export type Task = (done: () => void) => void;
 
+/** How many tasks may run and wait. */
+export interface ConcurrencyLimitOptions {
+  readonly maxRunning: number;
+  /** 0 by default. */
+  readonly maxWaiting?: number;
+  /** As many as `maxWaiting` by default. */
+  readonly maxWaitingPerGroup?: number;
+}
+
 /**
- * Runs at most `maxRunning` tasks at a time and lets at most `maxWaiting` wait, first in, first out, so that a flood of tasks can take
- * neither all of a store's connections nor all of the process's memory.
+ * Runs and keeps waiting at most some tasks, so that a flood of tasks can take neither all of a store's connections nor all of the process's
+ * memory. Waiting tasks of different groups take turns; those of one group run in their order.
  */
 export class ConcurrencyLimit {
   readonly #maxRunning: number;
   readonly #maxWaiting: number;
-  readonly #waiting: Task[] = [];
+  readonly #maxWaitingPerGroup: number;
+  readonly #waiting = new RoundRobinQueue<Task>();
   #running = 0;
 
-  constructor(maxRunning: number, maxWaiting: number) {
+  constructor({ maxRunning, maxWaiting = 0, maxWaitingPerGroup = maxWaiting }: ConcurrencyLimitOptions) {
     this.#maxRunning = maxRunning;
     this.#maxWaiting = maxWaiting;
+    this.#maxWaitingPerGroup = maxWaitingPerGroup;
   }
 
   /** Starts the task, now or later. Returns false, and does not start it, if too many wait. */
-  run(task: Task): boolean {
+  run(task: Task, group = ''): boolean {
     if (this.#running < this.#maxRunning) {
       this.#start(task);
       return true;
     }
-    if (this.#waiting.length >= this.#maxWaiting) return false;
-    this.#waiting.push(task);
+    if (this.#waiting.size >= this.#maxWaiting) return false;
+    if (this.#waiting.sizeOf(group) >= this.#maxWaitingPerGroup) return false;
+    this.#waiting.push(group, task);
     return true;
   }
 
@@ -32,9 +46,7 @@ export class ConcurrencyLimit {
     task(() => {
       this.#running -= 1;
       const next = this.#waiting.shift();
-      if (next !== undefined) {
-        this.#start(next);
-      }
+      if (next !== undefined) this.#start(next);
     });
   }
 }

@@ -84,7 +84,7 @@ export class KeyCache {
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
     this.#unknown = new NegativeCache(options.clock);
-    this.#loads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
+    this.#loads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_READS }));
     this.#knownKeys = new BatchLoader({
       query: async (keyIds) => {
         const found = await options.repository.findSnapshotsOrErrors(keyIds);
@@ -93,7 +93,7 @@ export class KeyCache {
       // Rarely used keys are read one at a time: pacing collects many such reads in one query.
       isPacedAfter: () => true,
     });
-    this.#reloads = new SingleFlight(new ConcurrencyLimit(MAX_READS, 0));
+    this.#reloads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_READS }));
   }
 
   /** Keys remembered at present. */

@@ -1,9 +1,9 @@
 import { TollgateError } from '../../errors.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
+import { RoundRobinQueue } from '../../platform/round-robin-queue.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { entriesFor } from '../origin-list.ts';
-import { RoundRobinQueue } from './round-robin-queue.ts';
 
 export interface KeyOriginsOptions {
   readonly repository: Pick<KeyRepository, 'findOriginEntries'>;
