@@ -5,10 +5,12 @@ import { TollgateError } from '../errors.ts';
 
 /** The longest body that most endpoints read. Far more than any valid one. */
 const BODY_LIMIT_BYTES = 64 * 1024;
+/** Most levels of objects and lists. More than any valid body has: the metadata of a key may have 100. */
+const MAX_LEVELS = 128;
 
 /**
  * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `limitBytes` (64 KiB by default). The
- * value may have any JSON type; a schema checks it later.
+ * value may have any JSON type, and at most 128 levels; a schema checks it later.
  * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`. An empty body is `malformed_json`, with another message.
  */
 export function jsonBody(limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler[] {
@@ -82,6 +84,13 @@ function parse(bytes: Buffer): unknown {
   if (bytes.length === 0) {
     throw new TollgateError('malformed_json', 'The request body is empty: send a JSON object.');
   }
+  // Before it is parsed: to write such a value as text again takes a time that grows faster than its depth.
+  if (isDeeper(bytes, MAX_LEVELS)) {
+    throw new TollgateError(
+      'malformed_json',
+      `The request body has more than ${MAX_LEVELS} levels of objects and lists.`,
+    );
+  }
   try {
     // Decoding would silently replace invalid bytes, and the stored name would differ from the one that was sent.
     if (isUtf8(bytes)) return JSON.parse(bytes.toString());
@@ -89,4 +98,29 @@ function parse(bytes: Buffer): unknown {
     // The parser's own message quotes the body, which may hold anything: it goes nowhere.
   }
   throw new TollgateError('malformed_json', 'The request body is not well-formed JSON.');
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+/** `{` and `[`, and `}` and `]`, differ in this bit only. */
+const SQUARE_TO_CURLY = 0x20;
+const OPEN = 0x7b;
+const CLOSE = 0x7d;
+
+/** Whether a JSON text has more levels of objects and lists than `levels`. */
+function isDeeper(bytes: Buffer, levels: number): boolean {
+  let depth = 0;
+  let isInString = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at] ?? 0;
+    if (isInString) {
+      if (byte === BACKSLASH) at += 1;
+      else isInString = byte !== QUOTE;
+    } else if (byte === QUOTE) isInString = true;
+    else if ((byte | SQUARE_TO_CURLY) === OPEN) {
+      depth += 1;
+      if (depth > levels) return true;
+    } else if ((byte | SQUARE_TO_CURLY) === CLOSE) depth -= 1;
+  }
+  return false;
 }

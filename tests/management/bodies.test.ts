@@ -142,8 +142,20 @@ describe('a JSON body', () => {
 
   it('is no failure of ours when it is nested without end', async () => {
     const deep = (field: string) => `{"name": "n", "${field}": ${'['.repeat(30_000)}${']'.repeat(30_000)}}`;
-    await sendRaw('post', CREATE, JSON_TYPE, deep('deep')).expect(400);
-    await sendRaw('post', CREATE, JSON_TYPE, deep('metadata')).expect(400);
+    for (const field of ['deep', 'metadata']) {
+      const { body } = await sendRaw('post', CREATE, JSON_TYPE, deep(field)).expect(400);
+      expect(body).toEqual({
+        error: 'The request body has more than 128 levels of objects and lists.',
+        code: 'malformed_json',
+      });
+    }
+  });
+
+  it('may hold any brackets in its texts', async () => {
+    const key = { name: `a "name" \\ ${'[{'.repeat(20)}`, metadata: { a: '[{"'.repeat(200) } };
+    const { body } = await management.send('post', CREATE, key).expect(201);
+    const { body: shown } = await management.send('get', `/consumer-api-key/${body.id}`).expect(200);
+    expect(shown).toMatchObject(key);
   });
 
   it('has metadata of at most 100 levels', async () => {
