@@ -1,3 +1,4 @@
+import type { ErrorCode } from '../errors.ts';
 import type { AuditAction, AuditEntry, AuditedAction } from './audit-entry.ts';
 import type { ChangeContext } from './change-context.ts';
 
@@ -11,6 +12,7 @@ export interface AuditFilter {
   /** The id of an admin token or a key, or `root` or `config`. */
   readonly actorId?: string;
   readonly targetId?: string;
+  readonly outcome?: ErrorCode;
   /** Only entries whose target has all of these tags. */
   readonly onlyTags?: readonly string[];
 }

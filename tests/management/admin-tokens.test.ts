@@ -13,6 +13,17 @@ afterAll(() => management.stop());
 const at = (token: { readonly adminTokenId: string }) => `/tollgate/admin-token/${token.adminTokenId}`;
 const isAccepted = async (secret: string) =>
   (await management.sendAs(secret, 'get', '/tollgate/whoami')).status === 200;
+/** The outcomes of the token's requests in the audit log. */
+async function outcomesOf(token: { readonly adminTokenId: string }): Promise<readonly string[]> {
+  const entries = await management.records.db
+    .selectFrom('audit_log')
+    .select('outcome')
+    .where('actor_id', '=', token.adminTokenId)
+    .where('action', '=', 'request.deny')
+    .orderBy('sequence')
+    .execute();
+  return entries.map(({ outcome }) => outcome);
+}
 
 describe('an admin token', () => {
   it('is made with a secret that is shown once and stored nowhere', async () => {
@@ -166,12 +177,32 @@ describe('an admin token', () => {
     expect(body.code).toBe('address_not_allowed');
     const here = await management.createToken({ allowedIps: ['127.0.0.1', '::1'] });
     expect(await isAccepted(here.secret)).toBe(true);
-    const entries = await management.records.db
-      .selectFrom('audit_log')
-      .select(['action', 'outcome'])
-      .where('actor_id', '=', elsewhere.adminTokenId)
-      .execute();
-    expect(entries).toEqual([{ action: 'request.deny', outcome: 'address_not_allowed' }]);
+    expect(await outcomesOf(elsewhere)).toEqual(['address_not_allowed']);
+  });
+
+  it('adds one entry an hour to the audit log, however often it is used at a wrong address', async () => {
+    const { secret, ...elsewhere } = await management.createToken({ allowedIps: ['203.0.113.0/24'] });
+    const entriesAfter = async (path: string) => {
+      await management.sendAs(secret, 'get', path).expect(403);
+      return (await outcomesOf(elsewhere)).length;
+    };
+    expect(await entriesAfter('/rate-limit')).toBe(1);
+    expect(await entriesAfter('/rate-limit')).toBe(1);
+    expect(await entriesAfter('/consumer-api-key')).toBe(1);
+    management.clock.advance(3_600_001);
+    expect(await entriesAfter('/rate-limit')).toBe(2);
+  });
+
+  it('that lacks a scope adds an entry for each request, also after it was at a wrong address', async () => {
+    const { secret, ...token } = await management.createToken({
+      scopes: ['keys:read'],
+      allowedIps: ['203.0.113.0/24'],
+    });
+    await management.sendAs(secret, 'get', '/rate-limit').expect(403);
+    await management.send('patch', at(token), { allowedIps: null }).expect(200);
+    await management.sendAs(secret, 'get', '/rate-limit').expect(403);
+    await management.sendAs(secret, 'get', '/rate-limit').expect(403);
+    expect(await outcomesOf(token)).toEqual(['address_not_allowed', 'missing_scope', 'missing_scope']);
   });
 
   it('notes when it was used, at most once a minute', async () => {
@@ -255,13 +286,7 @@ describe('an admin token with few scopes', () => {
       const { body } = await request.expect(403);
       expect(body).toMatchObject({ code: 'missing_scope', requiredScope: expect.any(String) });
     }
-    const rejections = await management.records.db
-      .selectFrom('audit_log')
-      .select('target_id')
-      .where('actor_id', '=', minor.adminTokenId)
-      .where('action', '=', 'request.deny')
-      .execute();
-    expect(rejections).toHaveLength(7);
+    expect(await outcomesOf(minor)).toHaveLength(7);
     expect(await isAccepted(major.secret)).toBe(true);
     await as('post', '/tollgate/admin-token/create', { name: 'x', scopes: ['keys:read'] }).expect(201);
     await as('patch', at(peer), { name: 'renamed' }).expect(200);

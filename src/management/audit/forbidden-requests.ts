@@ -1,17 +1,20 @@
 import type { ErrorRequestHandler, Request } from 'express';
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { ChangeContext } from '../../audit/change-context.ts';
-import { TollgateError } from '../../errors.ts';
+import { type ErrorCode, TollgateError } from '../../errors.ts';
 import { errorResponse } from '../../http/errors/error-responses.ts';
 import type { Endpoint } from '../endpoint.ts';
 import type { ChangeContextReader } from '../read-change-context.ts';
 
-/** Consumers are many and not trusted: with an entry for each rejection they would fill the log. */
-const CONSUMER_ENTRY_EVERY_MS = 3_600_000;
+/**
+ * The time for which one entry stands for all rejections of consumers, who are many and not trusted, and of whoever uses an admin token from
+ * an address from which it may not be used: with an entry for each rejection they would fill the log.
+ */
+const REPEATED_MS = 3_600_000;
 
 /**
- * Writes an entry into the audit log for each request of a principal that is rejected with 403, of a consumer about one an hour, and passes
- * the error on.
+ * Writes an entry into the audit log for each request of a principal that is rejected with 403, and passes the error on. Of a consumer, and
+ * of an admin token at a wrong address, it writes about one an hour.
  */
 export function auditForbidden(
   { operationId }: Endpoint,
@@ -22,16 +25,20 @@ export function auditForbidden(
       const target = { type: 'operation', id: operationId, name: pathParameter(req), tags: [] } as const;
       const action = { action: 'request.deny', target, changes: {}, outcome: error.code } as const;
       const change = changeOf(req, res);
-      if (!(await isRepeatedByConsumer(audit, change))) await audit.record(action, change);
+      if (!(await isRepeated(audit, change, error.code))) await audit.record(action, change);
     }
     throw error;
   };
 }
 
-async function isRepeatedByConsumer(audit: AuditLog, { actor, atMs }: ChangeContext): Promise<boolean> {
-  if (actor.type !== 'key' || actor.id === null) return false;
-  const fromMs = atMs - CONSUMER_ENTRY_EVERY_MS;
-  return (await audit.count({ action: 'request.deny', actorId: actor.id, fromMs })) > 0;
+async function isRepeated(
+  audit: AuditLog,
+  { actor, atMs }: ChangeContext,
+  outcome: ErrorCode,
+): Promise<boolean> {
+  if (actor.id === null || (actor.type !== 'key' && outcome !== 'address_not_allowed')) return false;
+  const fromMs = atMs - REPEATED_MS;
+  return (await audit.count({ action: 'request.deny', actorId: actor.id, outcome, fromMs })) > 0;
 }
 
 /** The id in the path. Null for text that can't be an id: the audit log must not keep arbitrary text of clients. */

@@ -136,7 +136,7 @@ async function pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<numbe
 }
 
 /** The condition that an entry meets the filter. */
-function matching({ fromMs, toMs, action, actorId, targetId, onlyTags = [] }: AuditFilter) {
+function matching({ fromMs, toMs, action, actorId, targetId, outcome, onlyTags = [] }: AuditFilter) {
   return ({ eb, and }: ExpressionBuilder<RecordsTables, 'audit_log'>) => {
     const wanted = [];
     if (fromMs !== undefined) wanted.push(eb('at', '>=', new Date(fromMs)));
@@ -145,6 +145,7 @@ function matching({ fromMs, toMs, action, actorId, targetId, onlyTags = [] }: Au
     if (actorId === 'root' || actorId === 'config') wanted.push(eb('actor_type', '=', actorId));
     else if (actorId !== undefined) wanted.push(eb('actor_id', '=', actorId));
     if (targetId !== undefined) wanted.push(eb('target_id', '=', targetId));
+    if (outcome !== undefined) wanted.push(eb('outcome', '=', outcome));
     if (onlyTags.length > 0) wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
     return and(wanted);
   };
