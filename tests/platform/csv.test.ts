@@ -18,6 +18,13 @@ describe('a CSV file', () => {
     expect(file(['a'], [[text]]).replaceAll('"', '')).toBe(`a\r\n'${text}\r\n`);
   });
 
+  it.each([
+    ['x;=1+1;y', '"x;=1+1;y"'],
+    ['x\t=1+1', '"x\t=1+1"'],
+  ])('hides no formula behind the separator of another dialect: %j', (text, cell) => {
+    expect(file(['a'], [[text]])).toBe(`a\r\n${cell}\r\n`);
+  });
+
   it('comes in chunks of bounded length', () => {
     const chunks = [
       ...csvFile(

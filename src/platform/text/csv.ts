@@ -5,7 +5,8 @@ export type CsvValue = string | number | boolean | null | undefined;
 const CHUNK_LENGTH = 16_384;
 /** Text that a spreadsheet would take for a formula at the start of a cell. */
 const FORMULA = /^[=+\-@\t\r]/;
-const NEEDS_QUOTES = /[",\r\n]/;
+/** The separators of other CSV dialects are quoted too: their readers would see cells, and formulas, that are none. */
+const NEEDS_QUOTES = /[",;\t\r\n]/;
 
 /** A CSV file (RFC 4180) in chunks, beginning with the header row. Texts that a spreadsheet would run as a formula get a `'` in front. */
 export function* csvFile(
