@@ -129,6 +129,8 @@ describe('the port of the management interface alone', () => {
     ['TRACE', 'TRACE / HTTP/1.1', 405],
     ['CONNECT', 'CONNECT a:1 HTTP/1.1', 405],
     ['dot segments', 'GET /rate-limit/../x HTTP/1.1', 400],
+    ['dot segments with parameters', 'GET /rate-limit/..;a=b/x HTTP/1.1', 400],
+    ['percent-encoded dot segments with parameters', 'GET /rate-limit/.%2e%3bx HTTP/1.1', 400],
     ['an upgrade', 'GET / HTTP/1.1\r\nConnection: Upgrade\r\nUpgrade: websocket', 404],
     [
       'an upgrade with a body',

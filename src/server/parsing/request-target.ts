@@ -24,7 +24,8 @@ const SLASH = 0x2f;
 const PERCENT = 0x25;
 const ABSOLUTE_FORM = /^https?:\/\/([^/?#]*)(.*)$/i;
 const BAD_PERCENT = /%(?![0-9A-Fa-f]{2})/;
-const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:\/|$)/;
+/** Also with parameters, as in `..;a=b`: servlet containers remove them before they resolve the segments. */
+const DOT_SEGMENT = /(?:^|\/)\.{1,2}(?:[/;]|$)/;
 const SLASHES = /\/{2,}/g;
 
 /** Matches a path that must be decoded and checked, which is rare. */
