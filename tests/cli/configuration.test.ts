@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
 import { statusOf } from '../support/burst.ts';
-import { runOnTerminal, runTollgate } from './support/run-tollgate.ts';
+import { runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -70,6 +70,18 @@ describe('tollgate config apply', () => {
     expect((await stage.tollgate.run(words)).code).toBe(1);
     await rm(secrets);
     expect((await stage.tollgate.run(words)).code).toBe(0);
+    await expect(stat(secrets)).rejects.toThrow('ENOENT');
+  });
+
+  it('shows new secrets on standard error where the disk is full', async () => {
+    const { file, owner } = await fileWith(yamlOf('full'));
+    const secrets = join(stage.directory, 'full-disk.ndjson');
+    const words = ['config', 'apply', file, '--owner', owner, '--yes', '--secret-file', secrets];
+    const { code, stderr } = await stage.tollgate.run(words, { shellLine: WITH_FULL_DISK });
+    expect(code).toBe(1);
+    const shown = JSON.parse(stderr.trimEnd().split('\n')[1] ?? '');
+    expect(shown).toMatchObject({ externalId: 'full-app' });
+    expect(await statusOf(stage.url, shown.secret)).toBe(200);
     await expect(stat(secrets)).rejects.toThrow('ENOENT');
   });
 

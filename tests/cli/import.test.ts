@@ -7,7 +7,7 @@ import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { endChild } from '../support/end-child.ts';
 import { until } from '../support/until.ts';
-import { runOnTerminal } from './support/run-tollgate.ts';
+import { runOnTerminal, WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate();
@@ -217,6 +217,17 @@ describe('tollgate keys import', () => {
     await stage.tollgate.text('plans', 'create', 'late-plan', '--limit', '5', '--period', 'hour');
     // The same file, whose first rejection the gateway has kept for its Idempotency-Key.
     expect(await imported(path)).toMatchObject({ code: 0, report: { made: 1 } });
+  });
+
+  it('says in a sentence that the disk is too full for rejected rows', async () => {
+    const path = await file(csv('name,secret', 'short,abc'));
+    const rejectedFile = join(stage.directory, 'full-disk.csv');
+    const words = ['keys', 'import', path, '--rejected', rejectedFile];
+    const { code, stderr } = await stage.tollgate.run(words, { shellLine: WITH_FULL_DISK });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/full-disk\.csv can not be written \(\w+\)\.\n$/);
+    expect(stderr).not.toContain('    at ');
+    expect(await readdir(stage.directory)).not.toContain('full-disk.csv.partial');
   });
 
   it('shows rejected rows as a table on a terminal, and as CSV', async () => {

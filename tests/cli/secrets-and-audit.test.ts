@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import { readFile } from 'node:fs/promises';
+import { readFile, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
 import { endChild } from '../support/end-child.ts';
 import { until } from '../support/until.ts';
+import { WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
 
 const stage = withTollgate({ USAGE_FLUSH_MS: '100' });
@@ -67,6 +68,22 @@ describe('tollgate tokens', () => {
     await stage.tollgate.text('tokens', 'delete', 'reader', '--yes');
     expect((await stage.tollgate.run(['whoami'], asRotated)).code).toBe(3);
     expect((await stage.tollgate.run(['tokens', 'create', 'bad', '--scope', 'everything'])).code).toBe(64);
+  });
+});
+
+describe('--secret-file', () => {
+  it('shows a new secret on standard error where the disk is full, and leaves no file', async () => {
+    const { id } = await stage.tollgate.json('keys', 'create', 'full disk');
+    const file = join(stage.directory, 'full-disk');
+    const { code, stdout, stderr } = await stage.tollgate.run(
+      ['keys', 'rotate', id, '--grace', '0s', '--yes', '--secret-file', file],
+      { shellLine: WITH_FULL_DISK },
+    );
+    expect([code, stdout]).toEqual([1, '']);
+    const [sentence, secret = ''] = stderr.trimEnd().split('\n');
+    expect(sentence).toMatch(/can not be written \(\w+\)\. The change was made/);
+    expect(await statusOf(stage.url, secret)).toBe(200);
+    await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 });
 

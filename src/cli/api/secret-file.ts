@@ -1,6 +1,6 @@
-import { closeSync, fchmodSync, openSync, unlinkSync, writeSync } from 'node:fs';
+import { closeSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CommandFault } from '../command-fault.ts';
+import { CommandFault, systemCodeOf } from '../command-fault.ts';
 
 /** Adds the option of a command that makes a secret, or several. */
 export function makesSecret(command: Command, what = 'the secret'): Command {
@@ -26,21 +26,24 @@ export async function keepSecret<T extends { readonly secret: string }>(
   });
 }
 
-/** Runs work that may write secrets to a new file. The file is removed if nothing was written to it. */
+/**
+ * Runs work that may write secrets to a new file. The file is removed if nothing was written to it. If it can't be written, for example
+ * because the disk is full, the error has the text: the secrets are nowhere else.
+ */
 export async function withSecretFile<Result>(
   file: string,
   work: (keep: (text: string) => void) => Promise<Result>,
 ): Promise<Result> {
   const descriptor = open(file);
-  let isEmpty = true;
+  let isKept = false;
   try {
     return await work((text) => {
-      isEmpty = false;
-      writeSync(descriptor, text);
+      write(descriptor, text, file);
+      isKept = true;
     });
   } finally {
     closeSync(descriptor);
-    if (isEmpty) unlinkSync(file);
+    if (!isKept) unlinkSync(file);
   }
 }
 
@@ -51,8 +54,22 @@ function open(file: string): number {
     fchmodSync(descriptor, 0o600);
     return descriptor;
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
+    const code = systemCodeOf(error);
     const reason = code === 'EEXIST' ? 'it is there already' : code;
     throw new CommandFault('fault', `The file ${file} can not be made (${reason}).`, { cause: error });
+  }
+}
+
+function write(descriptor: number, text: string, file: string): void {
+  try {
+    writeFileSync(descriptor, text);
+    // Some file systems notice only now that there is no room.
+    fsyncSync(descriptor);
+  } catch (error) {
+    throw new CommandFault(
+      'fault',
+      `The file ${file} can not be written (${systemCodeOf(error)}). The change was made, and what would be in the file is shown only here:\n${text.trimEnd()}`,
+      { cause: error },
+    );
   }
 }

@@ -25,14 +25,27 @@ export interface RunOptions {
   readonly file?: string;
   /** Whether the reader of standard error goes away at once. */
   readonly closesStderr?: boolean;
+  /** A line for `sh` that runs the command as `"$@"`, for example with a redirection. */
+  readonly shellLine?: string;
 }
+
+/** A `shellLine`: files can be made, but not written, as on a full disk. */
+export const WITH_FULL_DISK = 'ulimit -f 0; exec "$@"';
 
 /** Runs `tollgate` until it ends. */
 export async function runTollgate(
   words: readonly string[],
-  { environment = {}, input = '', nodeOptions = [], file = COMMAND, closesStderr = false }: RunOptions = {},
+  {
+    environment = {},
+    input = '',
+    nodeOptions = [],
+    file = COMMAND,
+    closesStderr = false,
+    shellLine = 'exec "$@"',
+  }: RunOptions = {},
 ): Promise<EndedCommand> {
-  const child = spawn(process.execPath, [...nodeOptions, file, ...words], {
+  const node = [process.execPath, ...nodeOptions, file, ...words];
+  const child = spawn('/bin/sh', ['-c', shellLine, 'sh', ...node], {
     env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });

@@ -6,9 +6,9 @@ import {
   renameSync,
   rmSync,
   unlinkSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs';
-import { CommandFault } from '../../../command-fault.ts';
+import { CommandFault, systemCodeOf } from '../../../command-fault.ts';
 import type { Row } from './row.ts';
 
 /**
@@ -31,8 +31,9 @@ export class RejectedFile {
       this.#descriptor = openSync(this.#partial, 'wx', 0o600);
       fchmodSync(this.#descriptor, 0o600);
     } catch (error) {
-      const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-      throw new CommandFault('fault', `The file ${path} can not be made (${code}).`, { cause: error });
+      throw new CommandFault('fault', `The file ${path} can not be made (${systemCodeOf(error)}).`, {
+        cause: error,
+      });
     }
   }
 
@@ -41,8 +42,15 @@ export class RejectedFile {
     this.#header = `${header}\n`;
   }
 
+  /** Throws if the row can't be written, for example because the disk is full. */
   add({ text }: Row): void {
-    writeSync(this.#descriptor, `${this.#isEmpty ? this.#header : ''}${text}\n`);
+    try {
+      writeFileSync(this.#descriptor, `${this.#isEmpty ? this.#header : ''}${text}\n`);
+    } catch (error) {
+      throw new CommandFault('fault', `The file ${this.#path} can not be written (${systemCodeOf(error)}).`, {
+        cause: error,
+      });
+    }
     this.#isEmpty = false;
   }
 
