@@ -1,6 +1,14 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
-import { CommandFault, systemCodeOf } from '../command-fault.ts';
+import { CommandFault, EXIT_CODES, systemCodeOf } from '../command-fault.ts';
+import { holdSignals } from './hold-signals.ts';
+import type { Session } from './session.ts';
+
+/** Where a command keeps the secrets that it makes. */
+export interface SecretFileOptions {
+  /** The new file; undefined: the command shows the secret. */
+  readonly secretFile?: string | undefined;
+}
 
 /** Adds the option of a command that makes a secret, or several. */
 export function makesSecret(command: Command, what = 'the secret'): Command {
@@ -15,11 +23,12 @@ export function makesSecret(command: Command, what = 'the secret'): Command {
  * made. Resolves with what the command shows: without the secret if the file has it.
  */
 export async function keepSecret<T extends { readonly secret: string }>(
-  file: string | undefined,
+  session: Session,
+  { secretFile }: SecretFileOptions,
   make: () => Promise<T>,
 ): Promise<Omit<T, 'secret'> & { readonly secret?: string }> {
-  if (file === undefined) return make();
-  return withSecretFile(file, async (keep) => {
+  if (secretFile === undefined) return make();
+  return withSecretFile(session, secretFile, async (keep) => {
     const { secret, ...shown } = await make();
     keep(`${secret}\n`);
     return shown;
@@ -28,24 +37,41 @@ export async function keepSecret<T extends { readonly secret: string }>(
 
 /**
  * Runs work that may write secrets to a new file. The file is removed if nothing was written to it. If it can't be written, for example
- * because the disk is full, the error has the text: the secrets are nowhere else.
+ * because the disk is full, the error has the text: the secrets are nowhere else. A stop signal does not end the work, but the next one does.
  */
 export async function withSecretFile<Result>(
+  { output }: Session,
   file: string,
   work: (keep: (text: string) => void) => Promise<Result>,
 ): Promise<Result> {
   const descriptor = open(file);
   let isKept = false;
-  try {
-    return await work((text) => {
-      write(descriptor, text, file);
-      isKept = true;
-    });
-  } finally {
+  const close = (): void => {
     closeSync(descriptor);
     if (!isKept) unlinkSync(file);
+  };
+  const keep = (text: string): void => {
+    write(descriptor, text, file);
+    isKept = true;
+  };
+  try {
+    return await holdSignals(() => work(keep), {
+      onFirst: () => output.note(HELD),
+      onNext: () => {
+        close();
+        if (!isKept) output.note(LOST);
+        process.exit(EXIT_CODES.fault);
+      },
+    });
+  } finally {
+    close();
   }
 }
+
+const HELD =
+  'The change is under way, and the command waits for the response, which has the secret. Another signal ends the command.';
+const LOST =
+  'The change may have been made, and its secret is lost then: tollgate audit shows it, and tollgate keys rotate (or tokens rotate) makes a new secret.';
 
 function open(file: string): number {
   try {

@@ -5,7 +5,7 @@ import { systemClock } from '../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
 import { oneByName } from '../api/one-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
-import { keepSecret, makesSecret } from '../api/secret-file.ts';
+import { keepSecret, makesSecret, type SecretFileOptions } from '../api/secret-file.ts';
 import { audited, managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { collect, instant, seconds } from '../option-values.ts';
@@ -16,17 +16,15 @@ type Token =
   paths['/tollgate/admin-token']['get']['responses'][200]['content']['application/json']['adminTokens'][number];
 type NewToken = paths['/tollgate/admin-token/create']['post']['requestBody']['content']['application/json'];
 
-interface CreateOptions {
+interface CreateOptions extends SecretFileOptions {
   readonly scope: readonly string[];
   readonly onlyTag?: readonly string[];
   readonly allowedIp?: readonly string[];
   readonly expires?: string;
-  readonly secretFile?: string;
 }
 
-interface RotateOptions extends ConfirmationOptions {
+interface RotateOptions extends ConfirmationOptions, SecretFileOptions {
   readonly grace: number;
-  readonly secretFile?: string;
 }
 
 export const declareTokens: Declare = (tokens, terminal) => {
@@ -85,8 +83,9 @@ Examples:
   managed<CreateOptions>(
     audited(makesSecret(create)),
     terminal,
-    async ({ client, output }, [name = ''], options) => {
-      const { scope, onlyTag, allowedIp, expires, secretFile } = options;
+    async (session, [name = ''], options) => {
+      const { client, output } = session;
+      const { scope, onlyTag, allowedIp, expires } = options;
       const body: NewToken = {
         name,
         // The gateway checks the scopes, and lists the known ones if one is unknown.
@@ -95,7 +94,7 @@ Examples:
         ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
         ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
       };
-      const made = await keepSecret(secretFile, () =>
+      const made = await keepSecret(session, options, () =>
         bodyOf(client.POST('/tollgate/admin-token/create', { body })),
       );
       await output.item({ ...TOKENS, columns: [SECRET, ...TOKENS.columns] }, made);
@@ -140,13 +139,13 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
     terminal,
     async (session, [token = ''], options) => {
       const { client, output } = session;
-      const { grace, secretFile, yes, dryRun } = options;
+      const { grace, yes, dryRun } = options;
       const path = { adminTokenId: (await namedToken(client, token)).id };
       const consequence = `The present secret of the token ${token} stays valid for ${grace} s.`;
       // With a grace period the present secret stays valid: no confirmation is needed.
       const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
       if (!(await isConfirmed(consequence, confirmation, session))) return;
-      const rotated = await keepSecret(secretFile, () =>
+      const rotated = await keepSecret(session, options, () =>
         bodyOf(
           client.POST('/tollgate/admin-token/{adminTokenId}/rotate', {
             params: { path },

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { ROOT_TOKEN } from '../../support/gateway.ts';
@@ -27,6 +27,8 @@ export interface RunOptions {
   readonly closesStderr?: boolean;
   /** A line for `sh` that runs the command as `"$@"`, for example with a redirection. */
   readonly shellLine?: string;
+  /** Gets the process once it runs, to send it signals. */
+  readonly onStart?: (child: ChildProcess) => void;
 }
 
 /** A `shellLine`: files can be made, but not written, as on a full disk. */
@@ -42,6 +44,7 @@ export async function runTollgate(
     file = COMMAND,
     closesStderr = false,
     shellLine = 'exec "$@"',
+    onStart,
   }: RunOptions = {},
 ): Promise<EndedCommand> {
   const node = [process.execPath, ...nodeOptions, file, ...words];
@@ -49,6 +52,7 @@ export async function runTollgate(
     env: { PATH: process.env.PATH ?? '', HOME: '/nonexistent', ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
+  onStart?.(child);
   if (closesStderr) child.stderr.destroy();
   return ended(child, input);
 }

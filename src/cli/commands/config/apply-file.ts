@@ -1,6 +1,6 @@
 import { bodyOf } from '../../../client/management-client.ts';
 import { type ConfirmationOptions, isConfirmed } from '../../api/confirmation.ts';
-import { withSecretFile } from '../../api/secret-file.ts';
+import { type SecretFileOptions, withSecretFile } from '../../api/secret-file.ts';
 import type { Session } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Listing } from '../../output/columns.ts';
@@ -8,10 +8,9 @@ import { shownCell } from '../../output/table.ts';
 import { type Applied, CHANGES, type Difference, shownFields, summaryOf } from './differences.ts';
 import { bodyFor, inFile, type OwnerOptions } from './written-configuration.ts';
 
-export interface ApplyOptions extends OwnerOptions, ConfirmationOptions {
+export interface ApplyOptions extends OwnerOptions, ConfirmationOptions, SecretFileOptions {
   readonly force?: boolean;
   readonly expectDigest?: string;
-  readonly secretFile?: string;
 }
 
 /** Applies a file after showing the changes and asking for confirmation. */
@@ -35,7 +34,7 @@ export async function applyFile(session: Session, file: string, options: ApplyOp
       ),
     );
   if (secretFile === undefined) return showApplied(session, await perform());
-  await withSecretFile(secretFile, async (keep) => {
+  await withSecretFile(session, secretFile, async (keep) => {
     const { secrets, ...applied } = await perform();
     if (secrets.length > 0) keep(secrets.map((secret) => `${JSON.stringify(secret)}\n`).join(''));
     await showApplied(session, { ...applied, secrets: [] });

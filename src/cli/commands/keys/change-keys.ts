@@ -4,7 +4,7 @@ import { bodyOf } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf, namedKey } from '../../api/key-names.ts';
-import { keepSecret, makesSecret } from '../../api/secret-file.ts';
+import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
 import { audited, managed, type Session } from '../../api/session.ts';
 import { collect } from '../../option-values.ts';
 import type { Listing } from '../../output/columns.ts';
@@ -21,9 +21,8 @@ import { keyListing } from './key-listing.ts';
 
 type NewKey = paths['/consumer-api-key/create']['post']['requestBody']['content']['application/json'];
 
-interface CreateOptions extends KeyFieldOptions {
+interface CreateOptions extends KeyFieldOptions, SecretFileOptions {
   readonly disabled?: boolean;
-  readonly secretFile?: string;
 }
 
 interface UpdateOptions extends KeyFieldOptions {
@@ -78,10 +77,11 @@ Examples:
   managed<CreateOptions>(
     audited(makesSecret(create)),
     terminal,
-    async ({ client, output }, [name = ''], options) => {
-      const { disabled, secretFile } = options;
+    async (session, [name = ''], options) => {
+      const { client, output } = session;
+      const { disabled } = options;
       const body = { ...(await keyFieldsOf(options)), name, ...(disabled && { enabled: false }) } as NewKey;
-      const made = await keepSecret(secretFile, () =>
+      const made = await keepSecret(session, options, () =>
         bodyOf(client.POST('/consumer-api-key/create', { body })),
       );
       await output.item(MADE_KEY, made);

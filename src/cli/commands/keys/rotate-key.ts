@@ -3,7 +3,7 @@ import { bodyOf } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf } from '../../api/key-names.ts';
-import { keepSecret, makesSecret } from '../../api/secret-file.ts';
+import { keepSecret, makesSecret, type SecretFileOptions } from '../../api/secret-file.ts';
 import { managed } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { instant, seconds } from '../../option-values.ts';
@@ -11,10 +11,9 @@ import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
 import { keyListing } from './key-listing.ts';
 
-interface RotateOptions extends ConfirmationOptions {
+interface RotateOptions extends ConfirmationOptions, SecretFileOptions {
   readonly grace: number;
   readonly expires?: string;
-  readonly secretFile?: string;
 }
 
 interface EndOptions extends ConfirmationOptions {
@@ -47,7 +46,7 @@ Examples:
     );
   managed<RotateOptions>(destructive(makesSecret(rotate)), terminal, async (session, [key = ''], options) => {
     const { client, output } = session;
-    const { grace, expires, secretFile, yes, dryRun } = options;
+    const { grace, expires, yes, dryRun } = options;
     const path = { consumerApiKeyId: await keyIdOf(client, key) };
     const consequence =
       grace === 0
@@ -60,7 +59,7 @@ Examples:
       graceSeconds: grace,
       ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
     };
-    const rotated = await keepSecret(secretFile, () =>
+    const rotated = await keepSecret(session, options, () =>
       bodyOf(client.POST('/consumer-api-key/{consumerApiKeyId}/rotate', { params: { path }, body })),
     );
     await output.item(ROTATED, rotated);
