@@ -13,6 +13,7 @@ export function explainFault(error: unknown): Explanation {
   if (error instanceof CommandFault) return { exitCode: error.exitCode, message: error.message };
   if (error instanceof ManagementFault)
     return { exitCode: EXIT_CODES[kindOf(error)], message: sentencesOf(error) };
+  if (isRedirect(error)) return { exitCode: EXIT_CODES.fault, message: REDIRECT };
   const cause = connectionFault(error);
   if (cause !== undefined) return { exitCode: EXIT_CODES.unavailable, message: cause };
   const message = error instanceof Error ? (error.stack ?? error.message) : String(error);
@@ -39,13 +40,22 @@ function sentencesOf({ message, fields, code, details, requestId }: ManagementFa
   return [message, ...notes].join('\n');
 }
 
+const REDIRECT =
+  'The address responds with a redirect, which is not followed: name the address of the management interface itself.';
+
+function isRedirect(error: unknown): boolean {
+  return (
+    error instanceof TypeError &&
+    error.cause instanceof Error &&
+    error.cause.message === 'unexpected redirect'
+  );
+}
+
 /** `fetch` rejects with a TypeError; its cause has the system's error code. */
 function connectionFault(error: unknown): string | undefined {
   if (error instanceof Error && error.name === 'TimeoutError') return 'The gateway did not respond in time.';
   if (!(error instanceof TypeError) || !(error.cause instanceof Error)) return undefined;
   const { cause } = error;
   const reason = 'code' in cause ? String(cause.code) : cause.message;
-  if (reason === 'unexpected redirect')
-    return 'The address responds with a redirect, which is not followed: name the address of the management interface itself.';
   return `The gateway can not be reached (${reason}).`;
 }

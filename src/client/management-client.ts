@@ -15,20 +15,34 @@ export interface ManagementClientOptions {
   readonly fetch?: (request: Request) => Promise<Response>;
 }
 
-/** A client that authenticates with a root token or an admin token. */
+/**
+ * A client that authenticates with a root token or an admin token. A call rejects with a `ManagementFault` if it succeeds at a server that
+ * is not the management interface.
+ */
 export function createManagementClient({
   url,
   token,
   headers,
-  fetch,
+  fetch: send = (request) => fetch(request),
 }: ManagementClientOptions): ManagementClient {
   return createClient<paths>({
     baseUrl: url.replace(/\/+$/, ''),
     headers: { ...headers, authorization: `Bearer ${token}` },
     // A redirect would lead a token, or the body of a change, to another place than the one that was named.
     redirect: 'error',
-    ...(fetch !== undefined && { fetch }),
+    fetch: async (request) => {
+      const response = await send(request);
+      if (!response.ok || isOfManagement(response)) return response;
+      await response.body?.cancel();
+      throw new ManagementFault(response, undefined);
+    },
   });
+}
+
+/** Every response of the management interface has an id, and every success one of its formats. */
+function isOfManagement({ headers }: Response): boolean {
+  const contentType = headers.get('content-type') ?? '';
+  return headers.has('x-request-id') && /^(application\/(json|yaml)|text\/csv)\b/.test(contentType);
 }
 
 /** The body of a successful response. Throws a `ManagementFault` for any other. */

@@ -1,4 +1,4 @@
-/** A response of the management interface that is not a success. The message is the sentence that it has for people. */
+/** A response that is not a success of the management interface. The message is the sentence that it has for people. */
 export class ManagementFault extends Error {
   readonly status: number;
   /** The stable code of the error; empty where something else than the gateway responded. */

@@ -1,4 +1,7 @@
+import { once } from 'node:events';
 import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
@@ -39,6 +42,27 @@ describe('tollgate login', () => {
 
   it('keeps no token that does not work', async () => {
     expect((await tollgate(['login', url], 'wrong')).code).toBe(3);
+    await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+
+  it.each<readonly [string, number, Readonly<Record<string, string>>, string]>([
+    ['JSON of another server', 200, { 'content-type': 'application/json' }, '{"status":"ok"}'],
+    [
+      'JSON of another server with an id',
+      200,
+      { 'content-type': 'application/json', 'x-request-id': 'a' },
+      '{"status":"ok"}',
+    ],
+    ['a page', 200, { 'content-type': 'text/html' }, '<h1>Welcome</h1>'],
+    ['a redirect', 302, { location: '/elsewhere' }, ''],
+  ])('keeps no context where the response is %s', async (_what, status, headers, body) => {
+    const other = createServer((_req, res) => res.writeHead(status, headers).end(body)).listen(0);
+    await once(other, 'listening');
+    const { port } = other.address() as AddressInfo;
+    const { code, stderr } = await tollgate(['login', `http://localhost:${port}`], ROOT_TOKEN);
+    other.close();
+    expect(code).toBe(1);
+    expect(stderr).toMatch(/^The (response|address) .* management interface.*\.\n$/);
     await expect(stat(file)).rejects.toThrow('ENOENT');
   });
 

@@ -73,11 +73,15 @@ describe('the client of the management interface', () => {
     expect(authorizations).toEqual([`Bearer ${ROOT_TOKEN}`]);
   });
 
-  it('says so where something else than the gateway responds', async () => {
-    const url = await listen((_req, res) => res.writeHead(502).end('<h1>Bad Gateway</h1>'));
+  it.each<readonly [number, Readonly<Record<string, string>>, string]>([
+    [502, {}, '<h1>Bad Gateway</h1>'],
+    [200, { 'content-type': 'application/json' }, '{"status":"ok"}'],
+    [200, { 'content-type': 'text/html', 'x-request-id': 'of a proxy' }, '<h1>Welcome</h1>'],
+  ])('says so where something else responds with %i', async (status, headers, body) => {
+    const url = await listen((_req, res) => res.writeHead(status, headers).end(body));
     const client = createManagementClient({ url, token: ROOT_TOKEN });
     await expect(bodyOf(client.GET('/rate-limit'))).rejects.toMatchObject({
-      status: 502,
+      status,
       code: '',
       message: expect.stringContaining("not one of Tollgate's management interface"),
     });

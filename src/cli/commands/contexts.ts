@@ -1,4 +1,5 @@
 import { bodyOf, createManagementClient } from '../../client/management-client.ts';
+import { ManagementFault } from '../../client/management-fault.ts';
 import { askSecret } from '../api/ask-secret.ts';
 import { checkedUrl, tokenOfFile } from '../api/connection.ts';
 import { contextsFile, readContexts, writeContexts } from '../api/contexts-file.ts';
@@ -32,7 +33,10 @@ async function login(given: string, { name, tokenFile }: LoginOptions, terminal:
     tokenFile !== undefined
       ? tokenOfFile(tokenFile)
       : terminal.environment.TOLLGATE_TOKEN || (await askSecret(`Token for ${url}: `, terminal));
-  const { scopes } = await bodyOf(createManagementClient({ url, token }).GET('/tollgate/whoami'));
+  const call = createManagementClient({ url, token }).GET('/tollgate/whoami');
+  const { scopes } = await bodyOf(call);
+  // The token must not be kept for another server that responds to any path.
+  if (!Array.isArray(scopes)) throw new ManagementFault((await call).response, undefined);
   const file = contextsFile(terminal);
   const { contexts } = readContexts(file);
   writeContexts(file, { current: name, contexts: { ...contexts, [name]: { url, token } } });

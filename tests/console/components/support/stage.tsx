@@ -31,7 +31,8 @@ export class ScriptedGateway {
     this.#server = createServer((req, res) => {
       this.requests.push({ method: req.method ?? '', url: req.url ?? '', headers: req.headers });
       const { status, body, headers } = this.#reply;
-      res.writeHead(status, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(body));
+      const always = { 'content-type': 'application/json', 'x-request-id': 'scripted' };
+      res.writeHead(status, { ...always, ...headers }).end(JSON.stringify(body));
     });
   }
 
