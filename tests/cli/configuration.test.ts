@@ -2,6 +2,7 @@ import { readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { parse } from 'yaml';
+import { readConfigurationFile } from '../../src/app/configuration-file.ts';
 import { statusOf } from '../support/burst.ts';
 import { runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
 import { withTollgate } from './support/with-tollgate.ts';
@@ -278,9 +279,39 @@ describe('tollgate config validate', () => {
     expect(stderr).not.toContain('    at ');
   });
 
-  it('names an alias of itself also where the file is sent to a gateway', async () => {
-    const { code, stderr } = await stage.tollgate.run(['config', 'diff', '-'], { input: 'keys: &a [*a]\n' });
-    expect([code, stderr]).toEqual([64, expect.stringContaining('- is neither valid JSON nor valid YAML.')]);
-    expect(stderr).not.toContain('    at ');
+  it.each<readonly [string, string, RegExp]>([
+    ['an alias of itself', 'keys: &a [*a]\n', /aliases stand for .* themselves/],
+    ['a JSON member that is there twice', '{"keys": [],\n "keys": []}', /line 2, column 2: Map keys must be/],
+    ['where the syntax is wrong', '{"keys": [\n}', /line 2, column 1: /],
+  ])('names %s also where the file is sent to a gateway', async (_what, input, fault) => {
+    for (const words of [['diff'], ['apply', '--yes'], ['validate']]) {
+      const { code, stderr } = await stage.tollgate.run(['config', ...words, '-'], { input });
+      expect(code).toBe(64);
+      expect(stderr).toMatch(fault);
+      expect(stderr).not.toContain('    at ');
+    }
+  });
+
+  it('reads YAML in braces as the other commands do', async () => {
+    const { file, owner } = await fileWith('{keys: [{externalId: braces, name: x}]}');
+    expect((await runTollgate(['config', 'validate', file])).code).toBe(0);
+    expect((await stage.tollgate.run(['config', 'diff', file, '--owner', owner])).code).toBe(2);
+  });
+});
+
+describe('a file that is not UTF-8', () => {
+  it('is rejected, because its names would be changed', async () => {
+    const file = join(stage.directory, 'latin1.yaml');
+    await writeFile(file, Buffer.from('keys:\n- externalId: lat1\n  name: M\u00fcller\n', 'latin1'));
+    for (const words of [
+      ['config', 'validate', file],
+      ['config', 'diff', file],
+      ['config', 'apply', file, '--yes'],
+      ['keys', 'create', 'latin1', '-f', file],
+    ]) {
+      const { code, stderr } = await stage.tollgate.run(words);
+      expect([code, stderr]).toEqual([64, `${file} is not UTF-8.\n`]);
+    }
+    await expect(readConfigurationFile(file)).rejects.toThrow('the file is not UTF-8');
   });
 });

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { bodyOf } from '../../../client/management-client.ts';
 import { destructive } from '../../api/confirmation.ts';
+import { readValue } from '../../api/read-object.ts';
 import { makesSecret } from '../../api/secret-file.ts';
 import { connected, managed, openSession, type SessionOptions } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
@@ -12,7 +13,6 @@ import { CHANGES, summaryOf } from './differences.ts';
 import {
   bodyFor,
   checkedLocally,
-  contentOf,
   type DiffBody,
   inFile,
   type OwnerOptions,
@@ -75,13 +75,12 @@ function declareValidate(config: Command, terminal: Terminal): void {
     .addHelpText('after', '\nExample:\n  tollgate config validate gateway.yaml');
   connected(validate).action(async (file: string, options: ValidateOptions) => {
     // Read only once: the file may be standard input.
-    const content = await contentOf(file);
-    const counts = await checkedLocally(content);
+    const value = await readValue(file);
+    const counts = await checkedLocally(value);
     if (options.gateway) {
       const { client } = openSession(options, terminal);
-      const { parse } = await import('yaml');
-      // The content was checked above.
-      const body: DiffBody = { config: parse(content) as DiffBody['config'], owner: DEFAULT_OWNER };
+      // The value was checked above.
+      const body: DiffBody = { config: value as DiffBody['config'], owner: DEFAULT_OWNER };
       await inFile(bodyOf(client.POST('/tollgate/config/diff', { body })));
     }
     terminal.stderr.write(`The configuration is valid (plans: ${counts.plans}, keys: ${counts.keys}).\n`);

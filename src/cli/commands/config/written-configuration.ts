@@ -1,5 +1,3 @@
-import { readFile } from 'node:fs/promises';
-import { text } from 'node:stream/consumers';
 import { InvalidConfiguration } from '../../../app/invalid-configuration.ts';
 import type { paths } from '../../../client/management-api.ts';
 import { ManagementFault } from '../../../client/management-fault.ts';
@@ -21,23 +19,13 @@ export async function bodyFor(file: string, { owner, prune }: OwnerOptions): Pro
   return { config: (await readObject(file)) as DiffBody['config'], owner, ...(prune && { prune }) };
 }
 
-/** The text of a file, or of standard input for `-`. */
-export async function contentOf(file: string): Promise<string> {
-  try {
-    return file === '-' ? await text(process.stdin) : await readFile(file, 'utf8');
-  } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
-    throw new CommandFault('usage', `${file} can not be read (${code}).`, { cause: error });
-  }
-}
-
-/** The number of plans and keys of a configuration. Throws a `CommandFault` with all faults of its text. */
+/** The number of plans and keys of a configuration. Throws a `CommandFault` with all faults of its content. */
 export async function checkedLocally(
-  content: string,
+  value: unknown,
 ): Promise<{ readonly plans: number; readonly keys: number }> {
-  const { readConfigurationText } = await import('../../../app/configuration-file.ts');
+  const { readConfigurationValue } = await import('../../../app/configuration-file.ts');
   try {
-    const { plans, keys } = readConfigurationText(content);
+    const { plans, keys } = readConfigurationValue(value);
     return { plans: plans.length, keys: keys.length };
   } catch (error) {
     if (!(error instanceof InvalidConfiguration)) throw error;
