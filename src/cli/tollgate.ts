@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { EXIT_CODES } from './command-fault.ts';
+import { EXIT_CODES, systemCodeOf } from './command-fault.ts';
 import { explainFault } from './explain-fault.ts';
 import { createProgram } from './program.ts';
 import type { Terminal } from './terminal.ts';
@@ -11,9 +11,12 @@ const terminal: Terminal = {
   stdout: process.stdout,
   stderr: process.stderr,
 };
-// A reader that closes the pipe early, like `head`, is not a fault.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  process.exit(error.code === 'EPIPE' ? 0 : EXIT_CODES.fault);
+process.stdout.on('error', (error) => {
+  const code = systemCodeOf(error);
+  // A reader that closes the pipe early, like `head`, is not a fault.
+  if (code === 'EPIPE') process.exit(0);
+  process.stderr.write(`Standard output can not be written (${code}).\n`);
+  process.exit(EXIT_CODES.fault);
 });
 // Without a reader of its notes the command still does its work, and has its exit code.
 process.stderr.on('error', () => {});

@@ -40,6 +40,12 @@ describe('output', () => {
     }
   });
 
+  it('that a full disk does not take is named in one line', async () => {
+    const words = [...LIST, '-o', 'csv'];
+    const { code, stderr } = await stage.tollgate.run(words, { shellLine: 'exec "$@" > /dev/full' });
+    expect([code, stderr]).toEqual([1, 'Standard output can not be written (ENOSPC).\n']);
+  });
+
   it('has bold headers on a terminal, but not with NO_COLOR or on a dumb one', async () => {
     expect((await onTerminal(LIST)).stdout).toContain('\u001b[1mID');
     for (const environment of [{ NO_COLOR: '1' }, { TERM: 'dumb' }])
