@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
-import { type EndedCommand, runOnTerminal, runTollgate } from './support/run-tollgate.ts';
+import { type EndedCommand, runOnTerminal, runTollgate, WITH_FULL_DISK } from './support/run-tollgate.ts';
 
 let fleet: Fleet;
 let url: string;
@@ -64,6 +64,18 @@ describe('tollgate login', () => {
     expect(code).toBe(1);
     expect(stderr).toMatch(/^The (response|address) .* management interface.*\.\n$/);
     await expect(stat(file)).rejects.toThrow('ENOENT');
+  });
+
+  it('names a file that it can not write, and leaves no part of it', async () => {
+    const environment = { TOLLGATE_CONTEXTS: file };
+    const { code, stderr } = await runTollgate(['login', url], {
+      ...{ environment, input: ROOT_TOKEN, shellLine: WITH_FULL_DISK },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toMatch(
+      /contexts\.json can not be written \(\w+\): set TOLLGATE_CONTEXTS to keep contexts in another file\.\n$/,
+    );
+    expect(await readdir(join(directory, 'config'))).toEqual([]);
   });
 
   it('asks on a terminal for a token that it does not show', async () => {

@@ -1,7 +1,16 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { CommandFault } from '../command-fault.ts';
+import { CommandFault, systemCodeOf } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 
 /** A gateway that someone administers: its address and the token for it. */
@@ -35,13 +44,27 @@ export function readContexts(file: string): Contexts {
   return kept;
 }
 
-/** Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. */
+/**
+ * Writes the file so that only its owner can ever read it, and readers see either the old or the new content, never a part. Throws a
+ * `CommandFault` if that fails, and leaves the old content.
+ */
 export function writeContexts(file: string, contexts: Contexts): void {
-  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
   const next = `${file}.${process.pid}`;
-  writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
-  chmodSync(next, 0o600);
-  renameSync(next, file);
+  try {
+    mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    writeFileSync(next, `${JSON.stringify(contexts, null, 2)}\n`, { mode: 0o600 });
+    chmodSync(next, 0o600);
+    renameSync(next, file);
+  } catch (error) {
+    throw new CommandFault(
+      'fault',
+      `${file} can not be written (${systemCodeOf(error)}): set TOLLGATE_CONTEXTS to keep contexts in another file.`,
+      { cause: error },
+    );
+  } finally {
+    // A part of the new content has tokens. After the renaming there is none.
+    if (existsSync(next)) unlinkSync(next);
+  }
 }
 
 function contentOf(file: string): string | undefined {
