@@ -9,6 +9,7 @@ import { audited, managed } from '../api/session.ts';
 import type { Declare } from '../declare.ts';
 import { wholeNumber } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
+import { shownCell } from '../output/table.ts';
 import type { Terminal } from '../terminal.ts';
 
 type Plan = paths['/rate-limit/{rateLimitId}']['get']['responses'][200]['content']['application/json'];
@@ -110,10 +111,19 @@ function declareApply(plans: Command, terminal: Terminal): void {
     .argument('<key...>', 'ids or names')
     .addHelpText('after', '\nExample:\n  tollgate plans apply gold "Mobile app" "Web app"');
   managed(audited(apply), terminal, async ({ client, output }, [rateLimitId = '', ...keys]) => {
+    // A name that no key has, or several have, must not stop the command half-way.
+    const ids: string[] = [];
+    for (const key of keys) ids.push(await keyIdOf(client, key));
     const bindings: Binding[] = [];
-    for (const key of keys) {
-      const body = { rateLimitId, consumerApiKeyId: await keyIdOf(client, key) };
-      bindings.push(await bodyOf(client.POST('/api-keys/apply-rate-limit', { body })));
+    for (const consumerApiKeyId of ids) {
+      const body = { rateLimitId, consumerApiKeyId };
+      const binding = await bodyOf(client.POST('/api-keys/apply-rate-limit', { body })).catch((error) => {
+        const done = keys.slice(0, bindings.length).map(shownCell).join(', ');
+        if (done !== '')
+          output.note(`The plan ${rateLimitId} was bound to ${done}. The next request failed:`);
+        throw error;
+      });
+      bindings.push(binding);
     }
     await output.report(BINDINGS, bindings, bindings);
   });
