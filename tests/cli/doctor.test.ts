@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
@@ -317,6 +318,39 @@ describe('tollgate doctor', () => {
       'settings fault',
     ]);
     expect(JSON.stringify(findings)).not.toContain('short-and-secret');
+  });
+
+  it('names what is wrong with the CONFIG_FILE, with which no gateway starts', async () => {
+    const directory = await mkdtemp(join(tmpdir(), 'tollgate-doctor-'));
+    try {
+      const CONFIG_FILE = join(directory, 'gateway.yaml');
+      const missing = join(directory, 'missing.yaml');
+      await writeFile(CONFIG_FILE, 'plans: [{ rateLimitId: gold, limit: 5, period: hour }]\n');
+      const valid = { check: 'settings', status: 'ok', finding: expect.stringContaining('CONFIG_FILE') };
+      const fine = await doctor({ CONFIG_FILE });
+      expect([fine.code, fine.findings]).toEqual([
+        0,
+        expect.arrayContaining([expect.objectContaining(valid)]),
+      ]);
+      await writeFile(CONFIG_FILE, 'plans: [{ rateLimitId: gold, limit: 0, period: fortnight }]\n');
+      for (const [file, faults] of [
+        [CONFIG_FILE, ['plans[0].limit: must', 'plans[0].period: must']],
+        [missing, ['the file can not be read (ENOENT).']],
+      ] as const) {
+        const { code, wrong } = await doctor({ CONFIG_FILE: file });
+        expect([code, wrong.filter(({ check }) => check === 'settings')]).toEqual([
+          1,
+          faults.map((fault) =>
+            expect.objectContaining({
+              ...{ check: 'settings', status: 'fault' },
+              finding: expect.stringContaining(`CONFIG_FILE ${file}: ${fault}`),
+            }),
+          ),
+        ]);
+      }
+    } finally {
+      await rm(directory, { recursive: true });
+    }
   });
 
   it('says that clocks differ', async () => {

@@ -3,6 +3,8 @@ import type { Environment } from '../../config/read-setting.ts';
 import { InvalidSettings, readSettings, type Settings } from '../../config/settings.ts';
 import type { Platform } from '../../platform/platform.ts';
 import { failureReason } from '../../storage/failure-reason.ts';
+import { readConfigurationFile } from '../configuration-file.ts';
+import { InvalidConfiguration } from '../invalid-configuration.ts';
 import { checkRecords } from './check-records.ts';
 import { checkRedis } from './check-redis.ts';
 import { type Finding, fault, ok } from './finding.ts';
@@ -10,8 +12,8 @@ import { type Finding, fault, ok } from './finding.ts';
 const BACKEND_DEADLINE_MS = 5000;
 
 /**
- * Checks an installation from where a gateway with this environment would run: its settings and, if these are valid, the stores, the
- * other replicas and the backend. Changes nothing, and never rejects because of what it finds.
+ * Checks an installation from where a gateway with this environment would run: its settings and, if these are valid, its
+ * `CONFIG_FILE`, the stores, the other replicas and the backend. Changes nothing, and never rejects because of what it finds.
  */
 export async function diagnose(environment: Environment, platform: Platform): Promise<readonly Finding[]> {
   const settings = settingsOrFaults(environment);
@@ -23,12 +25,13 @@ export async function diagnose(environment: Environment, platform: Platform): Pr
         'Correct the environment; docs/settings.md describes every variable.',
       ),
     );
-  const [records, redis, backend] = await Promise.all([
+  const [configuration, records, redis, backend] = await Promise.all([
+    checkConfiguration(settings),
     checkRecords(settings, platform),
     checkRedis(settings, platform),
     checkBackend(settings),
   ]);
-  return [ok('settings', 'The settings are valid.'), ...records, ...redis, backend];
+  return [ok('settings', 'The settings are valid.'), ...configuration, ...records, ...redis, backend];
 }
 
 function settingsOrFaults(environment: Environment): Settings | InvalidSettings {
@@ -37,6 +40,24 @@ function settingsOrFaults(environment: Environment): Settings | InvalidSettings 
   } catch (error) {
     if (error instanceof InvalidSettings) return error;
     throw error;
+  }
+}
+
+/** Reads the `CONFIG_FILE` as a start of the gateway does, which ends because of a fault in it. */
+async function checkConfiguration({ configFile }: Settings): Promise<readonly Finding[]> {
+  if (configFile === null) return [];
+  try {
+    await readConfigurationFile(configFile);
+    return [ok('settings', 'The CONFIG_FILE holds a valid configuration.')];
+  } catch (error) {
+    if (!(error instanceof InvalidConfiguration)) throw error;
+    return error.faults.map((sentence) =>
+      fault(
+        'settings',
+        `CONFIG_FILE ${configFile}: ${sentence}.`,
+        'Correct CONFIG_FILE, or the file: the gateway does not start with this one.',
+      ),
+    );
   }
 }
 

@@ -11,7 +11,7 @@ export const declareDoctor: Declare = (command, terminal) =>
   void writesData(
     command
       .description(
-        'Looks at an installation from where its gateway runs, with the same environment: settings, Postgres and its migrations, ENCRYPTION_KEY, Redis, the backend and the versions of the replicas; and says what to do for each thing that is not as it should be. Changes nothing. Exit code 0 where nothing must be done, 75 where a store does not respond, else 1.',
+        'Looks at an installation from where its gateway runs, with the same environment: settings, CONFIG_FILE, Postgres and its migrations, ENCRYPTION_KEY, Redis, the backend and the versions of the replicas; and says what to do for each thing that is not as it should be. Changes nothing. Exit code 0 where nothing must be done, 75 where a store does not respond, else 1.',
       )
       .addHelpText(
         'after',
