@@ -1,12 +1,15 @@
+import { existsSync } from 'node:fs';
 import { rotateAdminTokens } from '../admins/rotate-admin-tokens.ts';
-import { openRecordStore } from '../app/stores/open-stores.ts';
-import { InvalidSettings, readRotationSettings } from '../config/settings.ts';
+import { explainUnavailability } from '../app/diagnosis/records-fault.ts';
+import { openRecordStore, recordsDirectory } from '../app/stores/open-stores.ts';
+import { InvalidSettings, type RecordSettings, readRotationSettings } from '../config/settings.ts';
 import { rotateSealedResponses } from '../idempotency/rotate-sealed-responses.ts';
 import { rotateEncryptionKey } from '../keys/secrets/rotate-encryption-key.ts';
 import { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { systemClock } from '../platform/clock.ts';
 import { createLogger } from '../platform/logger.ts';
 import { EX_CONFIG, FAILED } from '../platform/process/exit-codes.ts';
+import { StartFault } from '../platform/process/start-fault.ts';
 import { systemRandom } from '../platform/random.ts';
 
 /**
@@ -16,10 +19,16 @@ import { systemRandom } from '../platform/random.ts';
  */
 async function rotate(): Promise<number> {
   const settings = readRotationSettings(process.env);
+  requireRecords(settings);
   const log = createLogger(settings.logLevel);
   const platform = { clock: systemClock, random: systemRandom, log };
   const records = await openRecordStore(settings, platform);
   try {
+    const pending = await records.pendingMigrations();
+    if (pending.length > 0)
+      throw new StartFault(
+        `${pending.length} migrations are pending: ${pending.join(', ')}. Run tollgate migrate first.`,
+      );
     const vault = new SecretVault(settings.encryptionKeys, systemRandom);
     const report = await rotateEncryptionKey(records.sealedKeys, vault);
     const adminTokens = await rotateAdminTokens(records.sealedTokens, vault);
@@ -41,7 +50,23 @@ async function rotate(): Promise<number> {
   }
 }
 
+/** An embedded store that is not there would be made, empty, and nothing be rotated. */
+function requireRecords(settings: RecordSettings): void {
+  if (settings.databaseUrl !== null || existsSync(recordsDirectory(settings))) return;
+  throw new InvalidSettings([
+    `DATABASE_URL: is not set, and DATA_DIR (${settings.dataDir}) holds no embedded store`,
+  ]);
+}
+
+function sentenceOf(error: unknown): string {
+  const unavailability = explainUnavailability(error);
+  if (unavailability !== undefined)
+    return `${unavailability} Then run the command again: it goes on where it stopped.`;
+  if (error instanceof InvalidSettings || error instanceof StartFault) return error.message;
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}
+
 process.exitCode = await rotate().catch((error: unknown) => {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.stderr.write(`${sentenceOf(error)}\n`);
   return error instanceof InvalidSettings ? EX_CONFIG : FAILED;
 });

@@ -2,11 +2,11 @@ import type { Settings } from '../../config/settings.ts';
 import { checkEncryptionKey } from '../../keys/secrets/check-encryption-key.ts';
 import { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import type { Platform } from '../../platform/platform.ts';
-import { failureReason, isPassing } from '../../storage/failure-reason.ts';
 import type { Records } from '../../storage/postgres/open-records.ts';
 import { openRecordStore } from '../stores/open-stores.ts';
 import { clockFindings } from './clock-findings.ts';
-import { type Finding, fault, ok, unavailable, warning } from './finding.ts';
+import { type Finding, fault, ok, warning } from './finding.ts';
+import { recordsFault } from './records-fault.ts';
 
 const SLOW_MS = 50;
 const ROUND_TRIPS = 3;
@@ -22,20 +22,7 @@ export async function checkRecords(settings: Settings, platform: Platform): Prom
   try {
     return await lookAt(records, settings, platform);
   } catch (error) {
-    const reason = failureReason(error);
-    return [
-      isPassing(error)
-        ? unavailable(
-            'postgres',
-            `Postgres does not respond: ${reason}.`,
-            'Start it, or correct DATABASE_URL.',
-          )
-        : fault(
-            'postgres',
-            `Postgres can not be used: ${reason}.`,
-            'Correct DATABASE_URL: user, password, database, TLS.',
-          ),
-    ];
+    return [recordsFault(error)];
   } finally {
     await records.close();
   }
