@@ -49,7 +49,7 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
   },
   plans: {
     summary: 'Rate limit plans',
-    load: async () => (await import('./commands/plans.ts')).declarePlans,
+    load: async () => (await import('./commands/plans/plans.ts')).declarePlans,
   },
   limits: {
     summary: 'The live counters of a key',

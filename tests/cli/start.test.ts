@@ -51,7 +51,7 @@ describe('the start of tollgate', () => {
         packages.includes(name),
       ),
     );
-    expect(stderr).not.toContain('commands/plans');
+    expect(stderr).not.toContain('commands/plans/');
   });
 });
 

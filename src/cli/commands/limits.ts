@@ -1,9 +1,10 @@
 import type { Command } from 'commander';
 import type { paths } from '../../client/management-api.ts';
-import { bodyOf } from '../../client/management-client.ts';
+import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
 import { keyIdOf } from '../api/key-names.ts';
 import { audited, managed } from '../api/session.ts';
+import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import { wholeNumber } from '../option-values.ts';
 import type { Cell, Listing } from '../output/columns.ts';
@@ -62,6 +63,7 @@ function declareReset(command: Command, terminal: Terminal): void {
     async (session, [key = ''], options) => {
       const { client, output } = session;
       const path = { consumerApiKeyId: await keyIdOf(client, key) };
+      if (options.dryRun) await requireLimit(client, path, options);
       const which = options.limitId === undefined ? 'all limits' : `the limit ${options.limitId}`;
       if (!(await isConfirmed(`The counts of ${which} of the key ${key} start at zero.`, options, session)))
         return;
@@ -75,6 +77,28 @@ function declareReset(command: Command, terminal: Terminal): void {
         output,
       );
     },
+  );
+}
+
+/** For a dry run: rejects a key that is not there, and windows that none of its limits has, as the gateway would. */
+async function requireLimit(
+  client: ManagementClient,
+  path: { readonly consumerApiKeyId: string },
+  { limitId, customer }: WindowOptions,
+): Promise<void> {
+  const query = customer === undefined ? {} : { customerId: customer };
+  const { limits } = await bodyOf(
+    client.GET('/consumer-api-key/{consumerApiKeyId}/limits', { params: { path, query } }),
+  );
+  const isMeant = (limit: (typeof limits)[number]) =>
+    (limitId === undefined || limit.limitId === limitId) &&
+    (customer === undefined || limit.per === 'customer');
+  if (limits.some(isMeant)) return;
+  const which = [limitId, customer === undefined ? undefined : 'for each customer'].filter(Boolean).join(' ');
+  const ids = limits.map(({ limitId: id }) => id).join(', ');
+  throw new CommandFault(
+    'notFound',
+    ids === '' ? 'No limit applies to this key.' : `The key has no limit ${which}. It has ${ids}.`,
   );
 }
 

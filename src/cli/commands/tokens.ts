@@ -7,6 +7,7 @@ import { oneByName } from '../api/one-by-name.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
 import { keepSecret, makesSecret, type SecretFileOptions } from '../api/secret-file.ts';
 import { audited, managed } from '../api/session.ts';
+import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
 import { collect, instant, seconds } from '../option-values.ts';
 import type { Listing } from '../output/columns.ts';
@@ -140,7 +141,13 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
     async (session, [token = ''], options) => {
       const { client, output } = session;
       const { grace, yes, dryRun } = options;
-      const path = { adminTokenId: (await namedToken(client, token)).id };
+      const { id, rotation } = await namedToken(client, token);
+      const path = { adminTokenId: id };
+      if (dryRun && grace > 0 && rotation !== null)
+        throw new CommandFault(
+          'conflict',
+          `The token ${token} has two secrets already. Wait until ${rotation.previousValidUntil}, or end both with --grace 0s.`,
+        );
       const consequence = `The present secret of the token ${token} stays valid for ${grace} s.`;
       // With a grace period the present secret stays valid: no confirmation is needed.
       const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { bodyOf } from '../../../client/management-client.ts';
+import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { type ConfirmationOptions, destructive, isConfirmed } from '../../api/confirmation.ts';
 import { keyIdOf } from '../../api/key-names.ts';
@@ -48,6 +48,8 @@ Examples:
     const { client, output } = session;
     const { grace, expires, yes, dryRun } = options;
     const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    if (dryRun && (await isRotating(client, path)))
+      throw new CommandFault('conflict', `The key ${key} has two secrets already: end its rotation first.`);
     const consequence =
       grace === 0
         ? `The present secret of the key ${key} is rejected from the next request on.`
@@ -78,10 +80,12 @@ function declareEndRotation(keys: Command, terminal: Terminal): void {
     .addHelpText('after', '\nExample:\n  tollgate keys end-rotation "Mobile app" --keep new --yes');
   managed<EndOptions>(destructive(end), terminal, async (session, [key = ''], options) => {
     const { client, output } = session;
-    const { keep } = options;
+    const { keep, dryRun } = options;
     if (keep !== 'new' && keep !== 'previous')
       throw new CommandFault('usage', '--keep takes new or previous.');
     const path = { consumerApiKeyId: await keyIdOf(client, key) };
+    if (dryRun && !(await isRotating(client, path)))
+      throw new CommandFault('conflict', `The key ${key} is not being rotated: it has only one secret.`);
     const lost = keep === 'new' ? 'previous' : 'new';
     const consequence = `The ${lost} secret of the key ${key} is rejected from the next request on.`;
     if (!(await isConfirmed(consequence, options, session))) return;
@@ -95,6 +99,18 @@ function declareEndRotation(keys: Command, terminal: Terminal): void {
       ),
     );
   });
+}
+
+/** For a dry run, which must fail where the gateway would. Throws if there is no such key. */
+async function isRotating(
+  client: ManagementClient,
+  path: { readonly consumerApiKeyId: string },
+): Promise<boolean> {
+  const query = { reveal: 'false' } as const;
+  const { rotation } = await bodyOf(
+    client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path, query } }),
+  );
+  return rotation !== null;
 }
 
 const ROTATED: Listing<{

@@ -1,16 +1,16 @@
 import type { Command } from 'commander';
-import type { paths } from '../../client/management-api.ts';
-import { bodyOf } from '../../client/management-client.ts';
-import { type ConfirmationOptions, destructive, isConfirmed } from '../api/confirmation.ts';
-import { keyIdOf } from '../api/key-names.ts';
-import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
-import { readObject } from '../api/read-object.ts';
-import { audited, managed } from '../api/session.ts';
-import type { Declare } from '../declare.ts';
-import { wholeNumber } from '../option-values.ts';
-import type { Listing } from '../output/columns.ts';
-import { shownCell } from '../output/table.ts';
-import type { Terminal } from '../terminal.ts';
+import type { paths } from '../../../client/management-api.ts';
+import { bodyOf } from '../../../client/management-client.ts';
+import { keyIdOf } from '../../api/key-names.ts';
+import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
+import { readObject } from '../../api/read-object.ts';
+import { audited, managed } from '../../api/session.ts';
+import type { Declare } from '../../declare.ts';
+import { wholeNumber } from '../../option-values.ts';
+import type { Listing } from '../../output/columns.ts';
+import { shownCell } from '../../output/table.ts';
+import type { Terminal } from '../../terminal.ts';
+import { declareDelete } from './delete-plan.ts';
 
 type Plan = paths['/rate-limit/{rateLimitId}']['get']['responses'][200]['content']['application/json'];
 type NewPlan = paths['/rate-limit/create']['post']['requestBody']['content']['application/json'];
@@ -21,10 +21,6 @@ interface PlanOptions {
   readonly period?: string;
   readonly description?: string;
   readonly file?: string;
-}
-
-interface DeleteOptions extends ConfirmationOptions {
-  readonly rebindTo?: string;
 }
 
 export const declarePlans: Declare = (plans, terminal) => {
@@ -129,30 +125,6 @@ function declareApply(plans: Command, terminal: Terminal): void {
   });
 }
 
-function declareDelete(plans: Command, terminal: Terminal): void {
-  const remove = plans
-    .command('delete')
-    .summary('Delete a plan')
-    .description('Deletes a plan that no key is bound to, or moves its keys to another one.')
-    .argument('<plan>')
-    .option('--rebind-to <plan>', 'the plan that its keys are bound to from then on')
-    .addHelpText('after', '\nExample:\n  tollgate plans delete gold --rebind-to silver --yes');
-  managed<DeleteOptions>(destructive(remove), terminal, async (session, [rateLimitId = ''], options) => {
-    const { client, output } = session;
-    const path = { rateLimitId };
-    const { limit, period } = await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } }));
-    const { rebindTo } = options;
-    const moved = rebindTo === undefined ? '' : `, and its keys are bound to ${rebindTo}`;
-    const consequence = `The plan ${rateLimitId} (${limit} per ${period}) is deleted${moved}.`;
-    const query = rebindTo === undefined ? {} : { rebindTo };
-    if (!(await isConfirmed(consequence, options, session))) return;
-    await output.item(
-      DELETED,
-      await bodyOf(client.DELETE('/rate-limit/{rateLimitId}', { params: { path, query } })),
-    );
-  });
-}
-
 function planOptions(command: Command): Command {
   return command
     .option('--limit <requests>', 'requests that a period allows', wholeNumber)
@@ -198,12 +170,4 @@ const BINDINGS: Listing<Binding> = {
     { name: 'period', toCell: ({ period }) => period },
   ],
   idOf: ({ consumerApiKeyId }) => consumerApiKeyId,
-};
-
-const DELETED: Listing<{ readonly rateLimitId: string; readonly message: string }> = {
-  columns: [
-    { name: 'id', toCell: ({ rateLimitId }) => rateLimitId },
-    { name: 'message', toCell: ({ message }) => message },
-  ],
-  idOf: ({ rateLimitId }) => rateLimitId,
 };
