@@ -45,6 +45,38 @@ describe('tollgate keys rotate', () => {
   });
 });
 
+describe('tollgate keys show --reveal', () => {
+  const notShown = (code: number, reason: string) => ({
+    ...{ code, stdout: '' },
+    stderr: expect.stringMatching(new RegExp(`^The secret is not shown: .*${reason}.*\\n$`)),
+  });
+
+  it('shows nothing to a token without keys:secret, and names the scope', async () => {
+    await stage.tollgate.text('keys', 'create', 'revealed');
+    const { secret } = await stage.tollgate.json('tokens', 'create', 'r', '--scope', 'read-only');
+    const words = ['keys', 'show', 'revealed', '--reveal'];
+    const ended = await stage.tollgate.run(words, { environment: { TOLLGATE_TOKEN: secret } });
+    expect(ended).toMatchObject(notShown(3, 'keys:secret'));
+  });
+
+  it('says of a key that was imported as a hash that its secret is not known', async () => {
+    const key = { name: 'hashed', secretHash: 'a'.repeat(64) };
+    await stage.tollgate.run(['keys', 'import', '-'], { input: JSON.stringify(key) });
+    const ended = await stage.tollgate.run(['keys', 'show', 'hashed', '--reveal']);
+    expect(ended).toMatchObject(notShown(1, 'hash'));
+  });
+
+  describe('with SECRET_REVEAL=once', () => {
+    const once = withTollgate({ SECRET_REVEAL: 'once' });
+
+    it('shows nothing, and says that the secret was shown when it was made', async () => {
+      await once.tollgate.text('keys', 'create', 'shown before');
+      const ended = await once.tollgate.run(['keys', 'show', 'shown before', '--reveal']);
+      expect(ended).toMatchObject(notShown(1, 'SECRET_REVEAL=once'));
+    });
+  });
+});
+
 describe('tollgate tokens', () => {
   it('makes, lists, rotates and revokes tokens, whose scopes hold', async () => {
     const made = await stage.tollgate.json(

@@ -1,9 +1,10 @@
 import { type Command, Option } from 'commander';
-import { bodyOf } from '../../../client/management-client.ts';
+import { bodyOf, type ManagementClient } from '../../../client/management-client.ts';
 import { systemClock } from '../../../platform/clock.ts';
 import { keyIdOf } from '../../api/key-names.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
 import { managed } from '../../api/session.ts';
+import { CommandFault } from '../../command-fault.ts';
 import { collect } from '../../option-values.ts';
 import type { Terminal } from '../../terminal.ts';
 import { type UsageOptions, usageOptions, usageQuery, writeUsage } from '../usage-series.ts';
@@ -77,7 +78,7 @@ function declareShow(keys: Command, terminal: Terminal): void {
     .command('show')
     .summary('Show a key with its usage')
     .description(
-      'Shows a key with its usage. Its secret only with --reveal, so that it is in no log by accident.',
+      'Shows a key with its usage. Its secret only with --reveal, so that it is in no log by accident. With --reveal the exit code is 3 where the token lacks the scope keys:secret, and 1 where the gateway does not show the secret of this key.',
     )
     .argument('<key>', 'id or name')
     .option('--reveal', 'show the secret, too')
@@ -98,8 +99,28 @@ Examples:
       const { secret, ...detail } = await bodyOf(
         client.GET('/consumer-api-key/{consumerApiKeyId}', { params: { path, query } }),
       );
+      if (reveal && MASKED.test(secret)) throw await notShown(client);
       await output.item(keyDetailListing(systemClock.nowMs()), reveal ? { ...detail, secret } : detail);
     },
+  );
+}
+
+/** What the gateway sends instead of a secret that it does not show. */
+const MASKED = /^[^*]*_\*{20,}$/;
+
+/** Why the gateway did not show a secret. Asterisks on standard output would be taken for the secret. */
+async function notShown(client: ManagementClient): Promise<CommandFault> {
+  const { scopes, settings } = await bodyOf(client.GET('/tollgate/whoami'));
+  if (!scopes.includes('keys:secret'))
+    return new CommandFault(
+      'credentials',
+      'The secret is not shown: this needs a token with the scope keys:secret.',
+    );
+  return new CommandFault(
+    'fault',
+    settings.secretReveal === 'once'
+      ? 'The secret is not shown: with SECRET_REVEAL=once the gateway shows it only when it is made.'
+      : 'The secret is not shown: the gateway has only its digest (it was imported as a hash, or made with SECRET_REVEAL=once), or can not write the audit log.',
   );
 }
 
