@@ -1,3 +1,5 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { withTollgate } from './support/with-tollgate.ts';
 
@@ -30,5 +32,47 @@ describe('tollgate plans apply', () => {
     expect(code).toBe(4);
     expect(stderr).toMatch(/^The plan gold was bound to bound before\. The next request failed:\n.*id\.\n$/);
     expect(await planOf(bound)).toBe('gold');
+  });
+});
+
+describe('what show prints as YAML', () => {
+  const fileOf = async (...words: readonly string[]): Promise<string> => {
+    const file = join(stage.directory, `${words.join('-')}.yaml`);
+    await writeFile(file, await stage.tollgate.text(words[0] ?? '', 'show', ...words.slice(1), '-o', 'yaml'));
+    return file;
+  };
+
+  it('makes and changes plans', async () => {
+    const { code } = await stage.tollgate.run(['plans', 'create', 'rich', '-f', '-'], {
+      input: 'limit: 7\nperiod: day\ncosts: [{ path: /slow, cost: 5 }]\n',
+    });
+    expect(code).toBe(0);
+    const file = await fileOf('plans', 'rich');
+    const terms = { limit: 7, period: 'day', costs: [{ path: '/slow', cost: 5 }] };
+    expect(await stage.tollgate.json('plans', 'create', 'copy', '-f', file)).toMatchObject({
+      rateLimitId: 'copy',
+      ...terms,
+    });
+    expect(await stage.tollgate.json('plans', 'update', 'gold', '-f', file)).toMatchObject({
+      rateLimitId: 'gold',
+      ...terms,
+    });
+  });
+
+  it('makes and changes keys', async () => {
+    await stage.tollgate.text('keys', 'create', 'model', '--tag', 'copied', '--override', 'main=9');
+    const file = await fileOf('keys', 'model');
+    const fields = { tags: ['copied'], overrides: { main: { limit: 9 } } };
+    const { id } = await stage.tollgate.json('keys', 'create', 'copied key', '-f', file);
+    expect(await stage.tollgate.json('keys', 'show', id)).toMatchObject({ name: 'copied key', ...fields });
+    const other = (await stage.tollgate.json('keys', 'create', 'changed')).id;
+    expect(await stage.tollgate.json('keys', 'update', other, '-f', file)).toMatchObject(fields);
+  });
+
+  it('has unknown fields rejected that someone added to it', async () => {
+    const input = 'limit: 7\nperiod: day\ncreatedAt: 2026-01-01T00:00:00Z\ncolour: red\n';
+    const { code, stderr } = await stage.tollgate.run(['plans', 'create', 'odd', '-f', '-'], { input });
+    expect([code, stderr]).toEqual([64, expect.stringContaining('colour')]);
+    expect(stderr).not.toContain('createdAt');
   });
 });

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { paths } from '../../../client/management-api.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { readObject } from '../../api/read-object.ts';
+import { readFields } from '../../api/read-fields.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, instant, jsonObject } from '../../option-values.ts';
 
@@ -50,6 +50,12 @@ export function keyFieldOptions(command: Command): Command {
     );
 }
 
+/** What `keys show` prints beside the fields that can be written. */
+const READ_ONLY = [
+  ...['consumerApiKeyId', 'createdAt', 'lastUpdated', 'managedBy'],
+  ...['rotation', 'secretHint', 'lastUsedAt', 'usage'],
+];
+
 /** The fields that the options describe. The gateway checks the content of a file, and names its faults. */
 export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<string, unknown>> {
   const { plan, expires, externalId, tag, metadata, allowedIp, allowedOrigin, override, file } = options;
@@ -63,7 +69,7 @@ export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<stri
     ...(allowedOrigin !== undefined && { allowedOrigins: [...allowedOrigin] }),
     ...(override !== undefined && { overrides: overridesOf(override) }),
   };
-  return { ...(file === undefined ? {} : await readObject(file)), ...fields };
+  return { ...(await readFields(file, READ_ONLY)), ...fields };
 }
 
 /** The values with which `update --clear` clears fields, by the names that it accepts. */

@@ -3,7 +3,7 @@ import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { keyIdOf } from '../../api/key-names.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
-import { readObject } from '../../api/read-object.ts';
+import { readFields } from '../../api/read-fields.ts';
 import { audited, managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
 import { wholeNumber } from '../../option-values.ts';
@@ -136,9 +136,12 @@ function planOptions(command: Command): Command {
     );
 }
 
+/** What `show` prints beside the terms of a plan. Its id is the argument of the command. */
+const READ_ONLY = ['rateLimitId', 'createdAt', 'lastUpdated', 'managedBy'];
+
 async function fieldsOf({ limit, period, description, file }: PlanOptions): Promise<Record<string, unknown>> {
   return {
-    ...(file === undefined ? {} : await readObject(file)),
+    ...(await readFields(file, READ_ONLY)),
     ...(limit !== undefined && { limit }),
     ...(period !== undefined && { period }),
     ...(description !== undefined && { description }),
