@@ -65,7 +65,7 @@ export async function writeUsage(
   for await (const page of pages) listed.push(...page);
   const rows = options.top === undefined ? listed : busiestFirst(listed);
   const { nextCursor: _, ...about } = first ?? {};
-  await output.report(rowListing(rows), rows, { ...about, rows });
+  await output.report(rowListing(options), rows, { ...about, rows });
 }
 
 /** Sorts the rows of each start by requests, with the sum of the others last. */
@@ -83,11 +83,11 @@ function isOthers(row: Row): boolean {
 }
 
 const GROUPS = [
-  { name: 'consumerApiKeyId', heading: 'key' },
-  { name: 'consumerApiKeyName', heading: 'name' },
-  { name: 'rateLimitId', heading: 'plan' },
-  { name: 'endpoint', heading: 'endpoint' },
-  { name: 'customerId', heading: 'customer' },
+  { name: 'consumerApiKeyId', heading: 'key', grouping: 'key' },
+  { name: 'consumerApiKeyName', heading: 'name', grouping: 'key' },
+  { name: 'rateLimitId', heading: 'plan', grouping: 'rateLimit' },
+  { name: 'endpoint', heading: 'endpoint', grouping: 'endpoint' },
+  { name: 'customerId', heading: 'customer', grouping: 'customer' },
 ] as const;
 
 const COUNTS = [
@@ -101,16 +101,17 @@ const COUNTS = [
   { name: 'averageResponseTimeMs', heading: 'mean ms' },
 ] as const;
 
-function columnOf(field: (typeof GROUPS | typeof COUNTS)[number]): Column<Row> {
-  return { ...field, toCell: (row) => row[field.name] };
+function columnOf({ name, heading }: (typeof GROUPS | typeof COUNTS)[number]): Column<Row> {
+  return { name, heading, toCell: (row) => row[name] };
 }
 
-/** Has a column for each group that occurs in the rows. */
-function rowListing(rows: readonly Row[]): Listing<Row> {
-  const groups = GROUPS.filter(({ name }) => rows.some((row) => row[name] !== undefined)).map(columnOf);
+/** Has the columns of the requested groups, also where there are no rows. */
+function rowListing({ groupBy = '' }: UsageOptions): Listing<Row> {
+  const requested = groupBy.split(',').map((grouping) => grouping.trim());
+  const groups = GROUPS.filter(({ grouping }) => requested.includes(grouping)).map(columnOf);
   const counts = COUNTS.map(columnOf);
   return {
     columns: [{ name: 'start', toCell: ({ start }) => start }, ...groups, ...counts],
-    idOf: (row) => groups.map(({ toCell }) => toCell(row)).join(' ') || row.start,
+    idOf: (row) => groups.flatMap(({ toCell }) => toCell(row) ?? []).join(' ') || row.start,
   };
 }
