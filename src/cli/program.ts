@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { type AddHelpTextContext, Command } from 'commander';
 import { gatewayVersion } from '../platform/gateway-version.ts';
 import type { Declare } from './declare.ts';
 import type { Terminal } from './terminal.ts';
@@ -85,6 +85,14 @@ const COMMANDS: Readonly<Record<string, TopCommand>> = {
   },
 };
 
+/** Commander shows the help of the command above one that is not there. */
+function requireKnownCommand({ error, command }: AddHelpTextContext): string {
+  const [word = '-'] = command.args;
+  if (!error && command.commands.length > 0 && !word.startsWith('-'))
+    command.error(`error: unknown command '${word}'`);
+  return '';
+}
+
 /** The program. `name` is the one command that is declared in full, or 'all'; the others have only their names and summaries. */
 export async function createProgram(terminal: Terminal, name: string | undefined): Promise<Command> {
   const program = new Command('tollgate')
@@ -100,6 +108,7 @@ export async function createProgram(terminal: Terminal, name: string | undefined
       getErrHelpWidth: () => terminal.stderr.columns ?? 100,
     })
     .configureHelp({ showGlobalOptions: false })
+    .addHelpText('beforeAll', requireKnownCommand)
     .showSuggestionAfterError();
   for (const [commandName, { summary, load }] of Object.entries(COMMANDS)) {
     const command = program

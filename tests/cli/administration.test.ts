@@ -98,6 +98,24 @@ describe('tollgate keys', () => {
     expect((await stage.tollgate.run(['keys', 'show', 'Mobile app'])).code).toBe(4);
   });
 
+  it.each([
+    [
+      'an end that is set and cleared',
+      ['update', 'x', '--expires', '30d', '--clear', 'expires'],
+      'expires takes',
+    ],
+    ['tags that are set and cleared', ['update', 'x', '--tag', 'a', '--clear', 'tags'], 'tags takes away'],
+    ['an unknown field to clear', ['update', 'x', '--clear', 'constructor'], 'takes one of plan, expires'],
+    [
+      'two overrides of a limit',
+      ['create', 'x', '--override', 'main=5@1d', '--override', 'main=4'],
+      'main twice',
+    ],
+  ])('rejects %s', async (_what, words, rule) => {
+    const ended = await stage.tollgate.run(['keys', ...words]);
+    expect(ended).toMatchObject({ code: 64, stderr: expect.stringContaining(rule) });
+  });
+
   it('destroys nothing without --yes and a terminal, nor in a dry run', async () => {
     const { id } = await stage.tollgate.json('keys', 'create', 'careful');
     for (const command of ['delete', 'disable']) {

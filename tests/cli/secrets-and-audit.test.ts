@@ -93,6 +93,10 @@ describe('tollgate tokens', () => {
     const denied = await stage.tollgate.run(['keys', 'create', 'x'], asReader);
     expect(denied).toMatchObject({ code: 3, stderr: expect.stringContaining('keys:write') });
     expect(await stage.tollgate.text('tokens', 'list')).not.toContain(made.secret);
+    const unasked = await stage.tollgate.run(['tokens', 'rotate', 'reader', '--grace', '0s']);
+    expect(unasked.stderr).toMatch(
+      /^The present secret of the token reader is rejected from the next request/,
+    );
     const rotated = await stage.tollgate.json('tokens', 'rotate', 'reader', '--grace', '0s', '--yes');
     expect((await stage.tollgate.run(['whoami'], asReader)).code).toBe(3);
     const asRotated = { environment: { TOLLGATE_TOKEN: rotated.secret as string } };

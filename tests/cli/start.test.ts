@@ -58,6 +58,9 @@ describe('the start of tollgate', () => {
 describe('the exit code of tollgate', () => {
   it.each([
     ['a command that is not there', ['frobnicate'], 64],
+    ['help for a command that is not there', ['help', 'frobnicate'], 64],
+    ['--help of a command that is not there', ['frobnicate', '--help'], 64],
+    ['--help of a subcommand that is not there', ['keys', 'frobnicate', '--help'], 64],
     ['a command without its argument', ['keys', 'show'], 64],
     ['an option that is not there', ['keys', 'list', '--frob'], 64],
     ['an output format that is not there', ['keys', 'list', '-o', 'xml'], 64],
@@ -65,6 +68,8 @@ describe('the exit code of tollgate', () => {
     ['an address that is none', ['keys', 'list', '--url', 'nowhere'], 64],
     ['no token', ['keys', 'list', '--url', 'http://127.0.0.1:1'], 3],
     ['help', ['help', 'keys', 'list'], 0],
+    ['help for a command with subcommands', ['help', 'audit'], 0],
+    ['help for everything', ['help'], 0],
   ])('for %s', async (_what, words, code) => {
     const ended = await runTollgate(words);
     expect(ended.code).toBe(code);

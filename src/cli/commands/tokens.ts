@@ -81,26 +81,22 @@ Examples:
   tollgate tokens create deploy --scope provisioning --expires 90d --secret-file deploy-token
   tollgate tokens create support --scope support --only-tag eu`,
     );
-  managed<CreateOptions>(
-    audited(makesSecret(create)),
-    terminal,
-    async (session, [name = ''], options) => {
-      const { client, output } = session;
-      const { scope, onlyTag, allowedIp, expires } = options;
-      const body: NewToken = {
-        name,
-        // The gateway checks the scopes, and lists the known ones if one is unknown.
-        scopes: [...scope] as NewToken['scopes'],
-        ...(onlyTag !== undefined && { onlyTags: [...onlyTag] }),
-        ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
-        ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
-      };
-      const made = await keepSecret(session, options, () =>
-        bodyOf(client.POST('/tollgate/admin-token/create', { body })),
-      );
-      await output.item({ ...TOKENS, columns: [SECRET, ...TOKENS.columns] }, made);
-    },
-  );
+  managed<CreateOptions>(audited(makesSecret(create)), terminal, async (session, [name = ''], options) => {
+    const { client, output } = session;
+    const { scope, onlyTag, allowedIp, expires } = options;
+    const body: NewToken = {
+      name,
+      // The gateway checks the scopes, and lists the known ones if one is unknown.
+      scopes: [...scope] as NewToken['scopes'],
+      ...(onlyTag !== undefined && { onlyTags: [...onlyTag] }),
+      ...(allowedIp !== undefined && { allowedIps: [...allowedIp] }),
+      ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
+    };
+    const made = await keepSecret(session, options, () =>
+      bodyOf(client.POST('/tollgate/admin-token/create', { body })),
+    );
+    await output.item({ ...TOKENS, columns: [SECRET, ...TOKENS.columns] }, made);
+  });
 }
 
 function declareDelete(tokens: Command, terminal: Terminal): void {
@@ -148,7 +144,10 @@ function declareRotate(tokens: Command, terminal: Terminal): void {
           'conflict',
           `The token ${token} has two secrets already. Wait until ${rotation.previousValidUntil}, or end both with --grace 0s.`,
         );
-      const consequence = `The present secret of the token ${token} stays valid for ${grace} s.`;
+      const consequence =
+        grace === 0
+          ? `The present secret of the token ${token} is rejected from the next request on.`
+          : `The present secret of the token ${token} stays valid for ${grace} s beside the new one.`;
       // With a grace period the present secret stays valid: no confirmation is needed.
       const confirmation = { yes: yes === true || grace > 0, dryRun: dryRun === true };
       if (!(await isConfirmed(consequence, confirmation, session))) return;

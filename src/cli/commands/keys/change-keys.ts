@@ -11,7 +11,6 @@ import type { Listing } from '../../output/columns.ts';
 import type { Terminal } from '../../terminal.ts';
 import {
   CLEARABLE,
-  clearedFields,
   type KeyChange,
   type KeyFieldOptions,
   keyFieldOptions,
@@ -29,7 +28,6 @@ interface UpdateOptions extends KeyFieldOptions {
   readonly name?: string;
   readonly addTag?: readonly string[];
   readonly removeTag?: readonly string[];
-  readonly clear?: readonly string[];
 }
 
 /** Declares the commands that make and change keys. */
@@ -74,19 +72,15 @@ Examples:
   tollgate keys create CI --expires 30d --secret-file ci-key
   SECRET=$(tollgate keys create CI -o json | jq -r .secret)`,
   );
-  managed<CreateOptions>(
-    audited(makesSecret(create)),
-    terminal,
-    async (session, [name = ''], options) => {
-      const { client, output } = session;
-      const { disabled } = options;
-      const body = { ...(await keyFieldsOf(options)), name, ...(disabled && { enabled: false }) } as NewKey;
-      const made = await keepSecret(session, options, () =>
-        bodyOf(client.POST('/consumer-api-key/create', { body })),
-      );
-      await output.item(MADE_KEY, made);
-    },
-  );
+  managed<CreateOptions>(audited(makesSecret(create)), terminal, async (session, [name = ''], options) => {
+    const { client, output } = session;
+    const { disabled } = options;
+    const body = { ...(await keyFieldsOf(options)), name, ...(disabled && { enabled: false }) } as NewKey;
+    const made = await keepSecret(session, options, () =>
+      bodyOf(client.POST('/consumer-api-key/create', { body })),
+    );
+    await output.item(MADE_KEY, made);
+  });
 }
 
 function declareUpdate(keys: Command, terminal: Terminal): void {
@@ -110,13 +104,12 @@ Examples:
   tollgate keys update "Mobile app" --clear expires --add-tag paid`,
   );
   managed<UpdateOptions>(audited(update), terminal, async (session, [key = ''], options) => {
-    const { name, addTag, removeTag, clear } = options;
+    const { name, addTag, removeTag } = options;
     await change(session, key, {
       ...(await keyFieldsOf(options)),
       ...(name !== undefined && { name }),
       ...(addTag !== undefined && { addTags: [...addTag] }),
       ...(removeTag !== undefined && { removeTags: [...removeTag] }),
-      ...(clear !== undefined && clearedFields(clear)),
     });
   });
 }

@@ -19,6 +19,8 @@ export interface KeyFieldOptions {
   readonly allowedOrigin?: readonly string[];
   readonly override?: readonly string[];
   readonly file?: string;
+  /** Only of an update. */
+  readonly clear?: readonly string[];
 }
 
 /** Adds the options of the fields that create and update share. */
@@ -58,7 +60,8 @@ const READ_ONLY = [
 
 /** The fields that the options describe. The gateway checks the content of a file, and names its faults. */
 export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<string, unknown>> {
-  const { plan, expires, externalId, tag, metadata, allowedIp, allowedOrigin, override, file } = options;
+  const { plan, expires, externalId, tag, metadata, allowedIp, allowedOrigin, override } = options;
+  const { file, clear = [] } = options;
   const fields: KeyChange = {
     ...(plan !== undefined && { rateLimitId: plan }),
     ...(expires !== undefined && { expiresAt: instant(expires, 'from now', systemClock) }),
@@ -69,7 +72,7 @@ export async function keyFieldsOf(options: KeyFieldOptions): Promise<Record<stri
     ...(allowedOrigin !== undefined && { allowedOrigins: [...allowedOrigin] }),
     ...(override !== undefined && { overrides: overridesOf(override) }),
   };
-  return { ...(await readFields(file, READ_ONLY)), ...fields };
+  return { ...(await readFields(file, READ_ONLY)), ...fields, ...clearedFields(clear, fields) };
 }
 
 /** The values with which `update --clear` clears fields, by the names that it accepts. */
@@ -86,11 +89,15 @@ const CLEARED: Readonly<Record<string, KeyChange>> = {
 
 export const CLEARABLE = Object.keys(CLEARED);
 
-export function clearedFields(names: readonly string[]): KeyChange {
+/** Throws if another option sets one of the fields. */
+function clearedFields(names: readonly string[], set: KeyChange): KeyChange {
   const cleared = names.map((name) => {
-    const fields = CLEARED[name];
-    if (fields !== undefined) return fields;
-    throw new CommandFault('usage', `--clear takes one of ${CLEARABLE.join(', ')}.`);
+    const fields = Object.hasOwn(CLEARED, name) ? CLEARED[name] : undefined;
+    if (fields === undefined)
+      throw new CommandFault('usage', `--clear takes one of ${CLEARABLE.join(', ')}.`);
+    if (Object.keys(fields).some((field) => field in set))
+      throw new CommandFault('usage', `--clear ${name} takes away what another option sets.`);
+    return fields;
   });
   return Object.assign({}, ...cleared);
 }
@@ -103,5 +110,8 @@ function overridesOf(texts: readonly string[]): NonNullable<KeyChange['overrides
     const ends = until === undefined ? {} : { until: instant(until, 'from now', systemClock) };
     return [limitId, { limit: Number(limit), ...ends }] as const;
   });
+  const ids = overrides.map(([limitId]) => limitId);
+  const twice = ids.find((id, index) => ids.indexOf(id) !== index);
+  if (twice !== undefined) throw new CommandFault('usage', `--override names the limit ${twice} twice.`);
   return Object.fromEntries(overrides) as NonNullable<KeyChange['overrides']>;
 }
