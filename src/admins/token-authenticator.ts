@@ -4,7 +4,7 @@ import { isWellFormedSecret } from '../keys/secrets/secret-format.ts';
 import type { SecretVault } from '../keys/secrets/secret-vault.ts';
 import { AddressList } from '../platform/address-list.ts';
 import type { Clock } from '../platform/clock.ts';
-import { ConcurrencyLimit } from '../platform/concurrency-limit.ts';
+import { ConcurrencyLimit } from '../platform/concurrency/concurrency-limit.ts';
 import type { Logger } from '../platform/logger.ts';
 import type { AdminToken } from './admin-token.ts';
 import type { AdminTokenRepository, StoredAdminToken } from './admin-token-repository.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { ConcurrencyLimit } from '../../src/platform/concurrency-limit.ts';
+import { ConcurrencyLimit } from '../../src/platform/concurrency/concurrency-limit.ts';
 
 /** Runs named tasks, which end when the test says so. */
 function named(limit: ConcurrencyLimit) {

@@ -11,6 +11,16 @@ export async function readObject(path: string): Promise<Record<string, unknown>>
   throw new CommandFault('usage', `${path} holds no object.`);
 }
 
+/** The object in a file without its `readOnly` fields: those that `show` prints, and that no change takes. */
+export async function readFields(
+  file: string | undefined,
+  readOnly: readonly string[],
+): Promise<Record<string, unknown>> {
+  if (file === undefined) return {};
+  const fields = Object.entries(await readObject(file));
+  return Object.fromEntries(fields.filter(([name]) => !readOnly.includes(name)));
+}
+
 /** The value of a JSON or YAML file; `-` is standard input. Null if it is empty. */
 export async function readValue(path: string): Promise<unknown> {
   const text = decodeUtf8(await bytesOf(path));

@@ -1,7 +1,6 @@
 import { closeSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeFileSync } from 'node:fs';
 import type { Command } from 'commander';
 import { CommandFault, EXIT_CODES, systemCodeOf } from '../command-fault.ts';
-import { holdSignals } from './hold-signals.ts';
 import type { Session } from './session.ts';
 
 /** Where a command keeps the secrets that it makes. */
@@ -99,3 +98,27 @@ function write(descriptor: number, text: string, file: string): void {
     );
   }
 }
+
+/**
+ * Does work that the first stop signal does not end, because its result would be lost: `onFirst` is called instead. With the next signal
+ * `onNext` is called, which ends the process.
+ */
+async function holdSignals<Result>(
+  work: () => Promise<Result>,
+  { onFirst, onNext }: { readonly onFirst: () => void; readonly onNext: () => never },
+): Promise<Result> {
+  let isHeld = false;
+  const receive = (): void => {
+    if (isHeld) onNext();
+    isHeld = true;
+    onFirst();
+  };
+  for (const signal of STOP_SIGNALS) process.on(signal, receive);
+  try {
+    return await work();
+  } finally {
+    for (const signal of STOP_SIGNALS) process.off(signal, receive);
+  }
+}
+
+const STOP_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;

@@ -1,4 +1,4 @@
-import { RoundRobinQueue } from '../../platform/round-robin-queue.ts';
+import { RoundRobinQueue } from '../../platform/concurrency/round-robin-queue.ts';
 
 /** What is read, and when. */
 export interface BatchLoaderOptions<Lookup, Result> {

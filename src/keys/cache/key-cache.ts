@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Clock } from '../../platform/clock.ts';
-import { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
+import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import type { KeySnapshot } from '../consumer-key.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { digestOfSecret } from '../secrets/secret-digest.ts';

@@ -1,7 +1,7 @@
 import { TollgateError } from '../../errors.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { RoundRobinQueue } from '../../platform/round-robin-queue.ts';
+import { RoundRobinQueue } from '../../platform/concurrency/round-robin-queue.ts';
 import type { KeyRepository } from '../key-repository.ts';
 import { entriesFor } from '../origin-list.ts';
 

@@ -1,5 +1,5 @@
 import { TollgateError } from '../../errors.ts';
-import type { ConcurrencyLimit } from '../../platform/concurrency-limit.ts';
+import type { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 
 /** Called when a read ended: an error, or the value; `first` is true for the caller that started the read. */
 export type ReadEnded<Value> = (error: Error | null, value: Value | undefined, first: boolean) => void;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { paths } from '../../../client/management-api.ts';
 import { systemClock } from '../../../platform/clock.ts';
-import { readFields } from '../../api/read-fields.ts';
+import { readFields } from '../../api/read-object.ts';
 import { CommandFault } from '../../command-fault.ts';
 import { collect, instant, jsonObject } from '../../option-values.ts';
 

@@ -3,7 +3,7 @@ import type { paths } from '../../../client/management-api.ts';
 import { bodyOf } from '../../../client/management-client.ts';
 import { keyIdOf } from '../../api/key-names.ts';
 import { type PageOptions, paged, pagesOf } from '../../api/pages.ts';
-import { readFields } from '../../api/read-fields.ts';
+import { readFields } from '../../api/read-object.ts';
 import { audited, managed } from '../../api/session.ts';
 import type { Declare } from '../../declare.ts';
 import { wholeNumber } from '../../option-values.ts';
