@@ -19,6 +19,7 @@ describe('a dry run', () => {
     ['a plan that keys are bound to', ['plans', 'delete', 'used'], 5],
     ['a plan whose keys would get the same plan', ['plans', 'delete', 'used', '--rebind-to', 'used'], 64],
     ['a plan whose keys would get no plan', ['plans', 'delete', 'used', '--rebind-to', 'absent'], 4],
+    ['the default plan', ['plans', 'delete', 'default', '--rebind-to', 'used'], 5],
     ['an absent key to rotate', ['keys', 'rotate', ABSENT, '--grace', '1h'], 4],
     ['a rotation beside another one', ['keys', 'rotate', 'rotating', '--grace', '1h'], 5],
     ['an absent key whose rotation would end', ['keys', 'end-rotation', ABSENT, '--keep', 'new'], 4],

@@ -34,6 +34,9 @@ export const declareDelete: Declare = (plans, terminal) => {
   });
 };
 
+/** The plan of a new installation, which no gateway deletes, also if another one is its default. */
+const SHIPPED_PLAN_ID = 'default';
+
 /** For a dry run: rejects what the gateway would reject, as far as its plans show it. */
 async function requireDeletable(
   client: ManagementClient,
@@ -42,13 +45,17 @@ async function requireDeletable(
 ): Promise<void> {
   if (rebindTo === rateLimitId)
     throw new CommandFault('usage', '--rebind-to takes another plan than the one that is deleted.');
-  const query = { q: rebindTo ?? rateLimitId, include: 'keys' } as const;
-  const { rateLimits } = await bodyOf(client.GET('/rate-limit', { params: { query } }));
-  const found = rateLimits.find((plan) => plan.rateLimitId === query.q);
+  const { settings } = await bodyOf(client.GET('/tollgate/whoami'));
+  if (rateLimitId === settings.defaultPlanId || rateLimitId === SHIPPED_PLAN_ID)
+    throw new CommandFault('conflict', 'The default plan can not be deleted. Change it instead.');
   if (rebindTo !== undefined) {
-    if (found === undefined) throw new CommandFault('notFound', `There is no plan ${rebindTo}.`);
+    const path = { rateLimitId: rebindTo };
+    await bodyOf(client.GET('/rate-limit/{rateLimitId}', { params: { path } }));
     return;
   }
+  const query = { q: rateLimitId, include: 'keys' } as const;
+  const { rateLimits } = await bodyOf(client.GET('/rate-limit', { params: { query } }));
+  const found = rateLimits.find((plan) => plan.rateLimitId === rateLimitId);
   const { boundKeys = 0 } = found ?? {};
   if (boundKeys > 0)
     throw new CommandFault(
