@@ -5,7 +5,7 @@ import { isKeyName } from '../keys/key-name.ts';
 import { isOriginEntry, writtenOrigin } from '../keys/origin-list.ts';
 import { parsePeriod, periodFault } from '../limiter/period.ts';
 import { pathPatternFault } from '../paths/path-pattern.ts';
-import { isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
+import { hasHostBits, isNetwork, networkWithoutHostBits } from '../platform/address-list.ts';
 import { hasControlCharacter, isStorable, lengthOf } from '../platform/text/storable-text.ts';
 
 /** Formats of bodies that JSON Schema's own keywords can't express. */
@@ -16,7 +16,7 @@ export const BODY_FORMATS: Formats = {
   period: (text) => parsePeriod(text) !== undefined,
   'path-pattern': (text) => pathPatternFault(text) === undefined,
   'utc-instant': (text) => isoUtcFault(text) === undefined,
-  'ip-network': (text) => isNetwork(text) && networkWithoutHostBits(text) === undefined,
+  'ip-network': (text) => isNetwork(text) && !hasHostBits(text),
   'page-origin': isOriginEntry,
 };
 

@@ -45,12 +45,23 @@ export function isNetwork(text: string): boolean {
   return version !== 0 && prefix <= (version === 4 ? IPV4_BITS : IPV6_BITS);
 }
 
+/** Whether a valid network has bits after its prefix, such as `10.1.2.3/8`. A single address has none. */
+export function hasHostBits(network: string): boolean {
+  const { address, prefix } = partsOf(network);
+  const isIpv6 = address.includes(':');
+  const bitsPerUnit = isIpv6 ? IPV6_BITS / IPV6_UNITS : IPV4_BITS / IPV4_UNITS;
+  const units = isIpv6 ? ipv6UnitsOf(address) : ipv4UnitsOf(address);
+  for (let i = Math.floor(prefix / bitsPerUnit); i < units.length; i += 1) {
+    if ((units.charCodeAt(i) & hostMask(prefix, i, bitsPerUnit)) !== 0) return true;
+  }
+  return false;
+}
+
 /** For a network with bits after the prefix, the network without them: `10.0.0.0/8` for `10.1.2.3/8`. Otherwise undefined. */
 export function networkWithoutHostBits(text: string): string | undefined {
-  if (!isNetwork(text)) return undefined;
+  if (!isNetwork(text) || !hasHostBits(text)) return undefined;
   const { address, prefix } = partsOf(text);
   const { first } = rangeOf(text);
-  if (first === unitsOf(address)) return undefined;
   const numbers = first.split('').map((unit) => unit.charCodeAt(0));
   if (numbers.length === IPV4_UNITS)
     return `${numbers.join('.')}/${address.includes(':') ? prefix - MAPPED_BITS : prefix}`;
@@ -97,17 +108,21 @@ function rangeOf(text: string): AddressRange {
 }
 
 function boundsOf(units: string, prefix: number, bitsPerUnit: number): AddressRange {
-  const full = 2 ** bitsPerUnit - 1;
   const bound = (fill: number) =>
     String.fromCharCode(
       // By code units, not characters: a group from d800 followed by one from dc00 would be a surrogate pair, one character.
       ...units.split('').map((unit, index) => {
-        const fixedBits = Math.min(bitsPerUnit, Math.max(0, prefix - index * bitsPerUnit));
-        const free = full >> fixedBits;
+        const free = hostMask(prefix, index, bitsPerUnit);
         return (unit.charCodeAt(0) & ~free) | (fill & free);
       }),
     );
-  return { first: bound(0), last: bound(full) };
+  return { first: bound(0), last: bound(2 ** bitsPerUnit - 1) };
+}
+
+/** The bits of a unit that come after the prefix. */
+function hostMask(prefix: number, index: number, bitsPerUnit: number): number {
+  const fixedBits = Math.min(bitsPerUnit, Math.max(0, prefix - index * bitsPerUnit));
+  return (2 ** bitsPerUnit - 1) >> fixedBits;
 }
 
 /** Sorted and without overlaps. */

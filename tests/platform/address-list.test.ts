@@ -1,7 +1,12 @@
 import { BlockList, isIPv6 } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { AddressList, isNetwork, networkWithoutHostBits } from '../../src/platform/address-list.ts';
+import {
+  AddressList,
+  hasHostBits,
+  isNetwork,
+  networkWithoutHostBits,
+} from '../../src/platform/address-list.ts';
 
 const ipv4Network = fc.tuple(fc.ipV4(), fc.nat(32)).map(([address, prefix]) => `${address}/${prefix}`);
 const ipv6Network = fc.tuple(fc.ipV6(), fc.nat(128)).map(([address, prefix]) => `${address}/${prefix}`);
@@ -103,6 +108,17 @@ describe('a network', () => {
         );
       }),
     );
+  });
+
+  it.each([
+    ['10.0.0.1/31', '10.0.0.0/31'],
+    ['128.0.0.0/0', '0.0.0.0/0'],
+    ['2001:db8:0:1::/63', '2001:db8::/63'],
+    ['::ffff:10.0.0.1/127', '10.0.0.0/31'],
+  ])('%s is written %s, without the bits after its prefix', (network, written) => {
+    expect(hasHostBits(network)).toBe(true);
+    expect(networkWithoutHostBits(network)).toBe(written);
+    expect(hasHostBits(written)).toBe(false);
   });
 
   it('keeps every group before its prefix', () => {
