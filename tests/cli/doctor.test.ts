@@ -19,7 +19,8 @@ import { startRedisCluster } from '../support/redis-cluster.ts';
 import { startSentinel } from '../support/redis-sentinel.ts';
 import { startRedisServer } from '../support/redis-server.ts';
 import { createTestDatabase } from '../support/stores.ts';
-import { runTollgate } from './support/run-tollgate.ts';
+import { runInProcess } from './support/run-in-process.ts';
+import { type EndedCommand, runTollgate } from './support/run-tollgate.ts';
 
 const TLS = resolve('tests/support/tls');
 
@@ -44,7 +45,10 @@ afterAll(() => fleet?.stop());
 /** What it finds with the environment of the gateway and other settings on top. */
 async function doctor(settings: Readonly<Record<string, string>> = {}) {
   const environment = { ...fleet.environment, ...settings };
-  const { code, stdout, stderr } = await runTollgate(['doctor', '-o', 'json'], { environment });
+  return resultOf(await runInProcess(['doctor', '-o', 'json'], environment));
+}
+
+function resultOf({ code, stdout, stderr }: EndedCommand) {
   const findings = JSON.parse(stdout) as readonly Finding[];
   const wrong = findings.filter(({ status, finding }) => status !== 'ok' && !SLOW_STORE.test(finding));
   return { code, stderr, findings, wrong };
@@ -86,8 +90,7 @@ describe('tollgate doctor', () => {
   it('shows no secret, in no format', async () => {
     const database = new URL(fleet.databaseUrl);
     for (const format of ['json', 'csv', 'table', 'yaml', 'ndjson']) {
-      const words = ['doctor', '-o', format];
-      const { stdout, stderr } = await runTollgate(words, { environment: fleet.environment });
+      const { stdout, stderr } = await runInProcess(['doctor', '-o', format], fleet.environment);
       for (const secret of [ROOT_TOKEN, ENCRYPTION_KEY, `:${database.password}@`])
         expect(stdout + stderr).not.toContain(secret);
     }
@@ -300,7 +303,8 @@ describe('tollgate doctor', () => {
         1,
         expect.stringContaining('certificate is not trusted'),
       ]);
-      const trusted = await doctor({ ...backend, NODE_EXTRA_CA_CERTS: `${TLS}/ca.pem` });
+      const environment = { ...fleet.environment, ...backend, NODE_EXTRA_CA_CERTS: `${TLS}/ca.pem` };
+      const trusted = resultOf(await runTollgate(['doctor', '-o', 'json'], { environment }));
       expect([trusted.code, trusted.findings.at(-1)?.finding]).toEqual([
         0,
         expect.stringContaining('its certificate is trusted'),

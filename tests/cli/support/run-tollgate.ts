@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { resolve } from 'node:path';
 import { ROOT_TOKEN } from '../../support/gateway.ts';
+import { runInProcess } from './run-in-process.ts';
 
 const COMMAND = resolve(import.meta.dirname, '../../../bin/tollgate.js');
 
@@ -101,9 +102,14 @@ export class Administrator {
     return runTollgate(words, { ...options, environment: { ...this.#environment, ...options.environment } });
   }
 
+  /** Whatever the exit code is. Standard input is that of the tests. */
+  runInProcess(...words: readonly string[]): Promise<EndedCommand> {
+    return runInProcess(words, this.#environment);
+  }
+
   /** What it wrote to standard output, which must be all that there is to say. */
   async text(...words: readonly string[]): Promise<string> {
-    const { code, stdout, stderr } = await this.run(words);
+    const { code, stdout, stderr } = await this.runInProcess(...words);
     if (code !== 0) throw new Error(`tollgate ${words.join(' ')} ended with ${code}: ${stderr}`);
     return stdout;
   }
