@@ -27,12 +27,18 @@ export class Readiness {
   readonly #last = new Map<string, ComponentState>();
   #running: Promise<void> | undefined;
   #draining = false;
+  readonly #started = Promise.withResolvers<void>();
   /** All components have passed one check together. */
   #hasStarted = false;
 
   constructor(components: readonly Component[]) {
     this.#components = components;
     for (const { name } of components) this.#last.set(name, { text: 'not checked yet', level: 'info' });
+  }
+
+  /** Resolves when all components have passed one check together for the first time. */
+  get started(): Promise<void> {
+    return this.#started.promise;
   }
 
   /** The replica is about to stop: from now on it is never ready. */
@@ -74,7 +80,9 @@ export class Readiness {
         this.#last.set(component.name, await this.#checkOne(component));
       }),
     );
-    this.#hasStarted ||= this.#last.values().every(({ text }) => text === 'ok');
+    if (this.#hasStarted || !this.#last.values().every(({ text }) => text === 'ok')) return;
+    this.#hasStarted = true;
+    this.#started.resolve();
   }
 
   async #checkOne(component: Component): Promise<ComponentState> {

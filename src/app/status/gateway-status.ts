@@ -49,8 +49,11 @@ export class GatewayStatus implements SystemStatus {
 
   /** Adds the state of this replica to its heartbeats. */
   announce(): void {
-    const { shared } = this.#parts.stores.counting;
-    shared?.redis.replicas.describeWith(() => ({ ...this.#process, degraded: this.#lastDegraded() }));
+    const { counting, readiness } = this.#parts.stores;
+    const replicas = counting.shared?.redis.replicas;
+    replicas?.describeWith(() => ({ ...this.#process, degraded: this.#lastDegraded() }));
+    // The first heartbeat says that the stores are not checked yet. The others must not take that for trouble until the next one.
+    void readiness.started.then(() => replicas?.beat());
   }
 
   read(): Promise<SystemReport> {
