@@ -366,7 +366,7 @@ describe('tollgate keys import', () => {
     for (let block = 0; block < 28; block += 1) await large.write(row.repeat(250));
     await large.close();
     const ended = await stage.tollgate.run(['keys', 'import', path, '--dry-run'], {
-      nodeOptions: ['--max-old-space-size=48'],
+      nodeOptions: ['--max-old-space-size=40'],
     });
     expect(ended).toMatchObject({ code: 0, stderr: expect.stringContaining('7000 rows: 7000') });
   });
