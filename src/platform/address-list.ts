@@ -47,10 +47,7 @@ export function isNetwork(text: string): boolean {
 
 /** Whether a valid network has bits after its prefix, such as `10.1.2.3/8`. A single address has none. */
 export function hasHostBits(network: string): boolean {
-  const { address, prefix } = partsOf(network);
-  const isIpv6 = address.includes(':');
-  const bitsPerUnit = isIpv6 ? IPV6_BITS / IPV6_UNITS : IPV4_BITS / IPV4_UNITS;
-  const units = isIpv6 ? ipv6UnitsOf(address) : ipv4UnitsOf(address);
+  const { units, prefix, bitsPerUnit } = networkUnitsOf(network);
   for (let i = Math.floor(prefix / bitsPerUnit); i < units.length; i += 1) {
     if ((units.charCodeAt(i) & hostMask(prefix, i, bitsPerUnit)) !== 0) return true;
   }
@@ -98,16 +95,28 @@ function partsOf(text: string): { readonly address: string; readonly prefix: num
   return { address, prefix: isWellFormed ? Number(bits ?? longest) : Number.POSITIVE_INFINITY };
 }
 
-function rangeOf(text: string): AddressRange {
+/** The units of a network as it is written: a mapped IPv4 address is an IPv6 one here. */
+interface NetworkUnits {
+  readonly units: string;
+  readonly prefix: number;
+  readonly bitsPerUnit: number;
+}
+
+function networkUnitsOf(text: string): NetworkUnits {
   const { address, prefix } = partsOf(text);
-  if (!address.includes(':')) return boundsOf(ipv4UnitsOf(address), prefix, IPV4_BITS / IPV4_UNITS);
-  const range = boundsOf(ipv6UnitsOf(address), prefix, IPV6_BITS / IPV6_UNITS);
+  return address.includes(':')
+    ? { units: ipv6UnitsOf(address), prefix, bitsPerUnit: IPV6_BITS / IPV6_UNITS }
+    : { units: ipv4UnitsOf(address), prefix, bitsPerUnit: IPV4_BITS / IPV4_UNITS };
+}
+
+function rangeOf(text: string): AddressRange {
+  const range = boundsOf(networkUnitsOf(text));
   const [first, last] = [unmapped(range.first), unmapped(range.last)];
   // A network is an IPv4 network only if it is completely mapped.
   return first.length === last.length ? { first, last } : range;
 }
 
-function boundsOf(units: string, prefix: number, bitsPerUnit: number): AddressRange {
+function boundsOf({ units, prefix, bitsPerUnit }: NetworkUnits): AddressRange {
   const bound = (fill: number) =>
     String.fromCharCode(
       // By code units, not characters: a group from d800 followed by one from dc00 would be a surrogate pair, one character.
@@ -190,6 +199,7 @@ function withoutDots(address: string): string {
   });
 }
 
+/** The units of the IPv4 address that an IPv6 one maps. Those of any other address stay as they are. */
 function unmapped(units: string): string {
   if (!units.startsWith(MAPPED)) return units;
   const high = units.charCodeAt(IPV6_UNITS - 2);
