@@ -1,7 +1,5 @@
-import { CommanderError } from 'commander';
 import { EXIT_CODES, systemCodeOf } from './command-fault.ts';
-import { explainFault } from './explain-fault.ts';
-import { createProgram } from './program.ts';
+import { runCommand } from './run-command.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The `tollgate` command, as `bin/tollgate.js` starts it. */
@@ -20,27 +18,6 @@ process.stdout.on('error', (error) => {
 });
 // Without a reader of its notes the command still does its work, and has its exit code.
 process.stderr.on('error', () => {});
-const exitCode = await run(process.argv.slice(2));
+const exitCode = await runCommand(process.argv.slice(2), terminal);
 // A long-running command like `serve`, or one with its own exit codes, sets the code itself.
 if (exitCode !== 0) process.exitCode = exitCode;
-
-async function run(given: readonly string[]): Promise<number> {
-  // `help keys rotate` is `keys rotate --help`.
-  const words = given[0] === 'help' ? [...given.slice(1), '--help'] : given;
-  try {
-    if (words[0] === 'complete') {
-      const { completeWords } = await import('./complete-words.ts');
-      // The shells' completion scripts call `tollgate complete -- <words>`.
-      await completeWords(words.slice(2), terminal);
-      return 0;
-    }
-    const program = await createProgram(terminal, words[0]);
-    await program.parseAsync([...words], { from: 'user' });
-    return 0;
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : EXIT_CODES.usage;
-    const { exitCode: code, message } = explainFault(error);
-    terminal.stderr.write(`${message}\n`);
-    return code;
-  }
-}

@@ -1,7 +1,6 @@
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { explainFault } from '../../../src/cli/explain-fault.ts';
-import { createProgram } from '../../../src/cli/program.ts';
+import { runCommand } from '../../../src/cli/run-command.ts';
 import type { EndedCommand } from './run-tollgate.ts';
 
 /**
@@ -14,23 +13,12 @@ export async function runInProcess(
 ): Promise<EndedCommand> {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()];
   const written = Promise.all([text(stdout), text(stderr)]);
-  const program = await createProgram(
-    {
-      environment,
-      stdin: process.stdin,
-      stdout: stdout as unknown as NodeJS.WriteStream,
-      stderr: stderr as unknown as NodeJS.WriteStream,
-    },
-    words[0],
-  );
-  let code = 0;
-  try {
-    await program.parseAsync([...words], { from: 'user' });
-  } catch (error) {
-    const { exitCode, message } = explainFault(error);
-    stderr.write(`${message}\n`);
-    code = exitCode;
-  }
+  const code = await runCommand(words, {
+    environment,
+    stdin: process.stdin,
+    stdout: stdout as unknown as NodeJS.WriteStream,
+    stderr: stderr as unknown as NodeJS.WriteStream,
+  });
   stdout.end();
   stderr.end();
   const [data, notes] = await written;
