@@ -1,14 +1,9 @@
-import { execFile } from 'node:child_process';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { bodyOf, createManagementClient } from '../../src/client/management-client.ts';
 import { ManagementFault } from '../../src/client/management-fault.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from '../management/start-management.ts';
-
-const TYPES_COMMAND = resolve(import.meta.dirname, '../../node_modules/openapi-typescript/bin/cli.js');
 
 let management: TestManagement;
 let managementUrl: string;
@@ -28,11 +23,6 @@ async function listen(listener: RequestListener): Promise<string> {
 }
 
 describe('the client of the management interface', () => {
-  it('has types that are current (npm run openapi writes them)', async () => {
-    const check = [TYPES_COMMAND, 'docs/openapi.json', '--output', 'src/client/management-api.ts', '--check'];
-    await expect(promisify(execFile)(process.execPath, check)).resolves.toBeDefined();
-  });
-
   it('calls endpoints with paths, queries and bodies that they understand', async () => {
     const client = createManagementClient({ url: managementUrl, token: ROOT_TOKEN });
     const { id } = await bodyOf(
