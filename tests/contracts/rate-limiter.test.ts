@@ -261,6 +261,20 @@ describe.each(Object.keys(LIMITER_STORES))('a rate limiter that counts %s', (nam
     expect(await used()).toEqual([0, 0, 0]);
   });
 
+  it('settles no cost of a key that was deleted meanwhile, not even in a window that is still open', async () => {
+    const keyId = newKeyId();
+    const limits = [quota(100, 'hour'), quota(9, 'hour', { id: 'tenant', per: 'customer' })];
+    const windows = windowsOf(await decide(limiter, subject(keyId, { limits, cost: 2, customerId: 'acme' })));
+    const used = async () =>
+      (await store.counters.read({ keyId, limits, customerId: 'acme' })).counters.map(
+        (counter) => counter.used,
+      );
+    await store.versions.retire(keyId);
+    const before = await used();
+    await store.counters.settle({ keyId, customerId: 'acme', windows, units: 40 });
+    expect(await used()).toEqual(before);
+  });
+
   it('bounds the windows of customers: the 10 001st and later ones share one', async () => {
     const keyId = newKeyId();
     const tenant = quota(2, 'day', { id: 'tenant', per: 'customer' });

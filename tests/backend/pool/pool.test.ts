@@ -191,24 +191,42 @@ describe('a connection that was idle', () => {
     expect(backend.connections).toHaveLength(1);
   });
 
-  it('is closed once it was idle for as long as the backend keeps it, less a margin', async () => {
-    const moved = new ManualClock(0);
-    clock = moved;
-    pool.destroy();
-    pool = makePool();
-    await usedOnce();
-    moved.advance(3999);
-    backend.respond(OK);
-    const second = new RecordingJob('second');
-    ask(second);
-    await second.heard('onComplete');
-    expect(backend.connections).toHaveLength(1);
-    moved.advance(4000);
-    const third = new RecordingJob('third');
-    ask(third);
-    await third.heard('onComplete');
-    expect(backend.connections).toHaveLength(2);
-    await backend.connections[0]?.ended();
+  describe('by a clock that the test moves', () => {
+    let moved: ManualClock;
+    beforeEach(() => {
+      moved = new ManualClock(0);
+      clock = moved;
+      pool.destroy();
+      pool = makePool();
+      backend.respond(OK);
+    });
+
+    /** The connection that carried the request. */
+    async function connectionOf(name: string) {
+      const job = new RecordingJob(name);
+      ask(job);
+      await job.heard('onComplete');
+      return job.connection;
+    }
+
+    it('carries a request until it was idle for as long as the backend keeps it, less a margin', async () => {
+      const first = await connectionOf('first');
+      moved.advance(3999);
+      expect(await connectionOf('second')).toBe(first);
+      moved.advance(4000);
+      expect(await connectionOf('third')).not.toBe(first);
+      expect(first?.state).toBe('closed');
+    });
+
+    it('is closed then also when no further request comes, and a younger one stays', async () => {
+      const [first, other] = await Promise.all([connectionOf('first'), connectionOf('other')]);
+      moved.advance(1000);
+      const younger = await connectionOf('second');
+      const older = younger === first ? other : first;
+      moved.advance(3000);
+      await until(() => older?.state === 'closed');
+      expect(younger?.state).toBe('idle');
+    });
   });
 
   it('is not kept when more bytes arrived after a response while it was not read', async () => {
