@@ -1,6 +1,6 @@
 /** The target of a request, taken apart without changing a byte of it. */
 export interface RequestTarget {
-  /** Origin form: path and query exactly as the client wrote them. */
+  /** Origin form: path and query exactly as the client wrote them. `*` for the server's own options. */
   readonly target: string;
   /** The target without its query. */
   readonly path: string;

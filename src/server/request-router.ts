@@ -4,7 +4,7 @@ import { TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
 import { errorResponse } from '../http/errors/error-responses.ts';
-import { neverForwarded } from '../http/errors/method-not-allowed.ts';
+import { FORWARDED_METHODS, neverForwarded } from '../http/errors/method-not-allowed.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/errors/send-error.ts';
 import { responseDue } from '../http/node-internals.ts';
@@ -15,7 +15,8 @@ import { isAtOrBelow, isReserved } from '../paths/reserved-paths.ts';
 import type { ClientConnections } from './connections/client-connections.ts';
 import { hasOption } from './parsing/connection-header.ts';
 import { parseRequest } from './parsing/parse-request.ts';
-import { isReservedInDisguise } from './parsing/request-target.ts';
+import { isReservedInDisguise, WHOLE_SERVER } from './parsing/request-target.ts';
+import { sendServerOptions } from './server-options.ts';
 import { upgradeFault } from './upgrade-requests.ts';
 
 /** Handles the requests that are not for the management interface. Owns the response; never throws. */
@@ -78,7 +79,10 @@ export class RequestRouter {
     }
     this.#decideKeepAlive(req, res);
     const { proxied, management, selfService } = this.#routes;
-    if (selfService !== undefined && isAtOrBelow(head.path, selfService.path)) {
+    if (head.path === WHOLE_SERVER) {
+      res.setHeader('X-Request-Id', this.#routes.requestIds.idOf(req));
+      sendServerOptions(res, FORWARDED_METHODS);
+    } else if (selfService !== undefined && isAtOrBelow(head.path, selfService.path)) {
       selfService.serve(req, res, head);
     } else if (proxied === undefined || this.#isForManagement(head)) {
       req.url = head.target;

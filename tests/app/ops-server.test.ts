@@ -73,6 +73,31 @@ describe('the ops port', () => {
     expect(await beyond.ended()).toBe('');
   });
 
+  it.each<readonly [string, string, number]>([
+    ['a malformed version', 'GET /livez HTTP/1.A\r\nHost: a', 400],
+    ['another major version', 'GET /livez HTTP/2.0\r\nHost: a', 505],
+    ['no final chunked', 'GET /livez HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip', 400],
+    ['an unknown coding', 'GET /livez HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked', 501],
+    ['no Host', 'GET /livez HTTP/1.1', 400],
+    ['two Hosts', 'GET /livez HTTP/1.1\r\nHost: a\r\nHost: b', 400],
+    ['a dot segment', 'GET /x/../livez HTTP/1.1\r\nHost: a', 400],
+    ['TRACE', 'TRACE /livez HTTP/1.1\r\nHost: a', 405],
+  ])('rejects %s once, closes the connection and serves nothing after it', async (_what, head, status) => {
+    await start();
+    const client = await connect(`${head}\r\n\r\n${get('/livez')}`);
+    const all = await client.ended();
+    expect(all.match(/HTTP\/1\.1 \d+/g)).toEqual([`HTTP/1.1 ${status}`]);
+    expect(all).toMatch(/\r\nConnection: close\r\n.*\{"error":/is);
+  });
+
+  it('responds to OPTIONS * with its methods', async () => {
+    await start();
+    const client = await connect(`OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n${get('/livez')}`);
+    expect(await client.until((text) => text.includes('200 OK'))).toMatch(
+      /^HTTP\/1\.1 204 No Content\r\nAllow: GET, HEAD\r\n/,
+    );
+  });
+
   it.each([
     ['GET /other HTTP/1.1', 404, 'not_found'],
     ['POST /livez HTTP/1.1', 405, 'method_not_allowed'],

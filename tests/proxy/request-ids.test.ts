@@ -94,7 +94,10 @@ describe('X-Request-Id', () => {
       '431 for many headers',
       `GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\n${'a: b\r\n'.repeat(198)}a: b`,
     ],
-    ['501 for a coding', 'GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\nX-Request-Id: mine'],
+    [
+      '501 for a coding',
+      'GET / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\nX-Request-Id: mine',
+    ],
     ['508 for a loop', 'GET / HTTP/1.1\r\nHost: a\r\nVia: 1.1 tollgate\r\nX-Request-Id: mine'],
   ])('of the client is on a rejection before any routing: %s', async (name, head) => {
     const client = await stage.gateway.send(`${head}\r\n\r\n`);
@@ -106,7 +109,7 @@ describe('X-Request-Id', () => {
   it.each<readonly [number, string]>([
     [400, 'nonsense\r\n\r\n'],
     [431, `GET / HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\nA: ${'b'.repeat(17_000)}\r\n\r\n`],
-    [505, 'GET / HTTP/1.2\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n'],
+    [505, 'GET / HTTP/3.0\r\nHost: a\r\nX-Request-Id: mine\r\n\r\n'],
   ])('is a new one on a %i for what could not be read as a request', async (status, bytes) => {
     const client = await stage.gateway.send(bytes);
     const response = await client.ended();

@@ -56,20 +56,34 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       ['an empty Content-Length', ['Content-Length:'], '', 400],
       ['a Content-Length with a blank in it', ['Content-Length: 1 5'], 'hello', 400],
       ['a Content-Length beyond all bounds', ['Content-Length: 99999999999999999999999'], 'hello', 400],
-      ['another transfer coding', ['Transfer-Encoding: gzip'], CHUNKED_BODY, 501],
+      ['another transfer coding', ['Transfer-Encoding: gzip'], CHUNKED_BODY, 400],
       ['a coding before chunked', ['Transfer-Encoding: gzip, chunked'], CHUNKED_BODY, 501],
-      ['an empty coding before chunked', ['Transfer-Encoding: ,chunked'], CHUNKED_BODY, 501],
+      ['an empty coding before chunked', ['Transfer-Encoding: ,chunked'], CHUNKED_BODY, 400],
       [
         'two Transfer-Encoding fields',
         ['Transfer-Encoding: gzip', 'Transfer-Encoding: chunked'],
         CHUNKED_BODY,
         501,
       ],
-      ['chunked twice', ['Transfer-Encoding: chunked, chunked'], CHUNKED_BODY, 501],
-      ['a coding that begins with x', ['Transfer-Encoding: xchunked'], CHUNKED_BODY, 501],
-      ['a coding in quotes', ['Transfer-Encoding: "chunked"'], CHUNKED_BODY, 501],
-      ['a coding with a parameter', ['Transfer-Encoding: chunked;a=b'], CHUNKED_BODY, 501],
-      ['the coding identity', ['Transfer-Encoding: identity'], CHUNKED_BODY, 501],
+      ['chunked twice', ['Transfer-Encoding: chunked, chunked'], CHUNKED_BODY, 400],
+      ['a coding that begins with x', ['Transfer-Encoding: xchunked'], CHUNKED_BODY, 400],
+      ['a coding in quotes', ['Transfer-Encoding: "chunked"'], CHUNKED_BODY, 400],
+      ['a coding with a parameter', ['Transfer-Encoding: chunked;a=b'], CHUNKED_BODY, 400],
+      ['a coding after chunked', ['Transfer-Encoding: chunked, gzip'], CHUNKED_BODY, 400],
+      ['chunked before and behind', ['Transfer-Encoding: chunked, gzip, chunked'], CHUNKED_BODY, 400],
+      ['an empty Transfer-Encoding', ['Transfer-Encoding:'], CHUNKED_BODY, 400],
+      ['a blank Transfer-Encoding', ['Transfer-Encoding:   '], CHUNKED_BODY, 400],
+      [
+        'an empty one before chunked',
+        ['Transfer-Encoding:', 'Transfer-Encoding: chunked'],
+        CHUNKED_BODY,
+        400,
+      ],
+      ['no comma before chunked', ['Transfer-Encoding: gzip chunked'], CHUNKED_BODY, 400],
+      ['what is no token before chunked', ['Transfer-Encoding: g zip, chunked'], CHUNKED_BODY, 400],
+      ['chunked with a parameter before it', ['Transfer-Encoding: chunked;a=b, chunked'], CHUNKED_BODY, 400],
+      ['a coding with parameters before it', ['Transfer-Encoding: x;a=b, CHUNKED'], CHUNKED_BODY, 501],
+      ['the coding identity', ['Transfer-Encoding: identity'], CHUNKED_BODY, 400],
       ['a vertical tab before chunked', ['Transfer-Encoding: \x0bchunked'], CHUNKED_BODY, 400],
       ['a folded coding', ['Transfer-Encoding:', ' chunked'], CHUNKED_BODY, 400],
     ])('%s', async (_what, lines, body, status) => {
@@ -105,8 +119,8 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
     });
 
     it.each<readonly [string, string, number]>([
-      ['a bare LF after the request line', 'GET / HTTP/1.1\nHost: a\r\n\r\n', 505],
-      ['bare LFs everywhere', 'GET / HTTP/1.1\nHost: a\n\n', 505],
+      ['a bare LF after the request line', 'GET / HTTP/1.1\nHost: a\r\n\r\n', 400],
+      ['bare LFs everywhere', 'GET / HTTP/1.1\nHost: a\n\n', 400],
       ['a bare LF at the end of the head', 'GET / HTTP/1.1\r\nHost: a\r\n\n', 400],
     ])('%s', async (_what, bytes, status) => {
       await expectRejected(bytes, status);
@@ -135,14 +149,29 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
   describe('version and Host', () => {
     it.each<readonly [string, string, number]>([
       ['HTTP/2.0 is 505', 'GET / HTTP/2.0\r\nHost: a\r\n\r\n', 505],
-      ['HTTP/1.2 is 505', 'GET / HTTP/1.2\r\nHost: a\r\n\r\n', 505],
+      ['HTTP/3.0 is 505', 'GET / HTTP/3.0\r\nHost: a\r\n\r\n', 505],
+      ['HTTP/2.1 is 505', 'GET / HTTP/2.1\r\nHost: a\r\n\r\n', 505],
+      ['HTTP/0.8 is 505', 'GET / HTTP/0.8\r\n\r\n', 505],
+      ['HTTP/1.2 is 400', 'GET / HTTP/1.2\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/1.A is 400', 'GET / HTTP/1.A\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/11.1 is 400', 'GET / HTTP/11.1\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/1.11 is 400', 'GET / HTTP/1.11\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/3.01 is 400', 'GET / HTTP/3.01\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/2.0X is 400', 'GET / HTTP/2.0X\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/2 is 400', 'GET / HTTP/2\r\nHost: a\r\n\r\n', 400],
+      ['HTTP/ is 400', 'GET / HTTP/\r\nHost: a\r\n\r\n', 400],
+      ['HTP/1.1 is 400', 'GET / HTP/1.1\r\nHost: a\r\n\r\n', 400],
+      ['http/1.1 is 400', 'GET / http/1.1\r\nHost: a\r\n\r\n', 400],
+      ['a blank after the version is 400', 'GET / HTTP/1.1 \r\nHost: a\r\n\r\n', 400],
+      ['PRI in HTTP/1.1 is 400', 'PRI / HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+      ['GET in RTSP/2.0 is 400', 'GET / RTSP/2.0\r\nHost: a\r\n\r\n', 400],
       ['HTTP/0.9 is 505', 'GET / HTTP/0.9\r\nHost: a\r\n\r\n', 505],
       ['a request without a version is 505', 'GET /\r\n\r\n', 505],
-      ['GET in RTSP/1.0 is 505', 'GET / RTSP/1.0\r\nHost: a\r\n\r\n', 505],
-      ['OPTIONS in RTSP/1.0 is 505', '\r\nOPTIONS  /a?b  RTSP/1.0\r\nCSeq: 1\r\n\r\n', 505],
-      ['DESCRIBE in RTSP/1.0 is 505', 'DESCRIBE rtsp://a/b RTSP/1.0\r\nCSeq: 1\r\n\r\n', 505],
-      ['DESCRIBE in RTSP/1.1 is 505', 'DESCRIBE / RTSP/1.1\r\nHost: a\r\n\r\n', 505],
-      ['SOURCE in ICE/1.0 is 505', 'SOURCE /a ICE/1.0\r\nHost: a\r\n\r\n', 505],
+      ['GET in RTSP/1.0 is 400', 'GET / RTSP/1.0\r\nHost: a\r\n\r\n', 400],
+      ['OPTIONS in RTSP/1.0 is 400', '\r\nOPTIONS  /a?b  RTSP/1.0\r\nCSeq: 1\r\n\r\n', 400],
+      ['DESCRIBE in RTSP/1.0 is 400', 'DESCRIBE rtsp://a/b RTSP/1.0\r\nCSeq: 1\r\n\r\n', 400],
+      ['DESCRIBE in RTSP/1.1 is 400', 'DESCRIBE / RTSP/1.1\r\nHost: a\r\n\r\n', 400],
+      ['SOURCE in ICE/1.0 is 400', 'SOURCE /a ICE/1.0\r\nHost: a\r\n\r\n', 400],
       ['the preface of HTTP/2 is 505', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 505],
       ['no Host is 400', 'GET / HTTP/1.1\r\n\r\n', 400],
       ['two Hosts are 400', 'GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n', 400],
@@ -154,6 +183,22 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       ['a list of Hosts is 400', 'GET / HTTP/1.1\r\nHost: a, b\r\n\r\n', 400],
     ])('%s', async (_what, bytes, status) => {
       await expectRejected(bytes, status);
+    });
+
+    it.each<readonly [string, number]>([
+      ['HTTP/3.0', 505],
+      ['HTTP/1.A', 400],
+      ['HTTP/11.1', 400],
+      ['HTP/1.1', 400],
+    ])('%s is %i wherever the segments end', async (version, status) => {
+      const bytes = `GET / ${version}\r\nHost: a\r\n\r\n`;
+      for (let at = 1; at < bytes.indexOf('\r'); at += 1) {
+        const client = await stage.gateway.send(bytes.slice(0, at));
+        await stage.gateway.catchUp();
+        client.send(bytes.slice(at));
+        expect([at, await client.ended()]).toEqual([at, expect.stringMatching(`^HTTP/1\\.1 ${status} `)]);
+      }
+      expect(stage.backend.received).toBe('');
     });
 
     it.each([
@@ -199,7 +244,6 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
     });
 
     it.each<readonly [string, string, number]>([
-      ['OPTIONS * is 400', 'OPTIONS *', 400],
       ['GET * is 400', 'GET *', 400],
       ['a fragment is 400', 'GET /a#b', 400],
       ['another scheme is 400', 'GET ftp://a/b', 400],
@@ -210,6 +254,44 @@ describe.each(MANAGEMENT_PORTS)('the head of a request, %s', (_where, settings) 
       ['a method in lower case is 400', 'get /', 400],
     ])('%s', async (_what, line, status) => {
       await expectRejected(head(line), status);
+    });
+
+    it.each(['OPTIONS *', 'OPTIONS http://a.example'])(
+      'the gateway itself responds to %s, and goes on with the connection',
+      async (line) => {
+        stage.backend.respond(OK);
+        const client = await stage.gateway.send(
+          `${line} HTTP/1.1\r\nHost: a\r\nX-Request-Id: mine\r\nContent-Length: 2\r\n\r\nab${head('GET /after')}`,
+        );
+        const all = await client.until((text) => text.endsWith('ok'));
+        const [first = '', second = ''] = all.split('\r\n\r\n');
+        expect(first).toMatch(/^HTTP\/1\.1 204 /);
+        expect(first).toContain('\r\nAllow: DELETE, GET, HEAD, OPTIONS, PATCH, POST, PUT');
+        expect(first).toContain('\r\nX-Request-Id: mine');
+        expect(first).not.toMatch(/content-length|transfer-encoding/i);
+        expect(second).toMatch(/^HTTP\/1\.1 200 /);
+        expect(stage.backend.received).toMatch(/^GET \/after /);
+      },
+    );
+
+    it.each<readonly [string, readonly string[], string]>([
+      ['a body in chunks', ['Transfer-Encoding: chunked'], CHUNKED_BODY],
+      ['a body that waits for a 100', ['Expect: 100-continue', 'Content-Length: 5'], ''],
+    ])('OPTIONS * with %s is the last request of its connection', async (_what, lines, body) => {
+      const client = await stage.gateway.send(head('OPTIONS *', ...lines) + body);
+      const all = await client.ended();
+      expect(all).toMatch(/^HTTP\/1\.1 204 /);
+      expect(all.match(/HTTP\/1\.1 /g)).toHaveLength(1);
+      expect(stage.backend.received).toBe('');
+    });
+
+    it.each<readonly [string, readonly string[], number]>([
+      ['two Hosts', ['Host: b'], 400],
+      ['a loop', ['Via: 1.1 tollgate'], 508],
+      ['an unknown coding', ['Transfer-Encoding: gzip, chunked'], 501],
+      ['an upgrade', ['Connection: Upgrade', 'Upgrade: websocket'], 400],
+    ])('OPTIONS * with %s is rejected like any other head', async (_what, lines, status) => {
+      await expectRejected(head('OPTIONS *', ...lines), status);
     });
 
     it('the rejection of an unknown method says that it is the method', async () => {

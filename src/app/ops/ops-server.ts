@@ -1,6 +1,14 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { TollgateError } from '../../errors.ts';
+import { errorResponse } from '../../http/errors/error-responses.ts';
+import { rejectAndClose, rejectOnSocket } from '../../http/errors/send-error.ts';
+import { ClientConnections } from '../../server/connections/client-connections.ts';
 import { ConnectionLimit } from '../../server/connections/connection-limit.ts';
+import { MalformedInput } from '../../server/parsing/malformed-input.ts';
+import { parseRequest } from '../../server/parsing/parse-request.ts';
+import { WHOLE_SERVER } from '../../server/parsing/request-target.ts';
+import { sendServerOptions } from '../../server/server-options.ts';
 
 /** What the ops port shows. */
 export interface OpsSources {
@@ -26,8 +34,8 @@ const HEAD_LIMIT_BYTES = 8 * 1024;
 
 /**
  * The port for kubelet and Prometheus: `/livez` (the event loop runs), `/readyz` (every component responds; names those that don't)
- * and `/metrics`. It is a separate port because on the public one these paths would hide the backend's. Concurrent requests for
- * `/metrics` share one scrape.
+ * and `/metrics`. It is a separate port because on the public one these paths would hide the backend's. It rejects the same heads as
+ * that one. Concurrent requests for `/metrics` share one scrape.
  */
 export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIMITS): Server {
   const metrics = sharedWhileRunning(sources.metrics);
@@ -45,15 +53,21 @@ export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIM
       res.writeHead(200, { 'content-type': contentType }).end(text);
     },
   };
+  const open = new ClientConnections();
+  const malformed = new MalformedInput(open, (socket, error) => rejectOnSocket(socket, error));
   const server = createServer(
     {
       maxHeaderSize: HEAD_LIMIT_BYTES,
+      requireHostHeader: false, // parseRequest checks it
       headersTimeout: limits.headMs,
       requestTimeout: limits.idleMs,
       connectionsCheckingInterval: Math.min(1000, limits.headMs),
     },
-    (req, res) => serve(routes, req, res),
+    (req, res) => {
+      if (open.mayServe(req)) serve(routes, req, res, open);
+    },
   );
+  server.on('clientError', (error: Error, socket: Socket) => malformed.handle(error, socket));
   server.timeout = limits.idleMs;
   const connections = new ConnectionLimit(limits.connections);
   server.on('connection', (socket: Socket) => {
@@ -63,16 +77,27 @@ export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIM
   return server;
 }
 
+const METHODS = ['GET', 'HEAD'] as const;
+
 function serve(
   routes: Readonly<Record<string, (res: ServerResponse) => Promise<void>>>,
   req: IncomingMessage,
   res: ServerResponse,
+  open: ClientConnections,
 ): void {
-  const route = routes[(req.url ?? '').split('?', 1)[0] ?? ''];
-  if (route === undefined) {
+  const head = parseRequest(req);
+  if (head instanceof TollgateError) {
+    open.abandon(req.socket);
+    rejectAndClose(res, errorResponse(head));
+    return;
+  }
+  const route = routes[head.path];
+  if (head.path === WHOLE_SERVER) {
+    sendServerOptions(res, METHODS);
+  } else if (route === undefined) {
     sendJson(res, 404, { error: 'The ops port has /livez, /readyz and /metrics.', code: 'not_found' });
   } else if (req.method !== 'GET' && req.method !== 'HEAD') {
-    res.setHeader('allow', 'GET, HEAD');
+    res.setHeader('allow', METHODS.join(', '));
     sendJson(res, 405, { error: 'The ops port is read-only.', code: 'method_not_allowed' });
   } else {
     route(res).catch(() =>

@@ -11,9 +11,9 @@ export class MethodNotAllowed extends TollgateError {
 }
 
 /** The methods of RFC 9110 and 5789 that are forwarded. The gateway does not know which of them the backend supports. */
-const FORWARDED = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const;
+export const FORWARDED_METHODS = ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT'] as const;
 
 /** The response to TRACE and CONNECT. */
 export function neverForwarded(method: 'TRACE' | 'CONNECT'): MethodNotAllowed {
-  return new MethodNotAllowed(FORWARDED, `The method ${method} is not allowed.`);
+  return new MethodNotAllowed(FORWARDED_METHODS, `The method ${method} is not allowed.`);
 }

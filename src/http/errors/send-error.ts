@@ -53,11 +53,14 @@ export function rejectAndClose(res: ServerResponse, response: ErrorResponse): vo
   sendError(res, response);
 }
 
-/** Sends an error on a socket that has no response object, and closes it. Later requests on it are not served. */
-export function rejectOnSocket(socket: Socket, error: unknown, requestId: string): void {
+/**
+ * Sends an error on a socket that has no response object, and closes it. Later requests on it are not served. `requestId` undefined: the
+ * response has none.
+ */
+export function rejectOnSocket(socket: Socket, error: unknown, requestId?: string): void {
   const { status, headers, body } = errorResponse(error);
   let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${JSON_TYPE_LINE}`;
-  head += headerLine('X-Request-Id', requestId);
+  if (requestId !== undefined) head += headerLine('X-Request-Id', requestId);
   for (const name in headers) head += headerLine(name, headers[name] ?? '');
   head += `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n`;
   if (socket.writable) socket.end(head + body);

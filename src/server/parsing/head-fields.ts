@@ -6,6 +6,7 @@ export interface HeadFields {
   host: string | undefined;
   length: string | undefined;
   codings: number;
+  /** The value of `Transfer-Encoding`, repeated ones combined. Only for `codings` above 0. */
   coding: string;
   expectation: string | undefined;
   credentials: number;
@@ -53,7 +54,7 @@ function readField(fields: HeadFields, name: string, value: string): void {
       break;
     case 'transfer-encoding':
       fields.codings += 1;
-      fields.coding = value;
+      fields.coding = fields.codings === 1 ? value : `${fields.coding}, ${value}`;
       break;
     case 'expect':
       fields.expectation = joined(fields.expectation, value);

@@ -26,7 +26,7 @@ export function parseRequest(req: IncomingMessage): ParsedRequest | TollgateErro
     expectationFault(fields, httpVersionMinor);
   if (fault !== undefined) return fault;
 
-  const target = readTarget(req.url ?? '');
+  const target = readTarget(req.url ?? '', req.method);
   if (target instanceof TollgateError) return target;
   if (fields.host === undefined && httpVersionMinor === 1) return bad('A Host field is required.');
   const host = target.authority ?? fields.host;
@@ -53,12 +53,12 @@ function requestLineFault(req: IncomingMessage): TollgateError | undefined {
   const { httpVersionMajor, httpVersionMinor, method = '' } = req;
   // The parser accepts the versions 0.9, 1.0, 1.1 and 2.0, and the methods of RTSP.
   if (
-    httpVersionMajor !== 1 ||
-    (httpVersionMinor === 0 && isOtherProtocol(req)) ||
+    ((httpVersionMajor !== 1 || httpVersionMinor === 0) && isOtherProtocol(req)) ||
     !KNOWN_METHODS.has(method)
   ) {
-    return new TollgateError('http_version_not_supported', 'Only HTTP/1.0 and HTTP/1.1 are understood.');
+    return malformedVersion();
   }
+  if (httpVersionMajor !== 1) return versionNotSupported();
   return method === 'TRACE' || method === 'CONNECT' ? neverForwarded(method) : undefined;
 }
 
@@ -69,8 +69,8 @@ const OTHERS = ['RTSP/', 'ICE/'] as const;
 
 /**
  * Whether a request line that Node took for HTTP/1.x names another protocol: its parser also accepts RTSP and ICE, and does not say which
- * one it read. This searches a copy of the bytes being parsed, which is too expensive for every request, so it is used only for version
- * 1.0, which is rare. A request line that arrived in an earlier chunk is not seen, and counts as HTTP.
+ * one it read. This searches a copy of the bytes being parsed, which is too expensive for every request, so it is not used for version
+ * 1.1. A request line that arrived in an earlier chunk is not seen, and counts as HTTP.
  */
 function isOtherProtocol({ method = '', url = '', socket }: IncomingMessage): boolean {
   const bytes = bytesBeingParsed(socket);
@@ -98,10 +98,21 @@ function framingFault(fields: HeadFields, minor: number): TollgateError | undefi
   if (fields.codings === 0) return undefined;
   if (fields.length !== undefined) return bad('Content-Length and Transfer-Encoding exclude each other.');
   if (minor === 0) return bad('HTTP/1.0 has no Transfer-Encoding.');
-  if (fields.codings > 1 || !is(fields.coding, 'chunked')) {
-    return new TollgateError('not_implemented', 'The only transfer coding understood is "chunked".');
+  return is(fields.coding, 'chunked') ? undefined : codingFault(fields.coding);
+}
+
+/** A token, and parameters if there are any (RFC 9112 section 7). */
+const CODING = /^[!#$%&'*+.^_`|~\w-]+[ \t]*(?:;|$)/;
+
+/** Why a `Transfer-Encoding` other than `chunked` is rejected: without a final `chunked` nothing says where the body ends. */
+function codingFault(value: string): TollgateError {
+  const codings = value.split(',').map((each) => each.trim());
+  const before = codings.slice(0, -1);
+  const isFramed = is(codings.at(-1) ?? '', 'chunked');
+  if (!isFramed || !before.every((each) => CODING.test(each) && !/^chunked\b/i.test(each))) {
+    return bad('Transfer-Encoding must end in "chunked", which must not come twice.');
   }
-  return undefined;
+  return new TollgateError('not_implemented', 'The only transfer coding understood is "chunked".');
 }
 
 function expectationFault(fields: HeadFields, minor: number): TollgateError | undefined {
@@ -134,6 +145,18 @@ function requestLineBytes({ method = '', url = '' }: IncomingMessage): number {
 export function headTooLarge(cause?: Error): TollgateError {
   const sentence = `The head of the request is larger than ${HEAD_LIMIT_BYTES / 1024} KiB or has more than ${MAX_HEADERS} headers.`;
   return new TollgateError('head_too_large', sentence, cause);
+}
+
+/** For a well-formed version with another major version than 1. */
+export function versionNotSupported(cause?: Error): TollgateError {
+  const sentence = 'Only HTTP/1.0 and HTTP/1.1 are understood.';
+  return new TollgateError('http_version_not_supported', sentence, cause);
+}
+
+/** For a request line that does not end in `HTTP/1.0` or `HTTP/1.1`, nor in another major version. */
+export function malformedVersion(cause?: Error): TollgateError {
+  const sentence = 'The request line must end in HTTP/1.0 or HTTP/1.1.';
+  return new TollgateError('bad_request', sentence, cause);
 }
 
 function bad(sentence: string): TollgateError {

@@ -1,5 +1,5 @@
 import { TollgateError } from '../../errors.ts';
-import { headTooLarge } from './parse-request.ts';
+import { headTooLarge, malformedVersion, versionNotSupported } from './parse-request.ts';
 
 /**
  * The error response for a client whose bytes Node's parser rejected. Undefined when it can't be sent: the connection failed, or the
@@ -21,23 +21,28 @@ export function parserError(error: Error): TollgateError | undefined {
         error,
       );
     case 'HPE_INVALID_VERSION':
+      return hasOtherMajorVersion(error) ? versionNotSupported(error) : malformedVersion(error);
     case 'HPE_PAUSED_H2_UPGRADE':
-      return new TollgateError(
-        'http_version_not_supported',
-        'Only HTTP/1.0 and HTTP/1.1 are understood.',
-        error,
-      );
-    case 'HPE_INVALID_TRANSFER_ENCODING':
-      // The parser has one code for a coding that it does not know and for one beside a Content-Length.
-      if (!error.message.includes('Content-Length')) {
-        return new TollgateError(
-          'not_implemented',
-          'The only transfer coding understood is "chunked".',
-          error,
-        );
-      }
-      break;
+      return versionNotSupported(error);
   }
   if (!code.startsWith('HPE_')) return undefined;
   return new TollgateError('bad_request', 'The request is not well-formed HTTP/1.1.', error);
+}
+
+/** The parser's reason for a version of two digits that it does not know. For all other faults of a version it has other reasons. */
+const UNKNOWN_VERSION = 'Invalid HTTP version';
+const VERSION_LENGTH = '1.1'.length;
+const CR = 0x0d;
+
+/**
+ * Whether the parser stopped at a well-formed version whose major version is not 1. What of the version came in an earlier chunk is not
+ * seen, and counts as another major version.
+ */
+function hasOtherMajorVersion(error: Error & { rawPacket?: unknown; bytesParsed?: unknown }): boolean {
+  const { message, rawPacket, bytesParsed } = error;
+  if (!message.endsWith(UNKNOWN_VERSION) || !Buffer.isBuffer(rawPacket)) return false;
+  const end = Number(bytesParsed);
+  const next = rawPacket[end];
+  if (next !== undefined && next !== CR) return false;
+  return !/^1\.\d$/.test(rawPacket.toString('latin1', Math.max(0, end - VERSION_LENGTH), end));
 }

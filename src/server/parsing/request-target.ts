@@ -2,11 +2,14 @@ import { TollgateError } from '../../errors.ts';
 import type { RequestTarget } from '../../http/parsed-request.ts';
 import { TARGET_LIMIT_BYTES } from './head-limits.ts';
 
+/** The target of `OPTIONS *`, which asks for the server's own options (RFC 9112 section 3.2.4). No path begins like it. */
+export const WHOLE_SERVER = '*';
+
 /**
- * Reads a request target in origin or absolute form. Returns a `TollgateError` for any other form, and for a path that a backend could
+ * Reads a request target in origin or absolute form, or `*` of OPTIONS. Returns a `TollgateError` for any other form, and for a path that a backend could
  * read differently: with dot segments, backslashes or control characters, plain or percent-encoded, or with bad percent-encoding.
  */
-export function readTarget(raw: string): RequestTarget | TollgateError {
+export function readTarget(raw: string, method?: string): RequestTarget | TollgateError {
   if (raw.length > TARGET_LIMIT_BYTES) {
     return new TollgateError(
       'target_too_long',
@@ -14,10 +17,16 @@ export function readTarget(raw: string): RequestTarget | TollgateError {
     );
   }
   if (raw.charCodeAt(0) === SLASH) return fromOriginForm(raw, undefined);
+  if (raw === WHOLE_SERVER && method === 'OPTIONS') return wholeServer(undefined);
   const absolute = ABSOLUTE_FORM.exec(raw);
   if (absolute === null) return reject('The request target must be a path.');
   const [, authority = '', rest = ''] = absolute;
+  if (rest === '' && method === 'OPTIONS') return wholeServer(authority);
   return fromOriginForm(rest.startsWith('/') ? rest : `/${rest}`, authority);
+}
+
+function wholeServer(authority: string | undefined): RequestTarget {
+  return { target: WHOLE_SERVER, path: WHOLE_SERVER, decodedPath: undefined, authority };
 }
 
 const SLASH = 0x2f;
