@@ -1,5 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import type { Clock } from '../platform/clock.ts';
+import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
+import { fieldName } from '../platform/text/field-name.ts';
 import { CommandFault } from './command-fault.ts';
 
 const WHOLE_NUMBER = /^\d{1,15}$/;
@@ -26,12 +28,20 @@ export function collect(text: string, before: readonly string[] = []): readonly 
 
 /** A JSON object. */
 export function jsonObject(text: string): Record<string, unknown> {
+  const value = parsed(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new InvalidArgumentError('It must be a JSON object.');
+  const inexact = inexactNumberIn(text);
+  if (inexact !== undefined) throw new InvalidArgumentError(`${fieldName(inexact)} ${EXACT_NUMBER_RULE}.`);
+  return value as Record<string, unknown>;
+}
+
+function parsed(text: string): unknown {
   try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value === 'object' && value !== null && !Array.isArray(value))
-      return value as Record<string, unknown>;
-  } catch {}
-  throw new InvalidArgumentError('It must be a JSON object.');
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 const UNITS_MS = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 } as const;

@@ -1,6 +1,7 @@
 import { Ajv2020, type ErrorObject, type ValidateFunction } from 'ajv/dist/2020.js';
 import { type FieldFault, InvalidBody, MAX_FAULTS } from '../errors.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
+import { fieldName } from '../platform/text/field-name.ts';
 import { oversizedFields } from './oversized-fields.ts';
 
 /**
@@ -131,13 +132,6 @@ interface SchemaNode {
   readonly properties?: Readonly<Record<string, SchemaNode>>;
   readonly items?: SchemaNode;
   readonly additionalProperties?: SchemaNode | false;
-}
-
-/** As a programmer writes the path: `additionalLimits[1].period`. */
-function fieldName(steps: readonly string[]): string {
-  return steps
-    .map((step, index) => (/^\d+$/.test(step) && index > 0 ? `[${step}]` : index === 0 ? step : `.${step}`))
-    .join('');
 }
 
 /** A step of a JSON pointer (RFC 6901 section 4). */

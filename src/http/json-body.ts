@@ -1,7 +1,10 @@
 import { isUtf8 } from 'node:buffer';
 import { MIMEType } from 'node:util';
 import express, { type Request, type RequestHandler } from 'express';
-import { TollgateError } from '../errors.ts';
+import { InvalidBody, TollgateError } from '../errors.ts';
+import { shownName } from '../platform/text/did-you-mean.ts';
+import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
+import { fieldName } from '../platform/text/field-name.ts';
 
 /** The longest body that most endpoints read. Far more than any valid one. */
 const BODY_LIMIT_BYTES = 64 * 1024;
@@ -11,7 +14,8 @@ const MAX_LEVELS = 128;
 /**
  * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `limitBytes` (64 KiB by default). The
  * value may have any JSON type, and at most 128 levels; a schema checks it later.
- * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`. An empty body is `malformed_json`, with another message.
+ * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`. An empty body is `malformed_json`, with another message. A
+ * number that JavaScript would change is `invalid_body`: what is stored must be what was sent.
  */
 export function jsonBody(limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler[] {
   const read = express.raw({ type: () => true, limit: limitBytes, inflate: false });
@@ -91,13 +95,27 @@ function parse(bytes: Buffer): unknown {
       `The request body has more than ${MAX_LEVELS} levels of objects and lists.`,
     );
   }
+  // Decoding would silently replace invalid bytes, and the stored name would differ from the one that was sent.
+  if (!isUtf8(bytes)) throw malformed();
+  const text = bytes.toString();
+  const value = parseText(text);
+  const path = inexactNumberIn(text);
+  if (path === undefined) return value;
+  const field = path.length === 0 ? 'body' : fieldName(path.map(shownName));
+  throw new InvalidBody([{ field, message: EXACT_NUMBER_RULE }]);
+}
+
+function parseText(text: string): unknown {
   try {
-    // Decoding would silently replace invalid bytes, and the stored name would differ from the one that was sent.
-    if (isUtf8(bytes)) return JSON.parse(bytes.toString());
+    return JSON.parse(text);
   } catch {
     // The parser's own message quotes the body, which may hold anything: it goes nowhere.
+    throw malformed();
   }
-  throw new TollgateError('malformed_json', 'The request body is not well-formed JSON.');
+}
+
+function malformed(): TollgateError {
+  return new TollgateError('malformed_json', 'The request body is not well-formed JSON.');
 }
 
 const QUOTE = 0x22;

@@ -164,11 +164,12 @@ describe('tollgate keys import', () => {
       'no secret,,,,,,,',
       `,${secret()},,,,,,`,
       `good 2,${secret()},,,,,,`,
+      `rounded,${secret()},,,,,,"{""a"":12345678901234567890}"`,
     ];
     const rejectedFile = join(stage.directory, 'rejected.csv');
     const { code, report, stderr } = await imported(await file(csv(...rows)), '--rejected', rejectedFile);
     expect(code).toBe(1);
-    expect(stderr).toContain(`13 rows: 2 made, 0 skipped, 11 rejected.\n`);
+    expect(stderr).toContain(`14 rows: 2 made, 0 skipped, 12 rejected.\n`);
     expect(
       report?.rejected.map(({ row, code: why, field }: Record<string, unknown>) => [row, why, field]),
     ).toEqual([
@@ -183,10 +184,13 @@ describe('tollgate keys import', () => {
       [12, 'invalid_row', null],
       [13, 'invalid_body', 'secret'],
       [14, 'invalid_body', 'name'],
+      [16, 'invalid_row', 'metadata'],
     ]);
     for (const name of ['good 1', 'good 2']) expect(await countNamed(name)).toBe(1);
     expect((await stat(rejectedFile)).mode & 0o777).toBe(0o600);
-    const expected = [rows[0], ...rows.slice(2, 8), ...rows.slice(9, 14)].map((row) => `${row}\n`).join('');
+    const expected = [rows[0], ...rows.slice(2, 8), ...rows.slice(9, 14), rows.at(-1)]
+      .map((row) => `${row}\n`)
+      .join('');
     expect(await readFile(rejectedFile, 'utf8')).toBe(expected);
     const again = await imported(await file(csv(...rows)), '--rejected', rejectedFile);
     expect(again).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('is there already') });

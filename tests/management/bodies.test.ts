@@ -96,6 +96,17 @@ describe.each(withBody)('the body of $method $path', ({ limit, method, path, fie
     },
   );
 
+  it.each([
+    ['{"name": 1e400}', 'name'],
+    ['{"metadata": {"a": [0, 12345678901234567890]}}', 'metadata.a[1]'],
+    ['{"metadata": {"a": 0.12345678901234567890}}', 'metadata.a'],
+    ['-1e400', 'body'],
+  ])('may not have a number that would be stored as another one: %s', async (text, field) => {
+    const { body } = await sendRaw(method, path, JSON_TYPE, text).expect(400);
+    expect(body).toMatchObject({ code: 'invalid_body', errors: [{ field }] });
+    expect(body.errors[0].message).toMatch(/^must be a number that a double holds exactly/);
+  });
+
   it('is rejected above its limit, announced or in chunks', async () => {
     const large = JSON.stringify({ name: 'x'.repeat(limit) });
     expect((await sendRaw(method, path, JSON_TYPE, large).expect(413)).body.code).toBe('body_too_large');
@@ -156,6 +167,15 @@ describe('a JSON body', () => {
     const { body } = await management.send('post', CREATE, key).expect(201);
     const { body: shown } = await management.send('get', `/consumer-api-key/${body.id}`).expect(200);
     expect(shown).toMatchObject(key);
+  });
+
+  it('keeps each number of metadata as it was sent', async () => {
+    const text = '{"a":0.1,"b":9007199254740992,"c":1e21,"d":1.7976931348623157e308,"e":-5e-324,"f":[1.50]}';
+    const { body } = await sendRaw('post', CREATE, JSON_TYPE, `{"name": "n", "metadata": ${text}}`).expect(
+      201,
+    );
+    const shown = await management.send('get', `/consumer-api-key/${body.id}`).expect(200);
+    expect(shown.body.metadata).toEqual(JSON.parse(text));
   });
 
   it('has metadata of at most 100 levels', async () => {

@@ -6,7 +6,7 @@ import { startManagement, type TestManagement } from './start-management.ts';
 const CREATE = '/consumer-api-key/create';
 const KEY_ID = /^key_[0-9A-HJKMNP-TV-Z]{26}$/;
 const NAME_RULE =
-  'must be a string of 1 to 255 characters without control characters, not counting blanks around it';
+  'must be a string of 1 to 255 characters without control characters or bidirectional controls, not counting blanks around it';
 const EXPIRES_AT_RULE =
   'must be an instant in the future as YYYY-MM-DDThh:mm:ssZ (UTC), or null for a key that never expires';
 const UNKNOWN_ID = 'key_01ARZ3NDEKTSV4RRFFQ69G5FAV';
@@ -186,6 +186,29 @@ describe('PATCH /consumer-api-key/{consumerApiKeyId}', () => {
       expect((await patch(bad, 400)).errors[0].field).toBe('metadata');
     expect((await patch({ externalId: '' }, 400)).errors[0].field).toBe('externalId');
     expect((await patch({ tags: ['UPPER'] }, 400)).errors[0].field).toBe('tags[0]');
+  });
+
+  it.each(['\u202a', '\u202b', '\u202c', '\u202d', '\u202e', '\u2066', '\u2067', '\u2068', '\u2069'])(
+    'takes no name, tag and owner with the bidirectional control %j, nor does create',
+    async (control) => {
+      const { id } = await management.createKey('plain');
+      const fields = { name: `a${control}b`, externalId: `${control}b`, tags: [`a${control}`] };
+      for (const [field, value] of Object.entries(fields)) {
+        const faults = [{ field: field === 'tags' ? 'tags[0]' : field }];
+        const created = await management.send('post', CREATE, { name: 'n', [field]: value }).expect(400);
+        expect(created.body).toMatchObject({ code: 'invalid_body', errors: faults });
+        const changed = await management.send('patch', `/consumer-api-key/${id}`, { [field]: value });
+        expect([changed.status, changed.body.errors]).toEqual([
+          400,
+          [expect.objectContaining(faults[0] ?? {})],
+        ]);
+      }
+    },
+  );
+
+  it('takes names in any script, also written from right to left', async () => {
+    for (const name of ['مفتاح', 'מפתח 7', '鍵\u200d'])
+      await management.send('post', CREATE, { name, externalId: name }).expect(201);
   });
 
   it('takes null for each field that a key may be without, as create does', async () => {

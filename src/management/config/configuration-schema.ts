@@ -44,7 +44,7 @@ const KEY: FieldSchema = {
     externalId: {
       ...externalId,
       description:
-        'must be a string of 1 to 128 characters by which the key is found again, which no other key of the configuration has',
+        'must be a string of 1 to 128 characters without bidirectional controls by which the key is found again, which no other key of the configuration has',
       type: 'string',
     },
     ...KEY_FIELDS_BESIDES,

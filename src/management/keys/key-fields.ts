@@ -25,7 +25,7 @@ function tags(description: string): FieldSchema {
 /** The fields that a new key may have and that an edit may change. */
 export const KEY_FIELDS = {
   name: {
-    description: `must be a string of 1 to ${MAX_KEY_NAME} characters without control characters, not counting blanks around it`,
+    description: `must be a string of 1 to ${MAX_KEY_NAME} characters without control characters or bidirectional controls, not counting blanks around it`,
     type: 'string',
     format: 'key-name',
   },
@@ -42,7 +42,7 @@ export const KEY_FIELDS = {
     minLength: 1,
   },
   externalId: {
-    description: `must be a string of 1 to ${MAX_EXTERNAL_ID} characters that names the owner in your own system, or null`,
+    description: `must be a string of 1 to ${MAX_EXTERNAL_ID} characters without bidirectional controls that names the owner in your own system, or null`,
     type: ['string', 'null'],
     format: 'external-id',
   },

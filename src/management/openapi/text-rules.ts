@@ -12,7 +12,8 @@ interface TextRules {
   readonly examples?: readonly string[];
 }
 
-const CONTROL = String.raw`\u0000-\u001f\u007f-\u009f`;
+const BIDI = String.raw`\u202a-\u202e\u2066-\u2069`;
+const CONTROL = String.raw`\u0000-\u001f\u007f-\u009f${BIDI}`;
 const STORED = String.raw`^[^\u0000]*$`;
 /** Characters of a literal segment of a path. */
 const LITERAL = String.raw`(?:[!"$&'()+,\-.0-9:;<=>@A-Z\[\\\]^_\x60a-z|~]|%[0-9A-Fa-f]{2})+`;
@@ -30,7 +31,12 @@ export const TEXT_RULES: Readonly<Record<string, TextRules>> = {
     examples: ['Mobile app'],
   },
   'stored-text': { pattern: STORED },
-  'external-id': { pattern: STORED, minLength: 1, maxLength: MAX_EXTERNAL_ID, examples: ['customer-42'] },
+  'external-id': {
+    pattern: String.raw`^[^\u0000${BIDI}]*$`,
+    minLength: 1,
+    maxLength: MAX_EXTERNAL_ID,
+    examples: ['customer-42'],
+  },
   period: { pattern: PERIOD_PATTERN, maxLength: 48, examples: ['15 minutes', 'hour', 'P1M'] },
   'path-pattern': {
     pattern: String.raw`^(?:/(?:${SEGMENT}))*(?:/(?:\*\*)?)?$`,

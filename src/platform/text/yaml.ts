@@ -1,6 +1,19 @@
-import { LineCounter, parseDocument } from 'yaml';
+import {
+  type Document,
+  isPair,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  visit,
+} from 'yaml';
+import { EXACT_NUMBER_RULE, isExactNumber } from './exact-numbers.ts';
+import { fieldName } from './field-name.ts';
 
-/** A text that is not valid YAML. `faults` has one line for each fault, up to a bound, with its place and no content of the text. */
+/** A text that is not valid YAML. `faults` has one line for each fault, up to a bound, with its place and no content of the text but names of fields. */
 export class InvalidYaml extends Error {
   readonly faults: readonly string[];
 
@@ -31,6 +44,8 @@ export function parseYaml(text: string): unknown {
       }),
     );
   }
+  const inexact = inexactNumbers(document, lineCounter);
+  if (inexact.length > 0) throw new InvalidYaml(inexact);
   try {
     // The value is as the API would get it in JSON: no infinity, and a copy for each alias.
     return JSON.parse(JSON.stringify(document.toJS({ maxAliasCount: MAX_ALIASES }) ?? null));
@@ -41,6 +56,39 @@ export function parseYaml(text: string): unknown {
       `its aliases stand for too much (${MAX_ALIASES} at most), for nothing, or for themselves`,
     ]);
   }
+}
+
+/** A fault for each number that would become another value: too large, with too many digits, infinite, or none at all. */
+function inexactNumbers(document: Document.Parsed, lineCounter: LineCounter): readonly string[] {
+  const faults: string[] = [];
+  visit(document, {
+    Scalar: (_key, node, ancestors) => {
+      if (isHeld(node)) return undefined;
+      const { line, col } = lineCounter.linePos(node.range?.[0] ?? 0);
+      const field = fieldName(pathTo([...ancestors, node]));
+      faults.push(`line ${line}, column ${col}: ${field || 'the number'}: ${EXACT_NUMBER_RULE}`);
+      return faults.length === MAX_FAULTS ? visit.BREAK : undefined;
+    },
+  });
+  return faults;
+}
+
+/** The names and indexes on the way through nodes, each within the one before. */
+function pathTo(nodes: readonly (Document | Node | Pair)[]): readonly string[] {
+  return nodes.flatMap((node, index) => {
+    const next = nodes[index + 1];
+    if (isPair(node)) return isScalar(node.key) ? [String(node.key.value)] : [];
+    return isSeq(node) ? [String(node.items.indexOf(next))] : [];
+  });
+}
+
+/** Numbers in the notations of YAML that JSON has not. */
+const OTHER_BASE = /^0[xo]/;
+
+function isHeld({ value, source }: Scalar): boolean {
+  if (typeof value !== 'number') return true;
+  if (!Number.isFinite(value) || source === undefined) return false;
+  return OTHER_BASE.test(source) ? BigInt(source) === BigInt(value) : isExactNumber(source);
 }
 
 /** The most alias expansions in a file: without a limit, a few lines of aliases could fill the memory. */

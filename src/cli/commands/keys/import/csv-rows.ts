@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream';
 import { CsvError, type InfoRecord, parse } from 'csv-parse';
+import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../../platform/text/exact-numbers.ts';
+import { fieldName } from '../../../../platform/text/field-name.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import type { KeyToImport, Row } from './row.ts';
 
@@ -128,6 +130,13 @@ function list(cell: string): readonly string[] {
 }
 
 function json(cell: string): unknown {
+  const value = parsed(cell);
+  const inexact = inexactNumberIn(cell);
+  if (inexact !== undefined) throw new CellFault(`${fieldName(inexact)} ${EXACT_NUMBER_RULE}`.trimStart());
+  return value;
+}
+
+function parsed(cell: string): unknown {
   try {
     return JSON.parse(cell);
   } catch {

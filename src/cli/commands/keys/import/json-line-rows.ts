@@ -1,3 +1,5 @@
+import { EXACT_NUMBER_RULE, inexactNumberIn } from '../../../../platform/text/exact-numbers.ts';
+import { fieldName } from '../../../../platform/text/field-name.ts';
 import { CommandFault } from '../../../command-fault.ts';
 import type { KeyToImport, Row } from './row.ts';
 
@@ -36,6 +38,9 @@ function contentOf(text: string): Row['content'] {
   const value = parsed(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     return { fault: { code: 'invalid_row', field: null, message: 'must be a JSON object' } };
+  const inexact = inexactNumberIn(text);
+  if (inexact !== undefined)
+    return { fault: { code: 'invalid_row', field: fieldName(inexact), message: EXACT_NUMBER_RULE } };
   const { secretHash } = value as { secretHash?: unknown };
   const key =
     typeof secretHash === 'string'

@@ -76,7 +76,7 @@ export function draftOf(key: Omit<KeyDetail, 'secret' | 'usage'>): KeyDraft {
   };
 }
 
-/** Throws a `SyntaxError` if the metadata is not a JSON object. The gateway checks everything else. */
+/** Throws a `SyntaxError` if the metadata is not a JSON object, or has a number that would be changed here. The gateway checks everything else. */
 export function fieldsOf(draft: KeyDraft): KeyFields {
   return {
     name: draft.name,
@@ -128,7 +128,19 @@ function metadataOf(text: string): KeyFields['metadata'] {
   const value: unknown = JSON.parse(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new SyntaxError('It has to be a JSON object, such as {"team": "mobile"}.');
+  const numbers = text.replaceAll(/"(?:[^"\\]|\\.)*"/g, '""').match(/-?\d[-+.\dEe]*/g) ?? [];
+  const changed = numbers.find((number) => !isKept(number));
+  if (changed !== undefined)
+    throw new SyntaxError(`JavaScript would change the number ${changed}: write it as a string.`);
   return value as KeyFields['metadata'];
+}
+
+/** Whether a number is sent as it was written: fifteen digits always are, more only if JavaScript writes them in the same way. */
+function isKept(number: string): boolean {
+  const value = Number(number);
+  const digits = number.replace(/e.*/i, '').replaceAll(/[-.]/g, '').replace(/^0+/, '');
+  if (digits.length > 15) return String(value) === number;
+  return Number.isFinite(value) && (value !== 0 || digits === '');
 }
 
 function words(text: string, separator: RegExp): string[] {
