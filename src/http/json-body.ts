@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer';
 import { MIMEType } from 'node:util';
-import express, { type Request, type RequestHandler } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { InvalidBody, TollgateError } from '../errors.ts';
 import { shownName } from '../platform/text/did-you-mean.ts';
 import { EXACT_NUMBER_RULE, inexactNumberIn } from '../platform/text/exact-numbers.ts';
 import { fieldName } from '../platform/text/field-name.ts';
+import { type BodyBudget, bodyTooLarge } from './body-budget.ts';
 
 /** The longest body that most endpoints read. Far more than any valid one. */
 const BODY_LIMIT_BYTES = 64 * 1024;
@@ -13,26 +14,12 @@ const MAX_LEVELS = 128;
 
 /**
  * Reads a JSON body into `req.body`: `application/json` in UTF-8 without a content coding, at most `limitBytes` (64 KiB by default). The
- * value may have any JSON type, and at most 128 levels; a schema checks it later.
- * Fails with `unsupported_media_type`, `body_too_large` or `malformed_json`. An empty body is `malformed_json`, with another message. A
+ * value may have any JSON type, and at most 128 levels; a schema checks it later. `budget` bounds the large bodies of all requests.
+ * Fails with `unsupported_media_type`, `body_too_large`, `overloaded` or `malformed_json`. An empty body is `malformed_json`, with another message. A
  * number that JavaScript would change is `invalid_body`: what is stored must be what was sent.
  */
-export function jsonBody(limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler[] {
-  const read = express.raw({ type: () => true, limit: limitBytes, inflate: false });
-  return [requireJson, rejectLarge(limitBytes), inviteBody, read, parseJson];
-}
-
-/** The error of a body with a content coding. */
-export function bodyCompressed(): TollgateError {
-  return new TollgateError(
-    'unsupported_media_type',
-    'The body must not be compressed: send it without Content-Encoding.',
-  );
-}
-
-/** The error of a body above the limit. */
-export function bodyTooLarge(limitBytes: number): TollgateError {
-  return new TollgateError('body_too_large', `The request body is larger than ${limitBytes} bytes.`);
+export function jsonBody(budget: BodyBudget, limitBytes = BODY_LIMIT_BYTES): readonly RequestHandler[] {
+  return [requireJson, rejectLarge(limitBytes), requireIdentity, inviteBody, readJson(budget, limitBytes)];
 }
 
 const requireJson: RequestHandler = (req, _res, next) => {
@@ -47,7 +34,7 @@ const requireJson: RequestHandler = (req, _res, next) => {
   next();
 };
 
-/** express.raw would reject the body as well, but only after it has read all of it. */
+/** The budget would reject the body as well, but only after it has read all of it. */
 function rejectLarge(limitBytes: number): RequestHandler {
   return (req, _res, next) => {
     if (Number(req.headers['content-length']) > limitBytes) throw bodyTooLarge(limitBytes);
@@ -55,19 +42,32 @@ function rejectLarge(limitBytes: number): RequestHandler {
   };
 }
 
+const requireIdentity: RequestHandler = (req, _res, next) => {
+  const coding = req.headers['content-encoding'] ?? '';
+  if (announcesBody(req) && !['', 'identity'].includes(coding.toLowerCase())) {
+    throw new TollgateError(
+      'unsupported_media_type',
+      'The body must not be compressed: send it without Content-Encoding.',
+    );
+  }
+  next();
+};
+
 /** The server leaves `Expect: 100-continue` to this handler, so that a body is invited only when its head is valid. */
 const inviteBody: RequestHandler = (req, res, next) => {
   if (req.headers.expect !== undefined) res.writeContinue();
   next();
 };
 
-const parseJson: RequestHandler = (req: Request<object, unknown, unknown>, res, next) => {
-  // The body was too slow, and the request was rejected before the end arrived: it must not be performed any more.
-  if (res.headersSent) return;
-  // Without Content-Length and Transfer-Encoding there is no body, and express.raw leaves nothing here.
-  req.body = parse(Buffer.isBuffer(req.body) ? req.body : Buffer.alloc(0));
-  next();
-};
+function readJson(budget: BodyBudget, limitBytes: number): RequestHandler {
+  return async (req, res, next) => {
+    const bytes = announcesBody(req) ? await budget.read(req, res, limitBytes) : Buffer.alloc(0);
+    // The body was too slow, and the request was rejected before the end arrived: it must not be performed any more.
+    if (res.headersSent) return;
+    req.body = parse(bytes);
+    next();
+  };
+}
 
 function announcesBody({ headers }: Request): boolean {
   return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;

@@ -4,6 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
 import { TollgateError } from '../errors.ts';
+import type { BodyBudget } from '../http/body-budget.ts';
 import { type CheckBody, createBodyCompiler } from '../http/body-schema.ts';
 import type { FailedCredentials } from '../http/credentials/failed-credentials.ts';
 import { errorHandler } from '../http/errors/error-handler.ts';
@@ -32,6 +33,8 @@ export interface ManagementOptions extends ManagementServices {
   readonly trustedProxies: BlockList;
   /** Stores the responses to requests with an `Idempotency-Key`. */
   readonly idempotency: IdempotentRequests;
+  /** Bounds the large bodies of all apps of the process. */
+  readonly bodyBudget: BodyBudget;
   /** The directory that the console was built into; undefined = there is no console. */
   readonly consoleDirectory?: string | undefined;
 }
@@ -44,6 +47,7 @@ export function createManagementApp({
   credentials,
   trustedProxies,
   idempotency,
+  bodyBudget,
   consoleDirectory,
   ...services
 }: ManagementOptions): Express {
@@ -51,13 +55,14 @@ export function createManagementApp({
   const { failedCredentials } = credentials;
   const consoleFiles = consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory);
   return createEndpointApp(ENDPOINTS, {
-    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency },
+    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget },
     ...(consoleFiles && { consoleFiles }),
   });
 }
 
 /** The parts of an app of endpoints. */
-export interface EndpointAppOptions extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency'> {
+export interface EndpointAppOptions
+  extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency' | 'bodyBudget'> {
   /** Authenticates the request, and calls `notePrincipal`. */
   readonly authenticated: RequestHandler;
   /** Limits how often a client may guess secrets; undefined = no limit. */
@@ -76,6 +81,7 @@ export function createEndpointApp(
     services,
     trustedProxies,
     idempotency,
+    bodyBudget,
     consoleFiles,
   }: EndpointAppOptions,
 ): Express {
@@ -97,7 +103,8 @@ export function createEndpointApp(
     route.all(rejectOtherMethods(endpoints, all), authenticated);
     for (const endpoint of endpoints) {
       const { body, bodyLimitBytes } = endpoint;
-      const readBody = body === undefined ? [] : [...jsonBody(bodyLimitBytes), checkBody(compile(body))];
+      const readBody =
+        body === undefined ? [] : [...jsonBody(bodyBudget, bodyLimitBytes), checkBody(compile(body))];
       route[endpoint.method](
         noteOperation(endpoint),
         authorize(endpoint, trustedProxies),

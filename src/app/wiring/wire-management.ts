@@ -4,6 +4,7 @@ import { AdminTokenService } from '../../admins/admin-token-service.ts';
 import { TokenAuthenticator } from '../../admins/token-authenticator.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
+import { BodyBudget } from '../../http/body-budget.ts';
 import type { FailedCredentials } from '../../http/credentials/failed-credentials.ts';
 import type { RequestIds } from '../../http/request-id.ts';
 import { withRequestId } from '../../http/with-request-id.ts';
@@ -62,6 +63,7 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
   const { records, vault, rootTokens, requestIds, failedCredentials, observers, consoleDirectory } = parts;
   const idempotency = wireIdempotency(context, records, vault);
   const services = managementServices(context, parts);
+  const bodyBudget = new BodyBudget();
   const { trustedProxies, selfServicePath } = settings;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
   const app = createManagementApp({
@@ -69,6 +71,7 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
     credentials: { rootTokens, adminTokens, failedCredentials },
     trustedProxies,
     idempotency,
+    bodyBudget,
     consoleDirectory,
   });
   return {
@@ -76,7 +79,7 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
     selfService:
       selfServicePath === null
         ? null
-        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency }),
+        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency, bodyBudget }),
   };
 }
 

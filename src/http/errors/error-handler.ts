@@ -3,7 +3,6 @@ import { StoreUnavailable, TollgateError } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { LogThrottle } from '../../platform/log-throttle.ts';
 import type { Logger } from '../../platform/logger.ts';
-import { bodyCompressed, bodyTooLarge } from '../json-body.ts';
 import type { RequestNotes } from '../with-request-id.ts';
 import { negotiatedError } from './problem-details.ts';
 import { sendError } from './send-error.ts';
@@ -38,28 +37,18 @@ function reportStore(error: StoreUnavailable, log: Logger, throttle: LogThrottle
   log.warn({ event, store, reason, responses }, 'a store did not respond: requests that need it get 503');
 }
 
-/** Translates the errors that Express and its body reader throw for a client's mistakes, without their detail. */
+/** Translates the errors that Express throws for a client's mistakes, without their detail. */
 function translated(error: unknown): unknown {
   if (error instanceof TollgateError || !isClientError(error)) return error;
   if (error instanceof URIError) {
     return new TollgateError('bad_request', 'The path is not percent-encoded UTF-8.');
   }
-  switch (error.type) {
-    case 'entity.too.large':
-      return bodyTooLarge(Number(error.limit));
-    case 'encoding.unsupported':
-      return bodyCompressed();
-    default:
-      return new TollgateError('bad_request', 'The request can not be understood.');
-  }
+  return new TollgateError('bad_request', 'The request can not be understood.');
 }
 
 /** An error of the package http-errors, or of the router for a path with invalid percent-encoding. */
 interface ClientError extends Error {
   readonly status: number;
-  readonly type?: unknown;
-  /** Of a body that is too large: how large it may be, in bytes. */
-  readonly limit?: unknown;
 }
 
 function isClientError(error: unknown): error is ClientError {

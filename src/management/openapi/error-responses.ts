@@ -163,7 +163,7 @@ function codesOf(endpoint: Endpoint): readonly ErrorCode[] {
   const { method, path, body, conditional, errors } = endpoint;
   return [
     ...commonErrorsOf(endpoint),
-    ...(body === undefined ? [] : BODY_ERRORS),
+    ...(body === undefined ? [] : [...BODY_ERRORS, 'overloaded' as const]),
     ...(path.includes('{') ? (['not_found'] as const) : []),
     ...(conditional ? (['version_mismatch'] as const) : []),
     ...(method === 'post' ? (['idempotency_key_reused', 'idempotency_in_progress'] as const) : []),
