@@ -26,6 +26,8 @@ const config: Config = {
   testMatch: ['<rootDir>/tests/**/*.test.{ts,tsx}'],
   globalSetup: '<rootDir>/tests/support/global-setup.ts',
   globalTeardown: '<rootDir>/tests/support/global-teardown.ts',
+  // Beside the modules: a run has its own folder for temporary files.
+  cacheDirectory: '<rootDir>/node_modules/.cache/jest',
   testTimeout: 180_000,
   maxWorkers: 3,
 };

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { parse, stringify } from 'yaml';
@@ -9,9 +9,9 @@ import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
 import { ROOT_TOKEN } from '../support/gateway.ts';
+import { putCommandInto } from './support/command-on-path.ts';
 
 const run = promisify(execFile);
-const COMMAND = resolve(import.meta.dirname, '../../bin/tollgate.js');
 const GUIDE = 'configuration-as-code.md';
 
 let fleet: Fleet;
@@ -19,8 +19,7 @@ let directory: string;
 beforeAll(async () => {
   await requireProgram('jq', 'jq');
   directory = await mkdtemp(join(tmpdir(), 'tollgate-config-recipes-'));
-  await writeFile(join(directory, 'tollgate'), `#!/bin/sh\nexec '${process.execPath}' '${COMMAND}' "$@"\n`);
-  await chmod(join(directory, 'tollgate'), 0o755);
+  await putCommandInto(directory);
   fleet = await startFleet(1);
 });
 afterAll(async () => {

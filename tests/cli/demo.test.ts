@@ -1,7 +1,7 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { resolve } from 'node:path';
+import { createServer } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { paths } from '../../src/client/management-api.ts';
@@ -9,6 +9,7 @@ import { bodyOf, createManagementClient, type ManagementClient } from '../../src
 import { requireProgram } from '../support/debian-package.ts';
 import { endChild } from '../support/end-child.ts';
 import { until } from '../support/until.ts';
+import { COMMAND_LINE } from './support/command-on-path.ts';
 import { runTollgate } from './support/run-tollgate.ts';
 
 type UsageOperation = paths['/api-keys/usage']['get'];
@@ -16,13 +17,12 @@ type UsageQuery = NonNullable<UsageOperation['parameters']['query']>;
 type Series = UsageOperation['responses'][200]['content']['application/json'];
 
 const run = promisify(execFile);
-const COMMAND = resolve(import.meta.dirname, '../../bin/tollgate.js');
 const ANY_PORTS = { PORT: '0', OPS_PORT: '0' };
 
 /** As a person sees it: on a pseudo terminal, to which they type. */
 function startOnTerminal(): { child: ChildProcess; output: () => string; type: (keys: string) => void } {
   const { PATH = '' } = process.env;
-  const child = spawn('script', ['-qec', `exec '${process.execPath}' '${COMMAND}' demo`, '/dev/null'], {
+  const child = spawn('script', ['-qec', `${COMMAND_LINE} demo`, '/dev/null'], {
     env: { PATH, SHELL: '/bin/sh', TERM: 'xterm', LOG_LEVEL: 'info', ...ANY_PORTS },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -143,5 +143,21 @@ describe('the demo without a terminal', () => {
     const directory = /"DATA_DIR":"([^"]+)"/.exec(stdout)?.[1] ?? '';
     expect(directory).not.toBe('');
     expect(existsSync(directory)).toBe(false);
+  });
+
+  it('takes other ports where the usual ones are busy', async () => {
+    // Another program of this machine may have taken them: they are busy then as well.
+    const holders = [8080, 9090].map((port) =>
+      createServer()
+        .on('error', () => {})
+        .listen(port, '127.0.0.1'),
+    );
+    try {
+      const { code, stdout } = await runTollgate(['demo'], { environment: {} });
+      expect(code).toBe(0);
+      expect(stdout).toMatch(/Tollgate runs at http:\/\/127\.0\.0\.1:(?!8080,)\d+,/);
+    } finally {
+      for (const holder of holders) holder.close();
+    }
   });
 });

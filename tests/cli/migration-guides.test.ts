@@ -12,6 +12,7 @@ import { statusOf } from '../support/burst.ts';
 import { requireProgram } from '../support/debian-package.ts';
 import { documentedCommands } from '../support/documented-commands.ts';
 import { type Fleet, startFleet } from '../support/fleet.ts';
+import { putCommandInto } from './support/command-on-path.ts';
 import { Administrator } from './support/run-tollgate.ts';
 
 const run = promisify(execFile);
@@ -27,9 +28,7 @@ beforeAll(async () => {
 });
 beforeEach(async () => {
   directory = await mkdtemp(join(tmpdir(), 'tollgate-guide-'));
-  // The command as it is found on the PATH.
-  const command = `#!/bin/sh\nexec '${process.execPath}' '${resolve('bin/tollgate.js')}' "$@"\n`;
-  await writeFile(join(directory, 'tollgate'), command, { mode: 0o755 });
+  await putCommandInto(directory);
 });
 afterEach(() => rm(directory, { recursive: true, force: true }));
 

@@ -136,7 +136,8 @@ describe('a replica whose Postgres', () => {
     relay.silence();
     const flood = Array.from({ length: 2500 }, () => statusOf(gateway.url, unknownKey()));
     await goesOnWithoutPostgres(secret);
-    expect(relay.connections).toBeLessThanOrEqual(14);
+    // Fourteen, each of which may be open beside its successor until the relay has noticed its end.
+    expect(relay.connections).toBeLessThanOrEqual(2 * 14);
     // Readiness tells what the last look found, and looks every five seconds.
     await until(async () => (await readyz(gateway.opsUrl)).components.postgres === 'no response in time');
     expect((await readyz(gateway.opsUrl)).status).toBe(200);

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
-import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { promisify } from 'node:util';
 
 const ROOT = resolve(import.meta.dirname, '../..');
@@ -22,6 +21,9 @@ export async function runAsOnlyConsoleBuild(
   command: readonly string[],
   env: NodeJS.ProcessEnv = process.env,
 ): Promise<void> {
-  const lock = join(tmpdir(), 'tollgate-console-build.lock');
-  await promisify(execFile)('flock', [lock, ...command], { cwd: ROOT, env, maxBuffer: 16 * 1024 * 1024 });
+  await promisify(execFile)('flock', ['vite.config.ts', ...command], {
+    cwd: ROOT,
+    env,
+    maxBuffer: 16 * 1024 * 1024,
+  });
 }

@@ -1,7 +1,6 @@
 import { execFile } from 'node:child_process';
 import { constants } from 'node:fs';
 import { access } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 
@@ -31,8 +30,13 @@ export async function onPath(program: string): Promise<string | undefined> {
   return undefined;
 }
 
+/** Whether Debian's packages can be installed: as root, on a system that has apt-get. */
+export async function canInstall(): Promise<boolean> {
+  return process.getuid?.() === 0 && (await isExecutable('/usr/bin/apt-get'));
+}
+
 async function installed(program: string, debianPackage: string): Promise<string | undefined> {
-  if (process.getuid?.() !== 0 || !(await isExecutable('/usr/bin/apt-get'))) return undefined;
+  if (!(await canInstall())) return undefined;
   await install(debianPackage);
   return onPath(program);
 }
@@ -59,7 +63,7 @@ install() { apt-get install -y --no-install-recommends "$1"; }
 install "$1" || { apt-get update && install "$1"; }`;
 
 async function install(debianPackage: string): Promise<void> {
-  await run('flock', [join(tmpdir(), 'tollgate-apt.lock'), 'sh', '-c', INSTALL, 'sh', debianPackage], {
+  await run('flock', ['/usr/bin/apt-get', 'sh', '-c', INSTALL, 'sh', debianPackage], {
     env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive' },
     maxBuffer: 64 * 1024 * 1024,
   });

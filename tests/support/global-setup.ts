@@ -1,4 +1,5 @@
 import { COMPILED_DIRECTORY } from './gateway.ts';
+import { requireProgramsOfTests } from './missing-programs.ts';
 import { neededStores } from './needed-stores.ts';
 import {
   findPostgres,
@@ -20,6 +21,7 @@ interface RunConfig {
 
 /** Finds or starts the stores that the chosen test files use, and names them to Jest's workers through the environment. */
 export default async function setUp({ testPathPatterns }: RunConfig): Promise<void> {
+  await requireProgramsOfTests(testPathPatterns.patterns);
   // For every script that a test runs: half the CPU time of its start.
   process.env.NODE_COMPILE_CACHE ??= COMPILED_DIRECTORY;
   const needed = neededStores(testPathPatterns.patterns);

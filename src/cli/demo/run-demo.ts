@@ -10,7 +10,7 @@ import { startTraffic } from './demo-traffic.ts';
 
 /**
  * Runs the demo on one machine with nothing installed: embedded stores in a directory that is removed at the end, a sample backend, and a
- * plan and a key made through the management interface. With `stays` it then shows the console with live traffic until SIGINT or SIGTERM.
+ * plan and a key made through the management interface. With `stays` it then shows the console with live traffic until SIGINT, SIGTERM or SIGHUP.
  * Rejects with a `CommandFault` if the gateway could not start or a request did not get the expected status.
  */
 export async function runDemo(terminal: Terminal, { stays }: { readonly stays: boolean }): Promise<void> {
@@ -33,7 +33,7 @@ const ENDS_AT_ONCE = `The output is not a terminal: the demo ends here and remov
 /** A terminal and npm both send SIGINT to this process: the second signal must not interrupt the clean-up. */
 function stopSignal(): AbortSignal {
   const stopping = new AbortController();
-  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => stopping.abort());
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => stopping.abort());
   return stopping.signal;
 }
 
