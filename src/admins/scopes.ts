@@ -4,6 +4,7 @@ export const SCOPES = [
   'keys:write',
   'keys:delete',
   'keys:secret',
+  'keys:verify',
   'limits:write',
   'plans:read',
   'plans:write',
@@ -21,6 +22,7 @@ export const PRESETS = {
   support: ['keys:read', 'plans:read', 'usage:read', 'audit:read', 'limits:write'],
   provisioning: ['keys:read', 'keys:write', 'keys:delete', 'plans:read'],
   ci: ['config:write'],
+  verifier: ['keys:verify'],
 } as const satisfies Readonly<Record<string, readonly Scope[]>>;
 
 export type Preset = keyof typeof PRESETS;

@@ -8,6 +8,8 @@ export interface ClientLimits {
   readonly public: ConnectionLimit;
   /** Undefined if management has no separate port. */
   readonly admin?: ConnectionLimit;
+  /** Undefined if no other gateway asks for decisions. */
+  readonly authorize?: ConnectionLimit;
   /** Connections to the backend for upgrades (WebSocket). */
   readonly upgrades: number;
 }
@@ -15,11 +17,12 @@ export interface ClientLimits {
 /** Limits client connections to what the process's limit of open files allows. Logs a warning if that limit is too low. */
 export function limitClients({ settings, platform: { log } }: ReplicaContext): ClientLimits {
   const openFiles = openFileLimit();
-  const { clients, adminClients, upgrades, neededOpenFiles } = connectionBudget(openFiles, settings);
+  const budget = connectionBudget(openFiles, settings);
+  const { clients, adminClients, authorizeClients, upgrades, neededOpenFiles } = budget;
   if (neededOpenFiles !== undefined) {
     log.warn({ openFiles, neededOpenFiles }, 'the limit of open files (ulimit -n) is too low');
   }
-  const limitOf = (port: 'public' | 'admin', connections: number) =>
+  const limitOf = (port: 'public' | 'admin' | 'authorize', connections: number) =>
     new ConnectionLimit(connections, (pressure) => {
       const facts = { port, connections };
       switch (pressure) {
@@ -37,6 +40,7 @@ export function limitClients({ settings, platform: { log } }: ReplicaContext): C
   return {
     public: limitOf('public', clients),
     ...(settings.adminPort !== null && { admin: limitOf('admin', adminClients) }),
+    ...(settings.authorizePort !== null && { authorize: limitOf('authorize', authorizeClients) }),
     upgrades,
   };
 }

@@ -8,6 +8,8 @@ export interface ConnectionBudget {
   readonly clients: number;
   /** Client connections on `ADMIN_PORT`. */
   readonly adminClients: number;
+  /** Connections of other gateways on `AUTHORIZE_PORT`. */
+  readonly authorizeClients: number;
   /** Connections to the backend for upgrades. */
   readonly upgrades: number;
   /** If clients get less than a quarter of the open files: the lowest limit at which they get it. Otherwise undefined. */
@@ -20,6 +22,7 @@ const OTHER_FILES = 128;
 const EMBEDDED_FILES = 640;
 const MOST_UPGRADES = 4096;
 const MOST_ADMIN_CLIENTS = 1024;
+const MOST_AUTHORIZE_CLIENTS = 4096;
 /** The least part of the limit that is left to clients. */
 const CLIENTS_SHARE = 1 / 4;
 
@@ -32,10 +35,11 @@ export function connectionBudget(
   {
     backendConnections,
     adminPort,
+    authorizePort,
     databaseUrl,
-  }: Pick<Settings, 'backendConnections' | 'adminPort' | 'databaseUrl'>,
+  }: Pick<Settings, 'backendConnections' | 'adminPort' | 'authorizePort' | 'databaseUrl'>,
 ): ConnectionBudget {
-  const ports = adminPort === null ? 2 : 3;
+  const ports = 2 + Number(adminPort !== null) + Number(authorizePort !== null);
   const reserved =
     OPS_LIMITS.connections +
     ports * SOCKETS_OF_A_PORT +
@@ -46,9 +50,12 @@ export function connectionBudget(
   const left = Math.max(openFiles - reserved, least);
   const upgrades = Math.min(MOST_UPGRADES, Math.floor(left / 4));
   const adminClients = adminPort === null ? 0 : Math.min(MOST_ADMIN_CLIENTS, Math.floor(left / 8));
+  const authorizeClients =
+    authorizePort === null ? 0 : Math.min(MOST_AUTHORIZE_CLIENTS, Math.floor(left / 4));
   return {
-    clients: left - upgrades - adminClients,
+    clients: left - upgrades - adminClients - authorizeClients,
     adminClients,
+    authorizeClients,
     upgrades,
     neededOpenFiles: openFiles - reserved < least ? Math.ceil(reserved / (1 - CLIENTS_SHARE)) : undefined,
   };

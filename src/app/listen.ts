@@ -1,11 +1,11 @@
 import { StartFault } from '../platform/process/start-fault.ts';
 
 /** A port, and the names of the settings that choose it. */
-interface Place {
+export interface Place {
   readonly port: number;
   readonly host: string;
-  readonly portSetting: 'PORT' | 'ADMIN_PORT' | 'OPS_PORT';
-  readonly hostSetting: 'HOST' | 'OPS_HOST';
+  readonly portSetting: 'PORT' | 'ADMIN_PORT' | 'AUTHORIZE_PORT' | 'OPS_PORT';
+  readonly hostSetting: 'HOST' | 'AUTHORIZE_HOST' | 'OPS_HOST';
 }
 
 /** Resolves with the result of `listen`. Rejects with a `StartFault` if the system does not allow the port or the host. */

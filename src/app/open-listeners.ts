@@ -4,11 +4,13 @@ import type { RequestIds } from '../http/request-id.ts';
 import type { SelfServiceApp } from '../management/self-service/self-service-app.ts';
 import type { Proxy as ProxiedSide } from '../proxy/pipeline.ts';
 import type { ClientTimeouts } from '../server/connections/client-timeouts.ts';
+import { HEAD_LIMIT_BYTES } from '../server/parsing/head-limits.ts';
 import { createPublicServer, type PublicServer, type PublicServerOptions } from '../server/public-server.ts';
 import type { ClientLimits } from './client-limits.ts';
-import { listenAt } from './listen.ts';
+import { listenAt, type Place } from './listen.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './replica-context.ts';
 import type { RequestObservers } from './request-observers.ts';
+import type { WiredAuthorize } from './wiring/wire-authorize.ts';
 
 /** What the ports serve. */
 export interface ListenerParts {
@@ -16,6 +18,8 @@ export interface ListenerParts {
   readonly management: (req: IncomingMessage, res: ServerResponse) => void;
   /** Null if there is no self-service. */
   readonly selfService: SelfServiceApp | null;
+  /** Undefined if no other gateway asks for decisions. */
+  readonly authorize?: Pick<WiredAuthorize, 'traffic'> | undefined;
   readonly observers: Pick<RequestObservers, 'rejected' | 'selfServed'>;
   readonly requestIds: RequestIds;
   readonly connectionLimits: ClientLimits;
@@ -29,27 +33,26 @@ export interface Listeners {
   readonly port: number;
   /** Null if management is on `port`. */
   readonly adminPort: number | null;
+  /** Null if no other gateway asks for decisions. */
+  readonly authorizePort: number | null;
   /** From now on every response has `Connection: close`. */
   announceClose(): void;
 }
 
-/** Opens `ADMIN_PORT`, if it is set, and then `PORT`. Rejects if one can't be opened. */
+/** Opens `ADMIN_PORT` and `AUTHORIZE_PORT`, if they are set, and then `PORT`. Rejects if one can't be opened. */
 export async function openListeners(context: ReplicaContext, parts: ListenerParts): Promise<Listeners> {
   const { settings, shutdown } = context;
   const { proxy, management, selfService, observers, connectionLimits } = parts;
   const { host, port, adminPort, shutdownDrainMs } = settings;
   const common = commonOptions(context, parts);
-  // Both ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
+  // All ports drain at the same time: a shutdown with ADMIN_PORT takes no longer than one without.
   const listening: PublicServer[] = [];
   shutdown.add('ports', shutdownDrainMs + CLOSE_DEADLINE_MS, async () => {
     await Promise.all(listening.map((server) => server.close(shutdownDrainMs)));
   });
-  const listen = async (
-    place: { readonly port: number; readonly portSetting: 'PORT' | 'ADMIN_PORT' },
-    options: PublicServerOptions,
-  ): Promise<number> => {
+  const listen: Listen = async (place, options) => {
     const server = createPublicServer(options);
-    const address = await listenAt({ ...place, host, hostSetting: 'HOST' }, (at, on) =>
+    const address = await listenAt({ host, hostSetting: 'HOST', ...place }, (at, on) =>
       server.listen(at, on),
     );
     listening.push(server);
@@ -68,6 +71,7 @@ export async function openListeners(context: ReplicaContext, parts: ListenerPart
   return {
     adminPort:
       adminPort === null ? null : await listen({ port: adminPort, portSetting: 'ADMIN_PORT' }, admin),
+    authorizePort: await openAuthorizePort(context, parts, listen),
     port: await listen({ port, portSetting: 'PORT' }, clients),
     announceClose: () => {
       for (const server of listening) server.announceClose();
@@ -75,7 +79,34 @@ export async function openListeners(context: ReplicaContext, parts: ListenerPart
   };
 }
 
-/** The options of both ports. */
+type Listen = (
+  place: Pick<Place, 'port' | 'portSetting'> & Partial<Place>,
+  options: PublicServerOptions,
+) => Promise<number>;
+
+/** Opens the port for other gateways, if there is one. Its clients are as little trusted as those of the public port. */
+async function openAuthorizePort(
+  context: ReplicaContext,
+  parts: ListenerParts,
+  listen: Listen,
+): Promise<number | null> {
+  const { authorizePort: port, authorizeHost: host } = context.settings;
+  const traffic = parts.authorize?.traffic(parts.management);
+  if (port === null || traffic === undefined) return null;
+  return listen(
+    { port, host, portSetting: 'AUTHORIZE_PORT', hostSetting: 'AUTHORIZE_HOST' },
+    {
+      ...commonOptions(context, parts),
+      proxied: traffic,
+      formatRejection: traffic.formatRejection,
+      parsedHeadBytes: 4 * HEAD_LIMIT_BYTES,
+      connectionLimit: parts.connectionLimits.authorize,
+      onRejected: (error, requestId) => parts.observers.rejected(error, requestId, 'authorize'),
+    },
+  );
+}
+
+/** The options of all ports. */
 function commonOptions(
   { settings, platform: { clock } }: ReplicaContext,
   { proxy, requestIds, timeouts, uploadRate, downloadRate }: ListenerParts,

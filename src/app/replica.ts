@@ -22,6 +22,7 @@ import type { OpsSources } from './ops/ops-server.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from './replica-context.ts';
 import { observeRequests, type RequestObservers } from './request-observers.ts';
 import { GatewayStatus, type GatewayStatusParts } from './status/gateway-status.ts';
+import type { AuthorizeParts, WiredAuthorize } from './wiring/wire-authorize.ts';
 import type { Sealing } from './wiring/wire-configurations.ts';
 import { CONSOLE_DIRECTORY, wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
@@ -33,6 +34,7 @@ export interface Replica {
   /** The ports that it listens on. */
   readonly port: number;
   readonly adminPort: number | null;
+  readonly authorizePort: number | null;
   /** For the ops port, which stays open until the replica has stopped, to show its state. */
   readonly ops: OpsSources & { readonly snapshot: () => Promise<MetricsSnapshot> };
   /** Resolves when every component is ready. */
@@ -77,8 +79,10 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     ...{ ...shared, ...stores, keys, redactor },
     maxUpgrades: connectionLimits.upgrades,
   });
+  const authorize = await authorizePort(context, { ...shared, ...proxied });
   const apps = wireManagement(context, {
     ...{ ...shared, ...stores, ...secrets, configurations },
+    verifier: authorize?.verifier,
     system: announcedStatus(context, { ...shared, stores }),
     consoleDirectory: settings.console === 'on' ? CONSOLE_DIRECTORY : undefined,
   });
@@ -89,8 +93,18 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
     version: gatewayVersion(),
   });
   const { proxy } = proxied;
-  const listeners = await openListeners(context, { ...shared, ...apps, proxy, connectionLimits });
+  const listeners = await openListeners(context, { ...shared, ...apps, authorize, proxy, connectionLimits });
   return startedReplica(context, { listeners, registry, readiness });
+}
+
+/** Imports the port for other gateways only if there is one. */
+async function authorizePort(
+  context: ReplicaContext,
+  parts: AuthorizeParts,
+): Promise<WiredAuthorize | undefined> {
+  if (context.settings.authorizePort === null) return undefined;
+  const { wireAuthorize } = await import('./wiring/wire-authorize.ts');
+  return wireAuthorize(context, parts);
 }
 
 /** The vault that seals secrets, the root tokens, and the redactor that keeps secrets out of logs, traces and statistics. */
@@ -102,7 +116,10 @@ function wireSecrets({ settings, platform }: ReplicaContext): Secrets {
   const { rootTokens, encryptionKeys } = secretsOf(settings, platform);
   return {
     rootTokens,
-    redactor: new SecretRedactor({ rootTokens, keyPrefix: settings.keyPrefix }),
+    redactor: new SecretRedactor({
+      rootTokens: [...rootTokens, ...settings.authorizeTokens],
+      keyPrefix: settings.keyPrefix,
+    }),
     vault: new SecretVault(encryptionKeys, platform.random),
   };
 }
@@ -175,6 +192,7 @@ function startedReplica(
   return {
     port: listeners.port,
     adminPort: listeners.adminPort,
+    authorizePort: listeners.authorizePort,
     ops: { readiness: () => readiness.report(), ...scrapes(registry) },
     ready: async () => {
       while (!(await readiness.report()).ready) await pause(20);

@@ -7,6 +7,7 @@ import { DOCUMENTED_ENDPOINTS } from '../management/endpoints.ts';
 import { AccessLog } from '../observability/access-log.ts';
 import { BackendReachability } from '../observability/backend-reachability.ts';
 import { KeyMetrics } from '../observability/key-metrics.ts';
+import type { Route } from '../observability/outcomes.ts';
 import type { Reading } from '../observability/reading.ts';
 import { RequestMetrics } from '../observability/request-metrics.ts';
 import type { BufferedLogger } from '../platform/buffered-logger.ts';
@@ -21,7 +22,11 @@ export interface RequestObservers {
   /** Whether the last requests found no connection to the backend. */
   readonly isBackendUnreachable: boolean;
   proxied(summary: ExchangeSummary): void;
-  rejected(error: TollgateError, requestId: string): void;
+  rejected(error: TollgateError, requestId: string, route?: Route): void;
+  /** A request that was only decided, for another gateway. */
+  authorized(summary: ExchangeSummary): void;
+  /** A secret that was verified; its request is observed as one of management. */
+  verified(summary: ExchangeSummary): void;
   managed(request: ServedRequest): void;
   /** `operation` is undefined if the request reached no endpoint. */
   selfServed(summary: ExchangeSummary, operation: string | undefined): void;
@@ -50,10 +55,15 @@ export function observeRequests(
     CONSOLE_OPERATION,
   ]);
   const keys = metricsPerKey === 0 ? undefined : new KeyMetrics(metricsPerKey, () => clock.monotonicMs());
-  const reachability = new BackendReachability(backendUrl.host, { log, clock });
+  const backend = backendUrl?.host ?? '';
+  const reachability = new BackendReachability(backend, { log, clock });
   const buffered = rate > 0 && log.isLevelEnabled('info') ? bufferedLogger() : undefined;
-  const accessLog =
-    buffered && new AccessLog({ rate, lines: buffered.lines, backend: backendUrl.host, mask });
+  const accessLog = buffered && new AccessLog({ rate, lines: buffered.lines, backend, mask });
+  const decided = (summary: ExchangeSummary, route: Route): void => {
+    metrics.observe(summary.outcome, summary, route);
+    if (summary.decision !== undefined) metrics.limits.observe(summary.decision);
+    if (keys !== undefined && summary.keyId !== undefined) keys.observe(summary.keyId, summary.outcome);
+  };
   return {
     metrics,
     readings: keys === undefined ? [] : [keys.reading()],
@@ -61,16 +71,21 @@ export function observeRequests(
       return reachability.isUnreachable;
     },
     proxied(summary) {
-      metrics.observe(summary.outcome, summary);
-      if (summary.decision !== undefined) metrics.limits.observe(summary.decision);
-      if (keys !== undefined && summary.keyId !== undefined) keys.observe(summary.keyId, summary.outcome);
+      decided(summary, 'backend');
       reachability.observe(summary);
       accessLog?.proxied(summary);
     },
-    rejected(error, requestId) {
+    rejected(error, requestId, route) {
       const { status } = errorResponse(error);
-      metrics.rejected(status);
-      accessLog?.rejected(requestId, status, error.code);
+      metrics.rejected(status, route);
+      accessLog?.rejected(requestId, status, error.code, route);
+    },
+    authorized(summary) {
+      decided(summary, 'authorize');
+      accessLog?.proxied(summary, 'authorize');
+    },
+    verified(summary) {
+      decided(summary, 'authorize');
     },
     managed(request) {
       metrics.managed(request.notes, request.status);

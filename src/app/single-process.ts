@@ -4,7 +4,7 @@ import { openOpsPort } from './ops/ops-port.ts';
 import { type Replica, startReplica } from './replica.ts';
 
 /** A running gateway: one process, or several that share its ports. */
-export interface Gateway extends Pick<Replica, 'port' | 'adminPort' | 'ready' | 'stop'> {
+export interface Gateway extends Pick<Replica, 'port' | 'adminPort' | 'authorizePort' | 'ready' | 'stop'> {
   readonly opsPort: number;
 }
 
@@ -15,7 +15,8 @@ export async function startSingleProcess(settings: Settings, platform: Platform)
     await replica.stop();
     throw error;
   });
-  const ports = { port: replica.port, adminPort: replica.adminPort, opsPort: ops.port };
+  const { port, adminPort, authorizePort } = replica;
+  const ports = { port, adminPort, opsPort: ops.port, authorizePort };
   platform.log.info(ports, 'listening');
   return {
     ...ports,

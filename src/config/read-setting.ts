@@ -4,8 +4,8 @@ import type { Parse } from './setting-parsers.ts';
 /** One setting: how its variable is named, read and shown. */
 export interface Setting<T> {
   readonly variable: string;
-  /** Applies if the variable is missing or empty; undefined = the setting is required. */
-  readonly byDefault: string | undefined;
+  /** Applies if the variable is missing or empty. */
+  readonly byDefault: string;
   readonly parse: Parse<T>;
   /** Reads the content of the file that `<variable>_FILE` names; undefined = the setting has no such variable. */
   readonly parseFile: Parse<T> | undefined;
@@ -26,11 +26,6 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** A setting with a default. */
 export function setting<T>(variable: string, byDefault: string, parse: Parse<T>): Setting<T> {
   return { variable, byDefault, parse, parseFile: undefined, secret: false, emptyCounts: false };
-}
-
-/** A required setting: the gateway does not start without it. */
-export function required<T>(variable: string, parse: Parse<T>): Setting<T> {
-  return { variable, byDefault: undefined, parse, parseFile: undefined, secret: false, emptyCounts: false };
 }
 
 /** A setting that is masked and may be in a file. */
@@ -60,10 +55,7 @@ function readSetting(row: Setting<unknown>, environment: Environment, faults: st
       : parsedValue({ parse: row.parseFile, variable: row.variable }, content, faults);
   }
   const isMissing = direct === undefined || (direct === '' && !row.emptyCounts);
-  const value = isMissing ? row.byDefault : direct;
-  if (value !== undefined) return parsedValue(row, value, faults);
-  faults.push(`${row.variable}: is required`);
-  return undefined;
+  return parsedValue(row, isMissing ? row.byDefault : direct, faults);
 }
 
 /** The trimmed content; undefined, with one more fault, if the file can't be read or is empty. */

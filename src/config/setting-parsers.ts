@@ -121,6 +121,16 @@ export const rootTokens: Parse<readonly string[]> = (value) => {
   return tokens;
 };
 
+/** The tokens of other gateways: all are valid, so that one can be replaced while the other still works. */
+export const authorizeTokens: Parse<readonly string[]> = (value) => {
+  const tokens = list(value);
+  for (const token of tokens) {
+    if (!/^[\x21-\x7e]{16,256}$/.test(token))
+      throw new Error('each token must have 16 to 256 visible ASCII characters, and no comma');
+  }
+  return tokens;
+};
+
 /** 32-byte keys in base64: the first one seals, each can open. */
 export const encryptionKeys: Parse<readonly Buffer[]> = (value) =>
   list(value).map((encoded) => {

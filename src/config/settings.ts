@@ -4,18 +4,11 @@ import { SELF_SERVICE_PATH } from '../paths/reserved-paths.ts';
 import { NEW_PLAN_ID } from '../plans/plan-id.ts';
 import { listedPatterns, patternsOfFile } from './endpoint-patterns.ts';
 import { misspeltVariables } from './misspelt-variables.ts';
-import {
-  type Environment,
-  readTable,
-  required,
-  type Setting,
-  secret,
-  setting,
-  type ValuesOf,
-} from './read-setting.ts';
+import { type Environment, readTable, type Setting, secret, setting, type ValuesOf } from './read-setting.ts';
 import { redisUrl } from './redis-url.ts';
 import {
   accessLog,
+  authorizeTokens,
   backendUrl,
   booleanWord,
   consoleSwitch,
@@ -42,7 +35,7 @@ const HOST = text((value) => isIP(value) > 0 || HOST_NAME.test(value), 'an IP ad
 
 /** The table of all settings. Each is described in `docs/settings.md`, and a test checks that both agree. */
 export const SETTINGS = {
-  backendUrl: required('BACKEND_URL', backendUrl),
+  backendUrl: setting('BACKEND_URL', '', optional(backendUrl)),
   rootTokens: secret('ROOT_TOKEN', rootTokens),
   encryptionKeys: secret('ENCRYPTION_KEY', encryptionKeys),
   databaseUrl: secret('DATABASE_URL', optional(postgresUrl)),
@@ -51,6 +44,9 @@ export const SETTINGS = {
   host: setting('HOST', '', optional(HOST)),
   port: setting('PORT', '8080', port),
   adminPort: setting('ADMIN_PORT', '', optional(port)),
+  authorizePort: setting('AUTHORIZE_PORT', '', optional(port)),
+  authorizeHost: setting('AUTHORIZE_HOST', '', optional(HOST)),
+  authorizeTokens: secret('AUTHORIZE_TOKEN', authorizeTokens),
   opsHost: setting('OPS_HOST', '', optional(HOST)),
   opsPort: setting('OPS_PORT', '9090', port),
   dataDir: setting(
@@ -136,8 +132,13 @@ type Values = ValuesOf<typeof SETTINGS>;
 
 /** All settings, read once, all checked, and frozen. Durations are milliseconds. */
 export interface Settings
-  extends Omit<Values, 'host' | 'opsHost' | 'autoMigrate' | 'shutdownDelayMs' | 'backendConnectionsPerKey'> {
+  extends Omit<
+    Values,
+    'host' | 'opsHost' | 'authorizeHost' | 'autoMigrate' | 'shutdownDelayMs' | 'backendConnectionsPerKey'
+  > {
   readonly host: string;
+  /** `HOST` where `AUTHORIZE_HOST` is not set. */
+  readonly authorizeHost: string;
   /** `HOST` where `OPS_HOST` is not set. */
   readonly opsHost: string;
   readonly autoMigrate: boolean;
@@ -168,6 +169,8 @@ export type RecordSettings = Pick<Settings, 'databaseUrl' | 'dataDir' | 'default
 export function readSettings(environment: Environment): Settings {
   const faults: string[] = [];
   const values = readTable(SETTINGS, environment, faults);
+  if (values.backendUrl === null && values.authorizePort === null)
+    faults.unshift('BACKEND_URL: is required without AUTHORIZE_PORT');
   faults.push(...faultsBetween(values, environment));
   faults.push(...misspeltVariables(environment, VARIABLES));
   const tracing = readTracing(environment, faults);
@@ -178,6 +181,7 @@ export function readSettings(environment: Environment): Settings {
   return Object.freeze({
     ...values,
     host,
+    authorizeHost: values.authorizeHost ?? host,
     opsHost: values.opsHost ?? host,
     backendConnectionsPerKey:
       values.backendConnectionsPerKey ?? Math.max(1, Math.floor(values.backendConnections / 2)),
@@ -238,12 +242,13 @@ export function maskedSettings(settings: Settings): Readonly<Record<string, unkn
 /** Checks rules between settings. A setting that is invalid by itself is undefined here, and adds no further fault. */
 function faultsBetween(values: Partial<Values>, environment: Environment): readonly string[] {
   const faults: string[] = [];
-  const ports = [values.port, values.adminPort, values.opsPort].filter((value) => Boolean(value));
+  const { port, adminPort, authorizePort, opsPort, workers } = values;
+  const ports = [port, adminPort, authorizePort, opsPort].filter((value) => Boolean(value));
   if (new Set(ports).size < ports.length)
-    faults.push('PORT, ADMIN_PORT, OPS_PORT: must differ from each other');
+    faults.push('PORT, ADMIN_PORT, AUTHORIZE_PORT, OPS_PORT: must differ from each other');
 
-  if (values.workers !== undefined && values.workers > 1 && (values.port === 0 || values.adminPort === 0)) {
-    faults.push('PORT, ADMIN_PORT: must not be 0 with WORKERS above 1, which share them');
+  if (workers !== undefined && workers > 1 && [port, adminPort, authorizePort].includes(0)) {
+    faults.push('PORT, ADMIN_PORT, AUTHORIZE_PORT: must not be 0 with WORKERS above 1, which share them');
   }
 
   // Several processes can't share what one keeps for itself: each would count by itself and have its own encryption key.

@@ -75,7 +75,12 @@ export interface KeySnapshot {
   readonly secretVersion: number;
   /** The secret that the key had before; it may have expired already. Null = none. */
   readonly previousSecret: PreviousSecret | null;
+  /** What responses to other gateways and services say of the key. Read only where these can ask. */
+  readonly owner?: KeyOwner;
 }
+
+/** Whose key it is, as in `ConsumerKey`. */
+export type KeyOwner = Pick<ConsumerKey, 'name' | 'externalId' | 'tags' | 'metadata'>;
 
 /** A secret that is valid until an instant. */
 export interface PreviousSecret {

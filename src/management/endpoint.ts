@@ -9,6 +9,7 @@ import type { BodySchema, FieldSchema } from '../http/body-schema.ts';
 import type { KeyImports } from '../keys/key-imports.ts';
 import type { KeyRotations } from '../keys/key-rotation.ts';
 import type { KeyService } from '../keys/key-service.ts';
+import type { KeyVerifier } from '../keys/key-verifier.ts';
 import type { WindowCounters } from '../limiter/window-counters.ts';
 import type { PlanService } from '../plans/plan-service.ts';
 import type { Clock } from '../platform/clock.ts';
@@ -25,6 +26,8 @@ export interface ManagementServices {
   readonly keys: KeyService;
   readonly rotations: KeyRotations;
   readonly imports: KeyImports;
+  /** Undefined if the gateway decides for no other gateway or service. */
+  readonly verifier: KeyVerifier | undefined;
   readonly plans: PlanService;
   readonly configurations: DesiredStateService;
   readonly counters: WindowCounters;
@@ -52,6 +55,8 @@ export interface GatewayFacts {
   readonly auditRetentionDays: number;
   /** The port for consumers' requests; null if it is the port of the management interface. */
   readonly publicPort: number | null;
+  /** Whether secrets can be verified. */
+  readonly verifiesSecrets: boolean;
 }
 
 /** A request that is authenticated and has the required scopes, and whose body matches the endpoint's schema. */

@@ -9,6 +9,7 @@ import { importConsumerKeys } from './keys/import-keys.ts';
 import { grantKeyLimits, resetKeyLimits, showKeyLimits } from './keys/key-limits.ts';
 import { listConsumerKeys } from './keys/key-list.ts';
 import { endConsumerKeyRotation, rotateConsumerKey } from './keys/key-rotation.ts';
+import { tryConsumerKey, verifySecret } from './keys/verify-key.ts';
 import { openApiEndpoint } from './openapi/show-openapi.ts';
 import { applyRateLimit } from './plans/plan-bindings.ts';
 import {
@@ -43,6 +44,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   endConsumerKeyRotation,
   findConsumerKey,
   importConsumerKeys,
+  tryConsumerKey,
+  verifySecret,
   showKeyUsage,
   createRateLimit,
   listRateLimits,

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import type { FormatFaults, Formats } from '../http/body-schema.ts';
 import { isoUtcFault, parseIsoUtc } from '../http/timestamps.ts';
 import { isExternalId } from '../keys/external-id.ts';
@@ -16,6 +17,7 @@ export const BODY_FORMATS: Formats = {
   period: (text) => parsePeriod(text) !== undefined,
   'path-pattern': (text) => pathPatternFault(text) === undefined,
   'utc-instant': (text) => isoUtcFault(text) === undefined,
+  'ip-address': (text) => isIP(text) > 0,
   'ip-network': (text) => isNetwork(text) && !hasHostBits(text),
   'page-origin': isOriginEntry,
 };

@@ -1,5 +1,5 @@
 import type { Logger } from '../platform/logger.ts';
-import { managementOutcomeOf, type Outcome } from './outcomes.ts';
+import { managementOutcomeOf, type Outcome, type Route } from './outcomes.ts';
 
 /** The fields of a request in a log line. Times are in milliseconds. */
 export interface LoggedRequest {
@@ -73,13 +73,13 @@ export class AccessLog {
     this.#options = options;
   }
 
-  /** Called when the response to a proxied request has ended. */
-  proxied(request: LoggedProxiedRequest): void {
+  /** Called when the response to a decided request has ended. */
+  proxied(request: LoggedProxiedRequest, route: Route = 'backend'): void {
     if (!this.#isChosen(request.status)) return;
     const { outcome, errorCode, keyId, decision, failure, limitId, shadowLimitIds, bodyBytes, gatewayMs } =
       request;
     this.#write(request, {
-      route: 'backend',
+      route,
       outcome,
       errorCode,
       cause: failure?.cause,
@@ -103,10 +103,10 @@ export class AccessLog {
   }
 
   /** Called when a request was rejected because of its head. The line repeats nothing of it but the request id. */
-  rejected(requestId: string, status: number, errorCode: string): void {
+  rejected(requestId: string, status: number, errorCode: string, route?: Route): void {
     const outcome: Outcome = 'invalid_request';
     if (this.#isChosen(status))
-      this.#options.lines.info({ requestId, status, outcome, errorCode }, 'request');
+      this.#options.lines.info({ requestId, status, route, outcome, errorCode }, 'request');
   }
 
   #isChosen(status: number): boolean {

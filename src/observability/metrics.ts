@@ -35,6 +35,7 @@ export function createMetrics(sources: MetricSources): Registry {
   register(sources.requests.limits.total);
   register(sources.requests.duration);
   register(sources.requests.overhead);
+  register(sources.requests.decision);
   register(sources.requests.management);
   for (const reading of [...sources.readings, eventLoopDelay()]) register(scrapeReading(reading));
   for (const buckets of sources.buckets) register(scrapeBuckets(buckets));

@@ -32,6 +32,7 @@ import {
   TracerProvider,
 } from '@opentelemetry/sdk-trace';
 import type { Logger } from '../platform/logger.ts';
+import type { Route } from './outcomes.ts';
 import type { RequestTrace, RequestTracing, TracedEnd, TracingOptions, TracingSettings } from './tracing.ts';
 
 /** The methods that the semantic conventions name. Others become `_OTHER`, to bound the number of span names. */
@@ -68,9 +69,9 @@ export class OpenTelemetryTracing implements RequestTracing {
     return new OpenTelemetryTracing(provider, options);
   }
 
-  begin(req: IncomingMessage, startedAtMs: number): RequestTrace {
+  begin(req: IncomingMessage, startedAtMs: number, route: Route = 'backend'): RequestTrace {
     const parent = propagator.extract(ROOT_CONTEXT, req.headers, defaultTextMapGetter) ?? ROOT_CONTEXT;
-    return new Trace(this.#tracer, parent, { req, startedAtMs, options: this.#options });
+    return new Trace(this.#tracer, parent, { req, startedAtMs, route, options: this.#options });
   }
 
   stop(): Promise<void> {
@@ -81,6 +82,7 @@ export class OpenTelemetryTracing implements RequestTracing {
 interface TraceBegin {
   readonly req: IncomingMessage;
   readonly startedAtMs: number;
+  readonly route: Route;
   readonly options: TracingOptions;
 }
 
@@ -94,7 +96,7 @@ class Trace implements RequestTrace {
   readonly #server: Span;
   #client: Span | undefined;
 
-  constructor(tracer: Tracer, parent: Context, { req, startedAtMs, options }: TraceBegin) {
+  constructor(tracer: Tracer, parent: Context, { req, startedAtMs, route, options }: TraceBegin) {
     const method = METHODS.has(req.method ?? '') ? (req.method ?? '') : OTHER_METHOD;
     this.#tracer = tracer;
     this.#options = options;
@@ -105,7 +107,11 @@ class Trace implements RequestTrace {
       {
         kind: SpanKind.SERVER,
         startTime: startedAtMs,
-        attributes: { ...this.#attributes, 'network.protocol.version': req.httpVersion },
+        attributes: {
+          ...this.#attributes,
+          'network.protocol.version': req.httpVersion,
+          'tollgate.route': route,
+        },
       },
       parent,
     );
@@ -114,7 +120,10 @@ class Trace implements RequestTrace {
   }
 
   forward(fields: string[]): void {
-    const { hostname, port, protocol } = this.#options.backendUrl;
+    const { backendUrl } = this.#options;
+    // A request without a backend is not forwarded.
+    if (backendUrl === null) return;
+    const { hostname, port, protocol } = backendUrl;
     this.#client = this.#tracer.startSpan(
       this.#name,
       {

@@ -7,6 +7,8 @@ import type { ErrorCode } from '../errors.ts';
 export const OUTCOMES = [
   /** The backend's response reached the client, with any status. An upgraded connection counts once it is switched. */
   'forwarded',
+  /** Another gateway asked and may forward the request, or a service asked and may serve it. */
+  'allowed',
   /** The gateway responded to a CORS preflight. */
   'preflight',
   /** A limit of the key's plan rejected the request: 429. */
@@ -27,9 +29,15 @@ export const OUTCOMES = [
   'client_gone',
 ] as const;
 
+/** Where decided requests go: to the backend, or back to the other gateway or the service that asked. */
+export const ROUTES = ['backend', 'authorize'] as const;
+
+export type Route = (typeof ROUTES)[number];
+
 export type Outcome = (typeof OUTCOMES)[number];
 
 const OUTCOME_OF_ERROR: Readonly<Partial<Record<ErrorCode, Outcome>>> = {
+  invalid_authorize_token: 'unauthenticated',
   missing_api_key: 'unauthenticated',
   invalid_api_key: 'unauthenticated',
   key_disabled: 'unauthenticated',

@@ -1,6 +1,13 @@
 import { ArrayCounter, ArrayHistogram } from './array-metrics.ts';
 import { LimitMetrics } from './limit-metrics.ts';
-import { MANAGEMENT_OUTCOMES, managementOutcomeOf, OUTCOMES, type Outcome } from './outcomes.ts';
+import {
+  MANAGEMENT_OUTCOMES,
+  managementOutcomeOf,
+  OUTCOMES,
+  type Outcome,
+  ROUTES,
+  type Route,
+} from './outcomes.ts';
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'other'] as const;
 const OTHER_METHOD = METHODS.length - 1;
@@ -31,7 +38,8 @@ interface ManagementNotes {
 
 /** The metrics of each request. Counting is plain addition: no label is hashed. */
 export class RequestMetrics {
-  readonly total = new ArrayCounter('tollgate_requests_total', 'Proxied requests by how they ended.', {
+  readonly total = new ArrayCounter('tollgate_requests_total', 'Decided requests by how they ended.', {
+    route: ROUTES,
     outcome: OUTCOMES,
     method: METHODS,
     status_class: STATUS_CLASSES,
@@ -43,6 +51,12 @@ export class RequestMetrics {
   });
   readonly overhead = new ArrayHistogram('tollgate_gateway_overhead_seconds', {
     help: 'Seconds of a proxied request that the gateway itself took: all but the wait for the backend.',
+    bounds: OVERHEAD_BOUNDS,
+    label: { name: 'outcome', values: OUTCOMES },
+  });
+
+  readonly decision = new ArrayHistogram('tollgate_authorize_duration_seconds', {
+    help: 'Seconds from the start of a request that is only decided to the end of its response.',
     bounds: OVERHEAD_BOUNDS,
     label: { name: 'outcome', values: OUTCOMES },
   });
@@ -69,17 +83,36 @@ export class RequestMetrics {
     this.management.add([this.#operations.indexOf(operation ?? NO_OPERATION), outcome]);
   }
 
-  /** Called when the response to a proxied request has ended. */
-  observe(outcome: Outcome, { method, status, durationMs, gatewayMs }: RequestSample): void {
+  /** Called when the response to a decided request has ended. The histograms have only those of the backend's route. */
+  observe(
+    outcome: Outcome,
+    { method, status, durationMs, gatewayMs }: RequestSample,
+    route: Route = 'backend',
+  ): void {
     const position = OUTCOMES.indexOf(outcome);
     const known = METHODS.indexOf(method as (typeof METHODS)[number]);
-    this.total.add([position, known < 0 ? OTHER_METHOD : known, Math.floor(status / 100)]);
+    const isForwarded = route === 'backend';
+    this.total.add([
+      isForwarded ? 0 : ROUTES.indexOf(route),
+      position,
+      known < 0 ? OTHER_METHOD : known,
+      Math.floor(status / 100),
+    ]);
+    if (!isForwarded) {
+      this.decision.observe(durationMs / 1000, position);
+      return;
+    }
     this.duration.observe(durationMs / 1000, position);
     this.overhead.observe(gatewayMs / 1000, position);
   }
 
   /** Called when a request was rejected because of its head. Its method is not reliable, and it has no duration. */
-  rejected(status: number): void {
-    this.total.add([OUTCOMES.indexOf('invalid_request'), OTHER_METHOD, Math.floor(status / 100)]);
+  rejected(status: number, route: Route = 'backend'): void {
+    this.total.add([
+      ROUTES.indexOf(route),
+      OUTCOMES.indexOf('invalid_request'),
+      OTHER_METHOD,
+      Math.floor(status / 100),
+    ]);
   }
 }

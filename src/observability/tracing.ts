@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from '../platform/logger.ts';
-import type { Outcome } from './outcomes.ts';
+import type { Outcome, Route } from './outcomes.ts';
 
 /** How traces are sampled, encoded and sent, from the standard `OTEL_*` variables. The exporter reads the endpoint itself. */
 export interface TracingSettings {
@@ -44,15 +44,19 @@ export interface RequestTrace {
 
 /** Traces requests. No method waits or throws. Traces that can't be delivered are dropped. */
 export interface RequestTracing {
-  /** Called when a request comes in, at `startedAtMs` of the monotonic clock. Continues its `traceparent`, or starts a trace. */
-  begin(req: IncomingMessage, startedAtMs: number): RequestTrace;
+  /**
+   * Called when a request comes in, at `startedAtMs` of the monotonic clock. Continues its `traceparent`, or starts a trace. `route` is
+   * `backend` by default.
+   */
+  begin(req: IncomingMessage, startedAtMs: number, route?: Route): RequestTrace;
   /** Sends the remaining spans. */
   stop(): Promise<void>;
 }
 
 /** What tracing is built from. */
 export interface TracingOptions extends TracingSettings {
-  readonly backendUrl: URL;
+  /** Null: no request is forwarded. */
+  readonly backendUrl: URL | null;
   readonly version: string;
   readonly log: Logger;
   /** Masks secrets in a path. */

@@ -4,6 +4,9 @@ const RESERVED_PATHS = ['/consumer-api-key', '/rate-limit', '/api-keys', '/tollg
 /** The default path of self-service: the only path below a reserved prefix that is not for administrators. */
 export const SELF_SERVICE_PATH = '/tollgate/self';
 
+/** The path at which the port for other gateways and services verifies secrets. It is like any other elsewhere. */
+export const VERIFY_PATH = '/verify';
+
 /** Whether `path` (no query) is reserved for the management interface. */
 export function isReserved(path: string): boolean {
   return RESERVED_PATHS.some((prefix) => isAtOrBelow(path, prefix));

@@ -2,7 +2,7 @@ import { BackendError } from '../backend/backend-error.ts';
 import { type ErrorCode, StoreUnavailable } from '../errors.ts';
 import { rejectingWindow, shadowRejectionsOf } from '../limiter/decided-window.ts';
 import type { Outcome } from '../observability/outcomes.ts';
-import { type Exchange, type LimitDecision, statusOf } from './exchange.ts';
+import type { Exchange, LimitDecision } from './exchange.ts';
 
 /** Why a request got a 5xx from the gateway, or a response that was cut off. */
 interface RequestFailure {
@@ -52,17 +52,16 @@ export interface ExchangeSummary {
 
 /** The summary of an exchange that is closed. */
 export function summaryOf(exchange: Exchange): ExchangeSummary {
-  const { req, res, head, startedAtMs, closedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
+  const { req, head, startedAtMs, closedAtMs, forwardedAtMs, backendEndedAtMs } = exchange;
   const durationMs = closedAtMs - startedAtMs;
   const backendMs = forwardedAtMs === null ? 0 : (backendEndedAtMs ?? closedAtMs) - forwardedAtMs;
-  const isComplete = exchange.isSwitched || res.writableFinished;
-  const outcome = isComplete || exchange.outcome === 'truncated' ? exchange.outcome : 'client_gone';
+  const outcome = exchange.isSent || exchange.outcome === 'truncated' ? exchange.outcome : 'client_gone';
   return {
     requestId: exchange.requestId,
     traceId: exchange.trace?.traceId,
     method: req.method ?? '',
     path: head.path,
-    status: statusOf(exchange),
+    status: exchange.status,
     outcome,
     errorCode: outcome === 'client_gone' ? undefined : exchange.errorCode,
     failure: failureOf(exchange),
@@ -90,8 +89,8 @@ const NONE: readonly string[] = [];
 
 const SERVER_ERROR = 500;
 
-function failureOf({ error, attempts, outcome, res }: Exchange): RequestFailure | undefined {
-  if (error === undefined || (outcome !== 'truncated' && res.statusCode < SERVER_ERROR)) return undefined;
+function failureOf({ error, attempts, outcome, status }: Exchange): RequestFailure | undefined {
+  if (error === undefined || (outcome !== 'truncated' && status < SERVER_ERROR)) return undefined;
   const { cause } = error;
   const isUnreachable =
     cause instanceof BackendError && (cause.kind === 'connect_failed' || cause.kind === 'connect_timeout');

@@ -2,12 +2,15 @@ import type { IncomingMessage } from 'node:http';
 import type { BackendPlace } from '../backend/pool/places.ts';
 import { type ErrorCode, InternalError, TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
+import { closeAfterResponse, hasMuchToSend } from '../http/connections/unread-body.ts';
 import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
 import { sendErrorWithLines } from '../http/errors/send-error.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
 import type { KeyEntry } from '../keys/cache/key-entry.ts';
 import type { Decision, LimitSubject } from '../limiter/rate-limiter.ts';
+import type { RequestCost } from '../limiter/request-costs.ts';
+import type { RequestLimits } from '../limiter/request-limits.ts';
 import { type Outcome, outcomeOfError } from '../observability/outcomes.ts';
 import type { RequestTrace } from '../observability/tracing.ts';
 import { keyExpiryLine } from './headers/key-expiry.ts';
@@ -111,6 +114,22 @@ export class Exchange {
     return this.isClosed || this.isSwitched || this.res.headersSent;
   }
 
+  /** The status that was sent to the client; 0 when the client left before there was one. */
+  get status(): number {
+    if (this.isSwitched) return 101;
+    return this.res.headersSent ? this.res.statusCode : 0;
+  }
+
+  /** The client has the whole response. A switched connection has it. */
+  get isSent(): boolean {
+    return this.isSwitched || this.res.writableFinished;
+  }
+
+  /** What the request costs under a plan. */
+  costIn(limits: RequestLimits): RequestCost {
+    return limits.costOf(this.req.method ?? '', this.head.path);
+  }
+
   /** Runs the next step. If the step throws, this request fails with a 500 and no other is affected. */
   next(): void {
     const step = this.#steps[this.#position];
@@ -141,6 +160,14 @@ export class Exchange {
     this.withdraw();
     this.outcome = outcome;
     sendErrorWithLines(this.res, response, this.ownLines());
+  }
+
+  /** Sends a response without a body, unless one has begun. `headers` is a flat list; `lines` are made of `headerLine`s. */
+  respondEmpty(status: number, headers: string[], lines = ''): void {
+    if (this.hasResponse) return;
+    if (hasMuchToSend(this.req)) closeAfterResponse(this.res);
+    this.res.writeLines(status, undefined, lines + this.ownLines(), headers);
+    this.res.end();
   }
 
   /** Ends the exchange with an error, 500 unless `cause` is a `TollgateError`; if a response has begun, cuts the connection. */
@@ -183,10 +210,4 @@ export class Exchange {
       headerLine('X-Request-Id', this.requestId)
     );
   }
-}
-
-/** The status that was sent to the client; 0 when the client left before there was one. */
-export function statusOf({ res, isSwitched }: Exchange): number {
-  if (isSwitched) return 101;
-  return res.headersSent ? res.statusCode : 0;
 }

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { DedicatedConnections } from '../backend/pool/dedicated-connections.ts';
 import type { BackendConnections } from '../backend/pool/places.ts';
 import { BackendPool } from '../backend/pool/pool.ts';
+import { TollgateError } from '../errors.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
 import type { RecordVersion } from '../limiter/record-versions.ts';
@@ -74,24 +75,37 @@ interface BackendSide {
   readonly last: Step;
 }
 
-/** The steps of a request or an upgrade, in their order. Each passes the exchange on or gives it a response. */
+/**
+ * The steps that decide about a request, in their order. Each passes the exchange on or gives it a response. A request that is to be
+ * forwarded reserves a place with the backend before it is counted.
+ */
+export function decisionSteps(
+  options: ProxyOptions,
+  crossOrigin: CrossOrigin,
+  reserving: readonly Step[] = [],
+): readonly Step[] {
+  const keyOptions = { ...options, crossOrigin };
+  return [cors(crossOrigin), authenticate(keyOptions), ...reserving, limit(keyOptions), record(options)];
+}
+
+/** The steps of a request or an upgrade. */
 function pipelineSteps(
   options: ProxyOptions,
   { counters, crossOrigin }: Parts,
   { kind, connections, last }: BackendSide,
 ): readonly Step[] {
-  const keyOptions = { ...options, crossOrigin };
+  const { onOverloaded } = counters;
   return [
-    cors(crossOrigin),
-    authenticate(keyOptions),
-    reserve({ ...options, connections, kind, onOverloaded: counters.onOverloaded }),
-    limit(keyOptions),
-    record(options),
+    ...decisionSteps(options, crossOrigin, [reserve({ ...options, connections, kind, onOverloaded })]),
     settle(options.costSettler),
     reject(),
     last,
   ];
 }
+
+/** The only step where there is no backend. */
+const nothingHere: Step = (exchange) =>
+  exchange.reject(new TollgateError('not_found', 'There is nothing at this path.'));
 
 function requestSteps(options: ProxyOptions, parts: Parts, call: ForwardOptions): readonly Step[] {
   return pipelineSteps(options, parts, { kind: 'request', connections: parts.pool, last: forward(call) });
@@ -129,9 +143,10 @@ function sharedParts(options: ProxyOptions): Parts {
 /** Builds the pipeline of a proxied request, and that of an upgrade. */
 export function createProxy(options: ProxyOptions): Proxy {
   const parts = sharedParts(options);
-  const call = callOptions(options, parts.counters);
-  const steps = requestSteps(options, parts, call);
-  const stepsOfUpgrades = upgradeSteps(options, parts, call);
+  const { backendUrl } = options;
+  const call = backendUrl && callOptions({ ...options, backendUrl }, parts.counters);
+  const steps = call === null ? [nothingHere] : requestSteps(options, parts, call);
+  const stepsOfUpgrades = call === null ? [nothingHere] : upgradeSteps(options, parts, call);
   const run = exchangeRunner(options, parts.counters);
   const upgrading = new Set<Socket>();
   const { pool, dedicated, tunnels, counters } = parts;
@@ -177,7 +192,10 @@ export function createProxy(options: ProxyOptions): Proxy {
   };
 }
 
-function callOptions(options: ProxyOptions, { onTooSlow }: ProxyCounters): ForwardOptions {
+function callOptions(
+  options: ProxyOptions & Pick<ForwardOptions, 'backendUrl'>,
+  { onTooSlow }: ProxyCounters,
+): ForwardOptions {
   const { backendUrl, backendTimeoutMs, clock } = options;
   const rateWatches: DeadlineQueue<RateWatch> = new DeadlineQueue(clock, (watch) =>
     watch.judge(rateWatches, clock.monotonicMs()),
@@ -197,12 +215,22 @@ function callOptions(options: ProxyOptions, { onTooSlow }: ProxyCounters): Forwa
 
 type Run = (steps: readonly Step[], req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest) => void;
 
-/** Takes requests through the steps, and reports each once, when its response is over. */
-function exchangeRunner(options: ProxyOptions, counters: ProxyCounters): Run {
+/** Takes requests through the steps, each as an exchange of this class, and reports each once, when its response is over. */
+export function exchangeRunner(
+  options: ProxyOptions,
+  counters: ProxyCounters,
+  ExchangeClass: typeof Exchange = Exchange,
+): Run {
   const { clock, requestIds, tracing, observe, onFault } = options;
   return (steps, req, res, head) => {
     const startedAtMs = clock.monotonicMs();
-    const exchange = new Exchange(steps, { req, res, head, requestId: requestIds.idOf(req), startedAtMs });
+    const exchange = new ExchangeClass(steps, {
+      req,
+      res,
+      head,
+      requestId: requestIds.idOf(req),
+      startedAtMs,
+    });
     res.owner = exchange;
     if (tracing !== undefined) exchange.trace = tracing.begin(req, startedAtMs);
     counters.inFlight += 1;

@@ -16,7 +16,8 @@ import type { KeySource } from './steps/authenticate.ts';
 
 /** All that proxying needs. */
 export interface ProxyOptions extends BodyRateOptions {
-  readonly backendUrl: URL;
+  /** Null: requests are only decided, and none is forwarded. */
+  readonly backendUrl: URL | null;
   /** CA certificates for the backend's certificate, in place of those that Node trusts. PEM. */
   readonly backendCa?: string;
   /** Timeout of the response head, counted from the request's start. Milliseconds. */
@@ -64,6 +65,9 @@ export interface ProxyOptions extends BodyRateOptions {
   readonly onFault: (error: unknown) => void;
 }
 
+/** In place of the URL of a backend: no request reaches a pool that has it. */
+const NO_BACKEND = new URL('http://backend.invalid');
+
 /** How connections to the backend are made. */
 export function connectionOptions(options: ProxyOptions): BackendOptions {
   const {
@@ -74,7 +78,7 @@ export function connectionOptions(options: ProxyOptions): BackendOptions {
     onFault,
   } = options;
   return {
-    url: backendUrl,
+    url: backendUrl ?? NO_BACKEND,
     connectTimeoutMs: Math.min(BACKEND_TIMEOUTS.connectMs, backendTimeoutMs),
     bodyIdleMs,
     onFault,

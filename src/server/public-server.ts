@@ -29,7 +29,9 @@ import { isWebSocketUpgrade, mayLosePipelinedBytes } from './upgrade-requests.ts
 
 /** What a port serves, and how. */
 export interface PublicServerOptions
-  extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds'> {
+  extends Pick<Routes, 'proxied' | 'management' | 'selfService' | 'requestIds' | 'formatRejection'> {
+  /** Heads up to this size are parsed, if only to be rejected by `formatRejection`. Bytes; the longest valid head by default. */
+  readonly parsedHeadBytes?: number;
   readonly timeouts?: ClientTimeouts | undefined;
   /** Minimum rate of bodies that the gateway itself reads: those that are not proxied, and the rest of a body after its response. */
   readonly uploadRate?: MinimumRate;
@@ -73,7 +75,7 @@ export function createPublicServer(options: PublicServerOptions): PublicServer {
     return waiting.readOn();
   };
   const probing = new PeriodicTask(noticeLeft, { random: systemRandom, pauseMs: timeouts.probeMs });
-  const server = createHttpServer(handlers);
+  const server = createHttpServer(handlers, options);
   const listening = new ListeningSockets(server);
   connections.watch(server, connectionLimit, clock);
 
@@ -156,10 +158,10 @@ function eventHandlers(
   return { timeouts, connections, router, malformed, stalled, waiting };
 }
 
-function createHttpServer(handlers: EventHandlers): Server {
+function createHttpServer(handlers: EventHandlers, options: PublicServerOptions): Server {
   const { timeouts, connections, router, malformed, stalled, waiting } = handlers;
   const serve = serveInOrder((req, res) => router.serve(req, res), waiting);
-  const server = createServer(serverOptions(timeouts, connections), serve);
+  const server = createServer(serverOptions(options, timeouts, connections), serve);
   server.closeIdleConnections = closeIdleConnections;
   server.timeout = stalled.firstTimeoutMs;
   // Node silently drops headers beyond this count, and parseRequest rejects a request that reaches it.
@@ -174,19 +176,21 @@ function createHttpServer(handlers: EventHandlers): Server {
 }
 
 function serverOptions(
+  { proxied, parsedHeadBytes = HEAD_LIMIT_BYTES }: PublicServerOptions,
   timeouts: ClientTimeouts,
   connections: ClientConnections,
 ): ServerOptions<typeof IncomingMessage, typeof RawHeadResponse> {
+  const mayUpgrade = proxied === undefined || proxied.upgrade !== undefined;
   return {
     ServerResponse: responseClass(connections),
-    maxHeaderSize: HEAD_LIMIT_BYTES,
+    maxHeaderSize: parsedHeadBytes,
     requireHostHeader: false, // parseRequest checks it, with a JSON response
     headersTimeout: timeouts.headMs,
     requestTimeout: 0, // an upload may take as long as it makes progress
     keepAliveTimeout: 0, // StalledClients has the idle timeouts
     connectionsCheckingInterval: Math.min(1000, timeouts.headMs),
     shouldUpgradeCallback: (req) => {
-      const isUpgrade = isWebSocketUpgrade(req);
+      const isUpgrade = mayUpgrade && isWebSocketUpgrade(req);
       if (!isUpgrade && mayLosePipelinedBytes(req)) connections.markLast(req);
       return isUpgrade;
     },

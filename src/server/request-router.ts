@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { TollgateError } from '../errors.ts';
 import { cutConnection } from '../http/connections/cut-connection.ts';
 import { lingerAfterResponse } from '../http/connections/lingering-close.ts';
-import { errorResponse } from '../http/errors/error-responses.ts';
+import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
 import { FORWARDED_METHODS, neverForwarded } from '../http/errors/method-not-allowed.ts';
 import { negotiatedError } from '../http/errors/problem-details.ts';
 import { rejectAndClose, rejectOnSocket } from '../http/errors/send-error.ts';
@@ -22,8 +22,8 @@ import { upgradeFault } from './upgrade-requests.ts';
 /** Handles the requests that are not for the management interface. Owns the response; never throws. */
 interface ProxiedTraffic {
   handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
-  /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. */
-  upgrade(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
+  /** A WebSocket upgrade. `firstBytes` is what the client sent after its head. Undefined: offers to upgrade are ignored. */
+  upgrade?(req: IncomingMessage, socket: Socket, firstBytes: Buffer, head: ParsedRequest): void;
   /** Ends every upgraded connection. */
   closeUpgrades(): void;
 }
@@ -44,6 +44,8 @@ export interface Routes {
   readonly selfService?: SelfService | undefined;
   /** Called for each request that is rejected because of its head, before any handler gets it. */
   readonly onRejected: (error: TollgateError, requestId: string) => void;
+  /** Makes the response to such a request; without a parsed head there is no `req`. By default it is that of the proxy. */
+  readonly formatRejection?: ((error: TollgateError, req?: IncomingMessage) => ErrorResponse) | undefined;
   /** Ids for the requests that are rejected here; a handler assigns the ids of its requests itself. */
   readonly requestIds: Pick<RequestIds, 'idOf' | 'make'>;
   /** The timeout that `Keep-Alive` announces. Milliseconds. */
@@ -74,7 +76,7 @@ export class RequestRouter {
       const requestId = this.#routes.requestIds.idOf(req);
       this.#routes.onRejected(head, requestId);
       res.setHeader('X-Request-Id', requestId);
-      rejectAndClose(res, this.#meansManagement(req) ? negotiatedError(head, req) : errorResponse(head));
+      rejectAndClose(res, this.#meansManagement(req) ? negotiatedError(head, req) : this.#format(head, req));
       return;
     }
     this.#decideKeepAlive(req, res);
@@ -106,7 +108,7 @@ export class RequestRouter {
     const requestId = this.#routes.requestIds.idOf(req);
     if (head instanceof TollgateError || error !== undefined) {
       this.reject(socket, error, requestId);
-    } else if (proxied === undefined || this.#isReserved(head.path)) {
+    } else if (proxied?.upgrade === undefined || this.#isReserved(head.path)) {
       const nothing = new TollgateError('not_found', 'There is nothing to upgrade at this path.');
       this.reject(socket, nothing, requestId);
     } else {
@@ -124,7 +126,11 @@ export class RequestRouter {
   /** Sends an error where there is no response object, only the socket, and closes the connection. */
   reject(socket: Socket, error: TollgateError | undefined, requestId = this.#routes.requestIds.make()): void {
     if (error !== undefined) this.#routes.onRejected(error, requestId);
-    rejectOnSocket(socket, error, requestId);
+    rejectOnSocket(socket, error === undefined ? errorResponse(error) : this.#format(error), requestId);
+  }
+
+  #format(error: TollgateError, req?: IncomingMessage): ErrorResponse {
+    return this.#routes.formatRejection?.(error, req) ?? errorResponse(error);
   }
 
   #isForManagement({ path }: ParsedRequest): boolean {

@@ -36,6 +36,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'http',
     'management',
     'proxy',
+    'authorize',
     'observability',
     'paths',
     'backend',
@@ -82,6 +83,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors.ts',
   ],
   backend: ['platform', 'errors.ts'],
+  authorize: ['proxy', 'server', 'keys', 'limiter', 'paths', 'http', 'observability', 'errors.ts'],
   proxy: ['keys', 'limiter', 'usage', 'paths', 'http', 'backend', 'observability', 'platform', 'errors.ts'],
 };
 /** Where a package may be imported; a package that is not listed may be used anywhere. */
@@ -180,6 +182,23 @@ describe('the folders of src', () => {
     expect(cycleIn(graph)).toEqual([]);
   });
 
+  it('load no code for other gateways at a start without AUTHORIZE_PORT', () => {
+    const entries = ['main.ts', 'cli/serve.ts', 'app/single-process.ts', 'app/workers/worker.ts'];
+    const loaded = new Set(entries.flatMap((entry) => [...loadedFrom(entry)]));
+    const port = 'app/wiring/wire-authorize.ts';
+    const isOfPort = (file: string): boolean => file === port || folderOf(file) === 'authorize';
+    expect([loaded.has('app/replica.ts'), [...loadedFrom(port)].some(isOfPort)]).toEqual([true, true]);
+    expect([...loaded].filter(isOfPort)).toEqual([]);
+    // What is imported later is imported in one place, after the setting was read.
+    const replica = readFileSync(join(source, 'app/replica.ts'), 'utf8');
+    expect(replica).toMatch(/authorizePort === null\) return undefined;\n.* = await import\(.*authorize/);
+    const outside = files.filter((file) => !isOfPort(file) && file !== 'app/replica.ts');
+    const later = outside.filter((file) =>
+      /import\('[^']*authorize/.test(readFileSync(join(source, file), 'utf8')),
+    );
+    expect(later).toEqual([]);
+  });
+
   it('read the environment only in the entries', () => {
     const readers = files.filter((file) => readFileSync(join(source, file), 'utf8').includes('process.env'));
     expect(readers.filter((file) => !entries.includes(file))).toEqual([]);
@@ -198,6 +217,20 @@ describe('the folders of src', () => {
     expect(takers).toEqual([]);
   });
 });
+
+/** The files that are loaded with a file: by imports that are neither of types only nor made later. */
+function loadedFrom(entry: string): Set<string> {
+  const loaded = new Set<string>();
+  const visit = (file: string): void => {
+    if (loaded.has(file)) return;
+    loaded.add(file);
+    const text = readFileSync(join(source, file), 'utf8');
+    for (const [, from = ''] of text.matchAll(/^(?:import|export)(?! type\b)[^;']*from '(\.[^']+)'/gm))
+      visit(relative(source, resolve(source, dirname(file), from)));
+  };
+  visit(entry);
+  return loaded;
+}
 
 /** The files of one cycle, or none. */
 function cycleIn(graph: ReadonlyMap<string, readonly string[]>): readonly string[] {

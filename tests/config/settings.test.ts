@@ -85,6 +85,10 @@ describe('settings', () => {
     ['PORT', '65536'],
     ['PORT', '80a'],
     ['ADMIN_PORT', '-1'],
+    ['AUTHORIZE_PORT', '70000'],
+    ['AUTHORIZE_HOST', 'no host'],
+    ['AUTHORIZE_TOKEN', 'short'],
+    ['AUTHORIZE_TOKEN', 'long enough, but with a blank'],
     ['OPS_PORT', 'x'],
     ['AUTO_MIGRATE', 'yes'],
     ['DEFAULT_PLAN_ID', '-x'],
@@ -134,6 +138,12 @@ describe('settings', () => {
     expect(faults).toHaveLength(1);
     expect(faults[0]).toMatch(new RegExp(`^${variable}: `));
     if (value.length > 4) expect(faults[0]).not.toContain(value);
+  });
+
+  it('need no backend where other gateways ask for decisions', () => {
+    expect(readSettings({ AUTHORIZE_PORT: '8082', HOST: '10.0.0.1' })).toMatchObject({
+      ...{ backendUrl: null, authorizePort: 8082, authorizeHost: '10.0.0.1', authorizeTokens: [] },
+    });
   });
 
   it('list all their faults at once', () => {
@@ -291,7 +301,7 @@ describe('settings', () => {
 
   it('reject ports that collide', () => {
     expect(faultsOf({ ...minimal, PORT: '8080', ADMIN_PORT: '8080' })).toEqual([
-      'PORT, ADMIN_PORT, OPS_PORT: must differ from each other',
+      'PORT, ADMIN_PORT, AUTHORIZE_PORT, OPS_PORT: must differ from each other',
     ]);
   });
 

@@ -35,6 +35,8 @@ export const START_DEADLINE_MS = 60_000;
 export interface RunningGateway {
   readonly url: string;
   readonly opsUrl: string;
+  /** Of the port for other gateways, where AUTHORIZE_PORT is set. */
+  readonly authorizeUrl: string;
   /** All that it wrote. */
   output(): string;
   /** Asks it to stop, and resolves once it has. */
@@ -77,7 +79,8 @@ export async function startGateway(
   const { child, output } = spawnNode(main, environment, { args, openFiles });
   // By then all of its output has been read.
   const closed = once(child, 'close').then(([code]) => code as number | null);
-  const listening = () => /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)/.exec(output());
+  const listening = () =>
+    /"port":(\d+),"adminPort":(?:null|\d+),"opsPort":(\d+)(?:,"authorizePort":(null|\d+))?/.exec(output());
   /** Waits until the claim holds. If the process ends first, or takes too long, kills it and rejects with its output. */
   const reach = async (claim: () => boolean | Promise<boolean>): Promise<void> => {
     try {
@@ -94,6 +97,7 @@ export async function startGateway(
   const gateway: GatewayProcess = {
     url: `http://127.0.0.1:${ports?.[1]}`,
     opsUrl: `http://127.0.0.1:${ports?.[2]}`,
+    authorizeUrl: `http://127.0.0.1:${ports?.[3]}`,
     pid: child.pid ?? 0,
     workerPids: () => startedPids(output()).filter((pid) => pid !== child.pid && isAlive(pid)),
     output,

@@ -172,6 +172,7 @@ export async function startInProcess(
   const replica: RunningGateway = {
     url: `http://127.0.0.1:${gateway.port}`,
     opsUrl: `http://127.0.0.1:${gateway.opsPort}`,
+    authorizeUrl: `http://127.0.0.1:${gateway.authorizePort}`,
     output: () => written,
     stop: () => {
       stopped ??= gateway.stop().then((isClean) => {

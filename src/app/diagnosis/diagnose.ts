@@ -62,6 +62,7 @@ async function checkConfiguration({ configFile }: Settings): Promise<readonly Fi
 }
 
 async function checkBackend({ backendUrl }: Settings): Promise<Finding> {
+  if (backendUrl === null) return ok('backend', 'There is no backend: the gateway only decides.');
   try {
     await probeConnection(backendUrl, BACKEND_DEADLINE_MS);
     const trust = backendUrl.protocol === 'https:' ? ', and its certificate is trusted' : '';

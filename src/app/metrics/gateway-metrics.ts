@@ -67,15 +67,17 @@ function keyReadings({ keys, revalidator }: MeasuredParts): readonly Reading[] {
   ];
 }
 
-function clientReadings({ public: clients, admin }: ClientLimits): readonly Reading[] {
+function clientReadings({ public: clients, admin, authorize }: ClientLimits): readonly Reading[] {
   const ofPorts = (read: (limit: ConnectionLimit) => number) => () =>
-    Object.entries({ public: clients, ...(admin !== undefined && { admin }) }).map(
-      ([port, limit]) => [{ port }, read(limit)] as const,
-    );
+    Object.entries({
+      public: clients,
+      ...(admin !== undefined && { admin }),
+      ...(authorize !== undefined && { authorize }),
+    }).map(([port, limit]) => [{ port }, read(limit)] as const);
   return [
     gauge(
       'tollgate_client_connections',
-      'Connections of clients that are open now, by port: public, or admin.',
+      'Connections of clients that are open now, by port: public, admin or authorize.',
       ofPorts(({ open }) => open),
     ),
     gauge(

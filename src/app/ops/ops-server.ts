@@ -54,7 +54,7 @@ export function createOpsServer(sources: OpsSources, limits: OpsLimits = OPS_LIM
     },
   };
   const open = new ClientConnections();
-  const malformed = new MalformedInput(open, (socket, error) => rejectOnSocket(socket, error));
+  const malformed = new MalformedInput(open, (socket, error) => rejectOnSocket(socket, errorResponse(error)));
   const server = createServer(
     {
       maxHeaderSize: HEAD_LIMIT_BYTES,

@@ -88,7 +88,7 @@ export class GatewayStatus implements SystemStatus {
     return {
       ...{ atMs, version: this.#process.version, degraded },
       ...found,
-      backend: { ...backend, address: settings.backendUrl.host },
+      backend: backend && { ...backend, address: settings.backendUrl?.host ?? '' },
       replicas: [own, ...others.map(statusOf)].slice(0, LISTED_REPLICAS),
       liveReplicas: shared === undefined ? 1 : listed && Math.max(listed.total, 1 + others.length),
     };
@@ -138,9 +138,11 @@ export class GatewayStatus implements SystemStatus {
     };
   }
 
-  #readBackend(): Promise<Reachability> {
+  /** Null if there is none. */
+  async #readBackend(): Promise<Reachability | null> {
     const { settings, clock } = this.#parts;
-    return probe(clock, () => probeConnection(settings.backendUrl, RESPONSE_DEADLINE_MS));
+    const { backendUrl } = settings;
+    return backendUrl && probe(clock, () => probeConnection(backendUrl, RESPONSE_DEADLINE_MS));
   }
 
   #degraded(
@@ -150,7 +152,7 @@ export class GatewayStatus implements SystemStatus {
       backend,
       usage,
     }: Pick<SystemReport, 'postgres' | 'redis' | 'usage'> & {
-      readonly backend: Reachability;
+      readonly backend: Reachability | null;
     },
     nowMs: number,
   ): readonly Degradable[] {
@@ -161,7 +163,7 @@ export class GatewayStatus implements SystemStatus {
       redis: redis?.fault !== undefined,
       limiter: this.#isLimiterDegraded(),
       usage: typeof oldestPendingAtMs === 'number' && oldestPendingAtMs < latestMs,
-      backend: !backend.isReachable,
+      backend: backend?.isReachable === false,
     };
     return namesOf(degraded);
   }

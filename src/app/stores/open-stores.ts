@@ -20,11 +20,15 @@ export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): 
 }
 
 /** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Waits only for the embedded one. */
-export async function openRecordStore(settings: RecordSettings, { log, clock }: Platform): Promise<Records> {
+export async function openRecordStore(
+  settings: RecordSettings & Partial<Pick<Settings, 'authorizePort'>>,
+  { log, clock }: Platform,
+): Promise<Records> {
   const throttle = new LogThrottle(clock);
   const options = {
     migrationsDirectory: join(import.meta.dirname, '../../../sql'),
     defaultPlanId: settings.defaultPlanId,
+    withOwners: typeof settings.authorizePort === 'number',
   };
   if (settings.databaseUrl === null) {
     return openEmbeddedRecords({ ...options, directory: recordsDirectory(settings) });

@@ -11,6 +11,7 @@ import { withRequestId } from '../../http/with-request-id.ts';
 import { KeyImports } from '../../keys/key-imports.ts';
 import { KeyRotations } from '../../keys/key-rotation.ts';
 import { KeyService } from '../../keys/key-service.ts';
+import type { KeyVerifier } from '../../keys/key-verifier.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import type { RecordVersions } from '../../limiter/record-versions.ts';
 import { VersionsAfterCommit } from '../../limiter/versions-after-commit.ts';
@@ -47,6 +48,8 @@ export interface ManagementParts {
   readonly system: SystemStatus;
   /** The directory of the console's files; undefined if they are not served. */
   readonly consoleDirectory: string | undefined;
+  /** Undefined without `AUTHORIZE_PORT`. */
+  readonly verifier?: KeyVerifier | undefined;
 }
 
 /** The apps for administrators and for consumers. */
@@ -86,11 +89,12 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
 function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
   const { settings } = context;
   const { clock, random, log } = context.platform;
-  const { records, counting, configurations, usage, vault, system } = parts;
+  const { records, counting, configurations, usage, vault, system, verifier } = parts;
   const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
   return {
     ...keyServices(context, parts, versions),
     configurations,
+    verifier,
     plans: new PlanService({ repository: records.plans, versions, defaultPlanId: settings.defaultPlanId }),
     counters: counting.counters,
     usage: usage.reader,
@@ -128,7 +132,8 @@ function keyServices(
 
 function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
   const { keyPrefix, secretReveal, defaultPlanId, customerIdHeader } = settings;
-  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays, port, adminPort } = settings;
+  const { usageRetentionDays, usageDailyRetentionDays, auditRetentionDays, port, adminPort, authorizePort } =
+    settings;
   return {
     keyPrefix,
     secretReveal,
@@ -138,5 +143,6 @@ function gatewayFacts(settings: Settings): Omit<GatewayFacts, 'version'> {
     usageDailyRetentionDays,
     auditRetentionDays,
     publicPort: adminPort === null ? null : port,
+    verifiesSecrets: authorizePort !== null,
   };
 }

@@ -11,6 +11,7 @@ import { CostSettler } from '../../limiter/cost-settler.ts';
 import type { RequestTracing } from '../../observability/tracing.ts';
 import { gatewayVersion } from '../../platform/gateway-version.ts';
 import { createProxy, type Proxy as ProxiedSide } from '../../proxy/pipeline.ts';
+import type { ProxyOptions } from '../../proxy/proxy-options.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
@@ -39,6 +40,8 @@ export interface ProxyRecords {
 /** The proxied side, and the other parts that have metrics. */
 export interface WiredProxy {
   readonly proxy: ProxiedSide;
+  /** What the proxied side was built from, for other ports with the same decisions. */
+  readonly options: ProxyOptions;
   readonly revalidator: KeyRevalidator;
   readonly costSettler: CostSettler;
 }
@@ -52,7 +55,7 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
   const keyOrigins = new KeyOrigins({ repository: records.keys, clock: platform.clock });
   const previousSecretUses = new PreviousSecretUses({ secrets: records.secrets, ...platform });
   shutdown.add('uses of previous secrets', CLOSE_DEADLINE_MS, () => previousSecretUses.stop());
-  const proxy = createProxy({
+  const options: ProxyOptions = {
     ...settings,
     maxUpgrades,
     previousSecretUses,
@@ -67,10 +70,11 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
     tracing: await wireTracing(context, parts.redactor),
     observe: parts.observers.proxied,
     onFault: (error) => platform.log.error({ err: error }, 'a request met a fault of the gateway'),
-  });
+  };
+  const proxy = createProxy(options);
   shutdown.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
   const revalidator = followKeyChanges(context, { records, counting, keys, keyOrigins, proxy });
-  return { proxy, revalidator, costSettler };
+  return { proxy, options, revalidator, costSettler };
 }
 
 /** Undefined if tracing is off. */

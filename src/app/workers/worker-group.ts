@@ -34,7 +34,7 @@ export async function startWorkerGroup(settings: Settings, platform: Platform): 
   const { log } = platform;
   const group = new WorkerGroup(settings, platform);
   log.info({ settings: maskedSettings(settings) }, 'starting workers');
-  const { port, adminPort } = await group.start();
+  const { port, adminPort, authorizePort } = await group.start();
   const ops = await openOpsPort(
     { readiness: () => group.readiness(), metrics: () => group.metrics() },
     settings,
@@ -42,7 +42,7 @@ export async function startWorkerGroup(settings: Settings, platform: Platform): 
     await group.stop();
     throw error;
   });
-  const ports = { port, adminPort, opsPort: ops.port };
+  const ports = { port, adminPort, opsPort: ops.port, authorizePort };
   log.info({ ...ports, workers: settings.workers }, 'listening');
   return {
     ...ports,
@@ -138,12 +138,19 @@ class WorkerGroup {
 
   /** Workers share their ports with any other process that shares them, and can't tell: this rejects if a port is already in use. */
   async #claimPorts(): Promise<void> {
-    const { port, adminPort, host } = this.#settings;
-    const hostSetting = 'HOST';
-    this.#claims.push(await listenAt({ port, host, portSetting: 'PORT', hostSetting }, claimPort));
-    if (adminPort === null) return;
-    const place = { port: adminPort, host, portSetting: 'ADMIN_PORT', hostSetting } as const;
-    this.#claims.push(await listenAt(place, claimPort));
+    const { port, adminPort, authorizePort, host, authorizeHost } = this.#settings;
+    const places = [
+      { port, host, portSetting: 'PORT', hostSetting: 'HOST' },
+      { port: adminPort, host, portSetting: 'ADMIN_PORT', hostSetting: 'HOST' },
+      {
+        port: authorizePort,
+        host: authorizeHost,
+        portSetting: 'AUTHORIZE_PORT',
+        hostSetting: 'AUTHORIZE_HOST',
+      },
+    ] as const;
+    for (const { port, ...place } of places)
+      if (port !== null) this.#claims.push(await listenAt({ ...place, port }, claimPort));
   }
 
   /** Starts a worker. Resolves once it listens. Rejects with a `StartFault` if it can't be started, or ends before it listens. */

@@ -1,5 +1,6 @@
 import type { ReadinessReport } from '../../observability/readiness.ts';
 import type { MetricsSnapshot } from '../../observability/worker-metrics.ts';
+import type { Replica } from '../replica.ts';
 
 /** A request from the primary process to a worker. The response carries the same number. */
 export interface ReportRequest {
@@ -9,7 +10,7 @@ export interface ReportRequest {
 
 /** A message from a worker to the primary process. */
 export type WorkerMessage =
-  | { readonly type: 'listening'; readonly port: number; readonly adminPort: number | null }
+  | ({ readonly type: 'listening' } & Pick<Replica, 'port' | 'adminPort' | 'authorizePort'>)
   | {
       readonly type: 'report';
       readonly number: number;

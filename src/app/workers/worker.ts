@@ -12,7 +12,8 @@ export async function startWorker(settings: Settings, platform: Platform): Promi
   process.on('message', (message) => {
     if (isReportRequest(message)) void report(replica, message.number);
   });
-  send({ type: 'listening', port: replica.port, adminPort: replica.adminPort });
+  const { port, adminPort, authorizePort } = replica;
+  send({ type: 'listening', port, adminPort, authorizePort });
   return replica;
 }
 

@@ -64,7 +64,7 @@ function declareCreate(tokens: Command, terminal: Terminal): void {
     .argument('<name>')
     .requiredOption(
       '--scope <scope>',
-      'a scope or a preset (read-only, support, provisioning, ci); repeated: several',
+      'a scope or a preset (read-only, support, provisioning, ci, verifier); repeated: several',
       collect,
     )
     .option('--only-tag <tag>', 'sees and makes only keys with this tag; repeated: with all of them', collect)

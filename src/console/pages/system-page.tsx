@@ -35,7 +35,7 @@ export function SystemPage() {
             <div className={styles.panels}>
               <PostgresPanel postgres={stores.postgres} />
               <RedisPanel redis={stores.redis} />
-              <BackendPanel backend={backend} />
+              {backend !== null && <BackendPanel backend={backend} />}
               <UsagePanel usage={usage} isLate={degraded.includes('usage')} />
             </div>
             <section aria-labelledby="replicas">

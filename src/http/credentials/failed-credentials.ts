@@ -3,13 +3,15 @@ import type { BlockList } from 'node:net';
 import { TollgateError } from '../../errors.ts';
 import { BoundedCache } from '../../platform/bounded-cache.ts';
 import type { Clock } from '../../platform/clock.ts';
-import { sitesOf } from '../address-sites.ts';
+import { type AddressSites, sitesOf } from '../address-sites.ts';
 import { clientAddress } from '../client-address.ts';
 
 export interface FailedCredentialsOptions {
   readonly clock: Clock;
   /** Proxies whose `X-Forwarded-For` is trusted. */
   readonly trustedProxies: BlockList;
+  /** Tells clients apart; by default by their addresses. */
+  readonly sitesOf?: (req: IncomingMessage) => AddressSites;
 }
 
 /** What is left of a client's budget. Changed in place: a flood must not make garbage. */
@@ -35,17 +37,17 @@ const NETWORK_FACTOR = 8;
  */
 export class FailedCredentials {
   readonly #clock: Clock;
-  readonly #trustedProxies: BlockList;
+  readonly #sitesOf: (req: IncomingMessage) => AddressSites;
   readonly #buckets = new BoundedCache<Bucket>(MAX_CLIENTS);
 
-  constructor({ clock, trustedProxies }: FailedCredentialsOptions) {
+  constructor({ clock, trustedProxies, sitesOf: sites }: FailedCredentialsOptions) {
     this.#clock = clock;
-    this.#trustedProxies = trustedProxies;
+    this.#sitesOf = sites ?? ((req) => sitesOf(clientAddress(req, trustedProxies)));
   }
 
   /** Counts a failure. Returns the error for the response: `failure`, or `too_many_requests` beyond the budget. */
   errorFor(req: IncomingMessage, failure: TollgateError): TollgateError {
-    const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
+    const { site, network } = this.#sitesOf(req);
     const isWithin = this.#take(site, 1) && (network === undefined || this.#take(network, NETWORK_FACTOR));
     if (isWithin) return failure;
     return new TollgateError(
@@ -56,7 +58,7 @@ export class FailedCredentials {
 
   /** Identifies the client for fair queues: IPv4 address or /64 network, or the /48 network once that has used up its budget. */
   clientOf(req: IncomingMessage): string {
-    const { site, network } = sitesOf(clientAddress(req, this.#trustedProxies));
+    const { site, network } = this.#sitesOf(req);
     if (network === undefined || !this.#buckets.has(network)) return site;
     return this.#refilled(network, NETWORK_FACTOR).left < 1 ? network : site;
   }

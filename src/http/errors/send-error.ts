@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { lingeringClose } from '../connections/lingering-close.ts';
 import { closeAfterResponse, hasMuchToSend } from '../connections/unread-body.ts';
 import { headerLine, type RawHeadResponse } from '../raw-head-response.ts';
-import { type ErrorResponse, errorResponse } from './error-responses.ts';
+import type { ErrorResponse } from './error-responses.ts';
 
 const JSON_TYPE = 'application/json; charset=utf-8';
 const JSON_TYPE_LINE = headerLine('Content-Type', JSON_TYPE);
@@ -57,8 +57,11 @@ export function rejectAndClose(res: ServerResponse, response: ErrorResponse): vo
  * Sends an error on a socket that has no response object, and closes it. Later requests on it are not served. `requestId` undefined: the
  * response has none.
  */
-export function rejectOnSocket(socket: Socket, error: unknown, requestId?: string): void {
-  const { status, headers, body } = errorResponse(error);
+export function rejectOnSocket(
+  socket: Socket,
+  { status, headers, body }: ErrorResponse,
+  requestId?: string,
+): void {
   let head = `HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}\r\n${JSON_TYPE_LINE}`;
   if (requestId !== undefined) head += headerLine('X-Request-Id', requestId);
   for (const name in headers) head += headerLine(name, headers[name] ?? '');

@@ -5,6 +5,8 @@ const CONFIGURATION = {
   keys: [{ externalId: 'customer-42', name: 'Mobile app', rateLimitId: 'silver', tags: ['eu'] }],
 };
 
+const VERIFIED_REQUEST = { secret: 'tg_…', method: 'POST', path: '/v1/orders', address: '203.0.113.7' };
+
 /** An example for each request body, by operation id. */
 export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   createConsumerKey: {
@@ -17,6 +19,8 @@ export const BODY_EXAMPLES: Readonly<Record<string, object>> = {
   rotateConsumerKey: { graceSeconds: 86_400 },
   endConsumerKeyRotation: { keep: 'new' },
   findConsumerKey: { secret: 'an-existing-secret-of-the-app' },
+  verifySecret: VERIFIED_REQUEST,
+  tryConsumerKey: { ...VERIFIED_REQUEST, count: false },
   importConsumerKeys: {
     keys: [
       { name: 'Mobile app', secret: 'an-existing-secret-of-the-app', rateLimitId: 'default' },

@@ -96,6 +96,19 @@ const CONFIGURATION_CHANGES = {
 
 const REACHABLE = { reachable: true, latencyMs: 0.4, fault: null };
 
+const VERDICT = {
+  ...{ allowed: true, status: 200, code: null },
+  ...KEY_NAME,
+  externalId: 'customer-42',
+  rateLimitId: 'gold',
+  tags: ['eu', 'paid'],
+  metadata: { contract: 'C-7' },
+  expiresAt: null,
+  customerId: 'anonymous',
+  limits: [{ limitId: 'main', limit: 1000, remaining: 987, resetTime: '2026-02-04T11:00:00Z' }],
+  retryAfterSeconds: null,
+};
+
 /** An example response for each operation, by operation id. */
 export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   createConsumerKey: { id: KEY_ID, name: 'Mobile app', secret: 'tg_…', createdAt: '2026-02-03 04:05:06' },
@@ -117,6 +130,8 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   rotateConsumerKey: ROTATED_KEY,
   endConsumerKeyRotation: KEY,
   findConsumerKey: { ...KEY, matchedSecret: 'current' },
+  verifySecret: VERDICT,
+  tryConsumerKey: VERDICT,
   importConsumerKeys: {
     results: [
       { index: 0, consumerApiKeyId: KEY_ID },

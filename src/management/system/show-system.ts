@@ -120,7 +120,10 @@ export const showSystem = endpoint({
         redis: { ...orNull(REDIS), description: 'Null: the process counts by itself.' },
       }),
       usage: USAGE,
-      backend: named('SystemBackend', objectOf({ ...REACHABILITY, address: TEXT })),
+      backend: {
+        ...orNull(named('SystemBackend', objectOf({ ...REACHABILITY, address: TEXT }))),
+        description: 'Null: there is none, the gateway only decides.',
+      },
     }),
   ),
   errors: [],
@@ -137,7 +140,10 @@ export const showSystem = endpoint({
         redis: report.redis === undefined ? null : shownRedis(report.redis),
       },
       usage: shownUsage(report.usage, report.atMs),
-      backend: { ...shownReachability(report.backend), address: report.backend.address },
+      backend: report.backend && {
+        ...shownReachability(report.backend),
+        address: report.backend.address,
+      },
     };
   },
 });

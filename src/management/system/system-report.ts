@@ -17,7 +17,8 @@ export interface SystemReport {
   /** Undefined if the process counts by itself, without Redis. */
   readonly redis: RedisStatus | undefined;
   readonly usage: UsageStatus;
-  readonly backend: Reachability & { readonly address: string };
+  /** Null if there is none: the gateway only decides. */
+  readonly backend: (Reachability & { readonly address: string }) | null;
 }
 
 /** A process that serves requests. Fields that a replica of an older version does not send are undefined. */

@@ -1,4 +1,3 @@
-import { closeAfterResponse, hasMuchToSend } from '../../http/connections/unread-body.ts';
 import type { CrossOrigin } from '../cross-origin.ts';
 import type { Exchange, Step } from '../exchange.ts';
 import { missingKey, unavailable } from './current-key.ts';
@@ -31,7 +30,8 @@ function respond(exchange: Exchange, error: Error | null): void {
   }
 }
 
-function isPreflight({ req }: Exchange): boolean {
+/** Whether a browser asks if a page may make a request. */
+export function isPreflight({ req }: Pick<Exchange, 'req'>): boolean {
   return (
     req.method === 'OPTIONS' &&
     req.headers.origin !== undefined &&
@@ -40,14 +40,11 @@ function isPreflight({ req }: Exchange): boolean {
 }
 
 function sendPreflightResponse(exchange: Exchange): void {
-  const { req, res } = exchange;
-  if (exchange.isClosed) return;
+  const { req } = exchange;
   exchange.outcome = 'preflight';
   const headers = ['Access-Control-Allow-Methods', req.headers['access-control-request-method'] ?? ''];
   const requested = req.headers['access-control-request-headers'];
   if (requested !== undefined) headers.push('Access-Control-Allow-Headers', requested);
   headers.push('Access-Control-Max-Age', String(PREFLIGHT_AGE_SECONDS));
-  if (hasMuchToSend(req)) closeAfterResponse(res);
-  res.writeLines(204, undefined, exchange.ownLines(), headers);
-  res.end();
+  exchange.respondEmpty(204, headers);
 }

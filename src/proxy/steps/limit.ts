@@ -55,7 +55,7 @@ function subjectOf(
   if (plan === null) return { keyId, version, fresh: isFresh, ...WITHOUT_LIMITS };
   const { limits } = plan;
   const method = req.method ?? '';
-  const cost = limits.costOf(method, head.path);
+  const cost = exchange.costIn(limits);
   const subject = {
     keyId,
     version,

@@ -2,7 +2,7 @@ import type { PreviousSecretUses } from '../../keys/secrets/previous-secret-uses
 import { customerOf } from '../../limiter/customer-id.ts';
 import { PathMatcher } from '../../paths/path-matcher.ts';
 import { isSuccessful, type UsageRecorder } from '../../usage/usage.ts';
-import { type Exchange, type Step, statusOf } from '../exchange.ts';
+import type { Exchange, Step } from '../exchange.ts';
 import { shadowLimitIdsOf } from '../exchange-summary.ts';
 
 /** Where usage is recorded, and under which customer and endpoint. */
@@ -27,14 +27,14 @@ export function record(options: RecordOptions): Step {
   function take(exchange: Exchange): void {
     if (exchange.entry === undefined) return;
     const { snapshot } = exchange.entry;
-    const status = statusOf(exchange);
+    const { status } = exchange;
     usage.record({
       keyId: snapshot.keyId,
       planId: snapshot.plan?.id ?? '',
       endpoint: endpoints.match(exchange.req.method ?? '', exchange.head.path) ?? exchange.head.path,
       customerId: customerOf(exchange.req.headers[customerIdHeader]),
       status,
-      successful: isSuccessful(status, isSent(exchange)),
+      successful: isSuccessful(status, exchange.isSent),
       rateLimited: exchange.outcome === 'limited',
       shadowLimited: shadowLimitIdsOf(exchange.decision).length,
       forwardedMs: exchange.forwardedAtMs === null ? null : exchange.closedAtMs - exchange.startedAtMs,
@@ -51,9 +51,4 @@ export function record(options: RecordOptions): Step {
     else exchange.onClosed = take;
     exchange.next();
   };
-}
-
-/** A switched connection has its whole response. */
-function isSent({ res, isSwitched }: Exchange): boolean {
-  return isSwitched || res.writableFinished;
 }

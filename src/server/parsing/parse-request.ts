@@ -125,7 +125,8 @@ function expectationFault(fields: HeadFields, minor: number): TollgateError | un
 /** `uri-host [":" port]` of RFC 9110 section 7.2, not empty; no `.` or `..`, which some take for directories. */
 const AUTHORITY = /^(?!.*\.\.|\.(?::|$))(?:[A-Za-z0-9._~!$&'()*+,;=%-]+|\[[0-9A-Fa-f:.]+\])(?::\d{0,5})?$/;
 
-function mayBeHost(value: string | undefined): boolean {
+/** Whether a value has the form of a Host field; there may be none. */
+export function mayBeHost(value: string | undefined): boolean {
   return value === undefined || AUTHORITY.test(value);
 }
 

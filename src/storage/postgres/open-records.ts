@@ -80,6 +80,8 @@ export interface RecordsOptions {
   readonly migrationsDirectory: string;
   /** The plan of keys that are bound to none; null = unlimited. */
   readonly defaultPlanId: string | null;
+  /** The snapshots of keys have their `owner`. */
+  readonly withOwners?: boolean | undefined;
 }
 
 /** Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. */

@@ -78,7 +78,7 @@ export function RedisPanel({ redis }: { readonly redis: System['stores']['redis'
   );
 }
 
-export function BackendPanel({ backend }: { readonly backend: System['backend'] }) {
+export function BackendPanel({ backend }: { readonly backend: NonNullable<System['backend']> }) {
   return (
     <Panel title="Backend" about="Where requests are forwarded to" action={<ReachableBadge {...backend} />}>
       <Facts

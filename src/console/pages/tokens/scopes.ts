@@ -6,6 +6,7 @@ export const SCOPE_WORDS: Readonly<Record<Scope, string>> = {
   'keys:write': 'create and change keys, apply plans to them',
   'keys:delete': 'delete keys',
   'keys:secret': 'see the secrets of keys',
+  'keys:verify': 'try whether a request with a secret is allowed',
   'limits:write': 'reset live counters and give more room',
   'plans:read': 'see plans',
   'plans:write': 'create, change and delete plans',
@@ -39,6 +40,11 @@ export const PRESETS: Readonly<Record<string, Preset>> = {
     scopes: ['keys:read', 'keys:write', 'keys:delete', 'plans:read'],
   },
   ci: { label: 'CI', about: 'applies configurations', scopes: ['config:write'] },
+  verifier: {
+    label: 'Verifier',
+    about: 'lets a service ask whether a consumer may make a request',
+    scopes: ['keys:verify'],
+  },
 };
 
 /** "Support", "everything", or the scopes themselves. */

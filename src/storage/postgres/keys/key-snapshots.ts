@@ -1,6 +1,6 @@
 import type { Selectable } from 'kysely';
 import { StoreUnavailable } from '../../../errors.ts';
-import type { KeySnapshot, PlanSnapshot, PreviousSecret } from '../../../keys/consumer-key.ts';
+import type { KeyOwner, KeySnapshot, PlanSnapshot, PreviousSecret } from '../../../keys/consumer-key.ts';
 import type { KeyRestrictions } from '../../../keys/key-restrictions.ts';
 import { OriginList } from '../../../keys/origin-list.ts';
 import type { AdditionalLimit, PlanCost } from '../../../plans/plan.ts';
@@ -31,7 +31,19 @@ export interface SnapshotRow
   readonly applied_version: number | null;
   readonly applied_additional_limits: readonly AdditionalLimit[] | null;
   readonly applied_costs: readonly PlanCost[] | null;
+  readonly owner_name?: string;
+  readonly owner_external_id?: string | null;
+  readonly owner_tags?: readonly string[];
+  readonly owner_metadata?: Readonly<Record<string, unknown>> | null;
 }
+
+/** The columns of a snapshot with its `owner`. */
+export const OWNER_COLUMNS = [
+  'consumer_keys.name as owner_name',
+  'consumer_keys.external_id as owner_external_id',
+  'consumer_keys.tags as owner_tags',
+  'consumer_keys.metadata as owner_metadata',
+] as const;
 
 /** How snapshots are made. */
 export interface SnapshotOptions {
@@ -97,7 +109,14 @@ export function snapshotOfRow(row: SnapshotRow, { defaultPlanId, plans }: Snapsh
     restrictions: restrictionsOf(row),
     secretVersion: row.secret_version,
     previousSecret: previousSecretOf(row),
+    ...ownerOf(row),
   };
+}
+
+function ownerOf(row: SnapshotRow): { readonly owner?: KeyOwner } {
+  const { owner_name: name, owner_external_id: externalId = null } = row;
+  const { owner_tags: tags = [], owner_metadata: metadata = null } = row;
+  return name === undefined ? {} : { owner: { name, externalId, tags, metadata } };
 }
 
 function previousSecretOf(row: SnapshotRow): PreviousSecret | null {

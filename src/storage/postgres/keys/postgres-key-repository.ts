@@ -23,6 +23,7 @@ import type { RecordsDatabase } from '../records-database.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
 import { editableColumns, hasTags, lockedKey, rowOfKey } from './key-rows.ts';
 import {
+  OWNER_COLUMNS,
   type SnapshotOptions,
   type SnapshotRow,
   selectSnapshots,
@@ -35,9 +36,17 @@ export class PostgresKeyRepository implements KeyRepository {
   readonly #db: RecordsDatabase;
   readonly #defaultPlanId: string | null;
   readonly #snapshots: SnapshotOptions;
+  readonly #withOwners: boolean;
 
-  constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
+  constructor(
+    db: RecordsDatabase,
+    {
+      defaultPlanId,
+      withOwners = false,
+    }: { readonly defaultPlanId: string | null; readonly withOwners?: boolean | undefined },
+  ) {
     this.#db = db;
+    this.#withOwners = withOwners;
     this.#defaultPlanId = defaultPlanId;
     this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache() };
   }
@@ -76,7 +85,7 @@ export class PostgresKeyRepository implements KeyRepository {
 
   async findSnapshotsByLookup(lookups: readonly Buffer[]): Promise<readonly FoundSnapshot[]> {
     if (lookups.length === 0) return [];
-    const snapshots = selectSnapshots(this.#db, this.#defaultPlanId);
+    const snapshots = this.#selectCopies();
     const rows = await snapshots
       .select(['consumer_keys.lookup as found_lookup', 'consumer_keys.secret_version as found_version'])
       .where('consumer_keys.lookup', 'in', lookups)
@@ -132,7 +141,7 @@ export class PostgresKeyRepository implements KeyRepository {
   }
 
   async findSnapshotsOrErrors(keyIds: readonly string[]): Promise<ReadonlyMap<string, KeySnapshot | Error>> {
-    const rows = await selectSnapshots(this.#db, this.#defaultPlanId)
+    const rows = await this.#selectCopies()
       .where('consumer_keys.id', 'in', sql<string>`(SELECT unnest(${keyIds}::text[]))`)
       .execute();
     return new Map(rows.map((row) => [row.id, snapshotOrError(row, this.#snapshots)]));
@@ -214,6 +223,13 @@ export class PostgresKeyRepository implements KeyRepository {
       .where('consumer_keys.id', '=', keyId)
       .executeTakeFirstOrThrow();
     return { key: keyOfRow(row), version: snapshotVersion(row.version, row.applied_version) };
+  }
+
+  /** Selects the snapshots that replicas keep. */
+  #selectCopies() {
+    return selectSnapshots(this.#db, this.#defaultPlanId).$if(this.#withOwners, (copies) =>
+      copies.select(OWNER_COLUMNS),
+    );
   }
 
   async #exists(db: RecordsDatabase, keyId: string, onlyTags: readonly string[]): Promise<boolean> {

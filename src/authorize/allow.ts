@@ -1,0 +1,35 @@
+import { headerLine } from '../http/raw-head-response.ts';
+import type { KeyEntry } from '../keys/cache/key-entry.ts';
+import { customerOf } from '../limiter/customer-id.ts';
+import type { Step } from '../proxy/exchange.ts';
+
+/** The last step: tells the gateway that it may forward the request, with the fields that it passes on to its backend. */
+export function allow({ customerIdHeader }: { readonly customerIdHeader: string }): Step {
+  const linesOf = new WeakMap<KeyEntry, string>();
+  return (exchange) => {
+    const { entry, req, secret } = exchange;
+    if (entry === undefined) return;
+    let lines = linesOf.get(entry);
+    if (lines === undefined) {
+      lines = keyLines(entry);
+      linesOf.set(entry, lines);
+    }
+    exchange.outcome = 'allowed';
+    const customerId = customerOf(req.headers[customerIdHeader]);
+    exchange.respondEmpty(200, [], `${lines}x-api-key: ${secret}\r\nTollgate-Customer-Id: ${customerId}\r\n`);
+  };
+}
+
+function keyLines({ snapshot: { keyId, plan, owner } }: KeyEntry): string {
+  const externalId = owner?.externalId ?? null;
+  return (
+    headerLine('Tollgate-Key-Id', keyId) +
+    (plan === null ? '' : headerLine('Tollgate-Plan', plan.id)) +
+    (externalId === null ? '' : headerLine('Tollgate-External-Id', inVisibleAscii(externalId)))
+  );
+}
+
+/** Percent-encodes what a field can't hold unambiguously. An administrator may choose any text, line ends included. */
+function inVisibleAscii(text: string): string {
+  return text.replaceAll(/[^\x21-\x24\x26-\x7e]+/g, encodeURIComponent);
+}

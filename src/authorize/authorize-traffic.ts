@@ -1,0 +1,153 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { TollgateError } from '../errors.ts';
+import { RootTokens } from '../http/credentials/root-token.ts';
+import { type ErrorResponse, errorResponse } from '../http/errors/error-responses.ts';
+import { sendErrorWithLines } from '../http/errors/send-error.ts';
+import type { ParsedRequest } from '../http/parsed-request.ts';
+import { headerLine, type RawHeadResponse } from '../http/raw-head-response.ts';
+import { VERIFY_PATH } from '../paths/reserved-paths.ts';
+import { CrossOrigin } from '../proxy/cross-origin.ts';
+import { decisionSteps, exchangeRunner, type Proxy as ProxiedSide } from '../proxy/pipeline.ts';
+import type { ProxyOptions } from '../proxy/proxy-options.ts';
+import { reject } from '../proxy/steps/reject.ts';
+import { allow } from './allow.ts';
+import {
+  AuthorizeExchange,
+  closeUnlessRead,
+  NO_STORE_LINE,
+  RejectedAs403Exchange,
+  rejectedAs403,
+} from './authorize-exchange.ts';
+import {
+  AUTHORIZE_PATH,
+  type AuthorizeCall,
+  authorizeCallOf,
+  DIALECTS,
+  headOf,
+  readOriginal,
+} from './dialects.ts';
+
+/** What the port for other gateways and services is built from. */
+export interface AuthorizeOptions {
+  /** The options of the proxied side, whose keys, limits and statistics are used. */
+  readonly decision: ProxyOptions;
+  readonly counters: ProxiedSide['counters'];
+  /** One of them must come with each call; none = no token is needed. */
+  readonly tokens: readonly string[];
+  /** Called for each call that asks for no decision because of its form. */
+  readonly onRejected: (error: TollgateError, requestId: string) => void;
+  /** Serves `POST /verify`. */
+  readonly verify: (req: IncomingMessage, res: ServerResponse) => void;
+}
+
+/** What the port serves: never an upgrade, and never the request itself. */
+export interface AuthorizeTraffic {
+  handle(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void;
+  closeUpgrades(): void;
+  /** The response to a call with a malformed head. */
+  formatRejection(error: TollgateError, req?: IncomingMessage): ErrorResponse;
+}
+
+/** The field with the token of another gateway, lower case. */
+const TOKEN_FIELD = 'tollgate-authorize-token';
+
+/** Builds the port: the decision of the proxy by the same steps, with another last one. */
+export function createAuthorizeTraffic(options: AuthorizeOptions): AuthorizeTraffic {
+  const { decision, counters, onRejected, verify } = options;
+  const tokens = options.tokens.length === 0 ? undefined : new RootTokens(options.tokens);
+  const steps = [...decisionSteps(decision, new CrossOrigin(decision)), reject(), allow(decision)];
+  const run = exchangeRunner(decision, counters, AuthorizeExchange);
+  const runRejectedAs403 = exchangeRunner(decision, counters, RejectedAs403Exchange);
+
+  function decide(req: IncomingMessage, res: RawHeadResponse, head: ParsedRequest): void {
+    const call = authorizeCallOf(head.target);
+    const fault = tokenFault(req, tokens) ?? (call === undefined ? unknownDialect() : undefined);
+    if (fault !== undefined || call === undefined) {
+      rejectCall(req, res, { head, error: fault, isRejectedAs403: call?.isRejectedAs403 });
+      return;
+    }
+    const original = readOriginal(call, req);
+    if (original instanceof TollgateError) {
+      rejectCall(req, res, { head, error: original, isRejectedAs403: call.isRejectedAs403 });
+      return;
+    }
+    // From here on it is the original request. Its body is with the gateway.
+    req.method = original.method;
+    (call.isRejectedAs403 ? runRejectedAs403 : run)(steps, req, res, headOf(head, original));
+  }
+
+  function rejectCall(
+    req: IncomingMessage,
+    res: RawHeadResponse,
+    { head, error, isRejectedAs403 = false }: RejectedCall,
+  ): void {
+    const requestId = decision.requestIds.idOf(req);
+    if (error !== undefined) onRejected(error, requestId);
+    const response = errorResponse(error);
+    closeUnlessRead(res, head);
+    const lines = headerLine('X-Request-Id', requestId) + NO_STORE_LINE;
+    sendErrorWithLines(res, isRejectedAs403 ? rejectedAs403(response) : response, lines);
+  }
+
+  return {
+    handle(req, res, head) {
+      const { path } = head;
+      if (path.startsWith(AUTHORIZE_PATH)) decide(req, res, head);
+      else if (path === VERIFY_PATH) {
+        req.url = head.target;
+        verify(req, res);
+      } else rejectCall(req, res, { head, error: notFound('There is nothing at this path.') });
+    },
+    closeUpgrades: () => {},
+    formatRejection,
+  };
+}
+
+interface RejectedCall {
+  readonly head: ParsedRequest;
+  readonly error: TollgateError | undefined;
+  readonly isRejectedAs403?: boolean | undefined;
+}
+
+function tokenFault(req: IncomingMessage, tokens: RootTokens | undefined): TollgateError | undefined {
+  // Node joins repeated fields, and no token has a comma.
+  const given = req.headers[TOKEN_FIELD];
+  if (tokens === undefined || (typeof given === 'string' && tokens.includes(given))) return undefined;
+  return new TollgateError(
+    'invalid_authorize_token',
+    'The gateway in front must send one of AUTHORIZE_TOKEN in Tollgate-Authorize-Token.',
+  );
+}
+
+/** A path that nothing has, as a list of those that something has. */
+class UnknownDialect extends TollgateError {
+  override readonly details = { dialects: DIALECTS.map((name) => `${AUTHORIZE_PATH}/${name}`) };
+}
+
+function unknownDialect(): TollgateError {
+  return new UnknownDialect(
+    'not_found',
+    `There is no such dialect, or it has another query than rejected=403. There are ${DIALECTS.join(', ')}.`,
+  );
+}
+
+function notFound(sentence: string): TollgateError {
+  return new TollgateError('not_found', sentence);
+}
+
+/**
+ * What a consumer wrote may make the head of a call invalid, or too large. The gateway must not take the rejection for a failure, after
+ * which it may be set to forward.
+ */
+function formatRejection(error: TollgateError, req?: IncomingMessage): ErrorResponse {
+  const call = authorizeCallOf(req?.url ?? '');
+  const { status, headers, body } = errorResponse((req && call && pathFault(call, req)) ?? error);
+  const response = { status, headers: { ...headers, 'Cache-Control': 'no-store' }, body };
+  return call?.isRejectedAs403 === true ? rejectedAs403(response) : response;
+}
+
+/** In Envoy's dialect an invalid original path makes the path of the call invalid. */
+function pathFault(call: AuthorizeCall, req: IncomingMessage): TollgateError | undefined {
+  const original = call.fields === undefined ? readOriginal(call, req) : undefined;
+  return original instanceof TollgateError ? original : undefined;
+}

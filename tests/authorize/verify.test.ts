@@ -1,0 +1,202 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Managed } from '../support/admin.ts';
+import { type Fleet, startInProcessFleet } from '../support/fleet.ts';
+import { ROOT_TOKEN, type RunningGateway } from '../support/gateway.ts';
+import { until } from '../support/until.ts';
+import { ask } from './support/ask.ts';
+
+let fleet: Fleet<RunningGateway>;
+let url: string;
+/** The secret of a token with the preset for services. */
+let verifier: string;
+beforeAll(async () => {
+  fleet = await startInProcessFleet(1, { AUTHORIZE_PORT: '0' });
+  url = fleet.replicas[0]?.authorizeUrl ?? '';
+  verifier = await makeToken({ scopes: ['verifier'] });
+  await fleet.admin.makePlan('ample', 1000, 'day');
+});
+afterAll(() => fleet?.stop());
+
+async function makeToken(fields: object): Promise<string> {
+  const { body } = await fleet.admin.call('POST', '/tollgate/admin-token/create', {
+    name: 'a service',
+    ...fields,
+  });
+  return body.secret;
+}
+
+let plans = 0;
+async function keyWithLimit(limit: number): Promise<{ readonly id: string; readonly secret: string }> {
+  plans += 1;
+  await fleet.admin.makePlan(`limit-${plans}`, limit, 'day');
+  return fleet.admin.makeKey(`key ${plans}`, `limit-${plans}`);
+}
+
+async function verify(body: object, token = verifier): Promise<Managed> {
+  const response = await fetch(`${url}/verify`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: response.status, headers: response.headers, body: await response.json() };
+}
+
+async function usedOf(keyId: string): Promise<number> {
+  return (await fleet.admin.call('GET', `/consumer-api-key/${keyId}/limits`)).body.limits[0].used;
+}
+
+describe('POST /verify', () => {
+  it('counts a request that is allowed, and says all about key and limits', async () => {
+    const { id, secret } = await keyWithLimit(5);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, {
+      externalId: 'customer-42',
+      tags: ['eu'],
+      metadata: { contract: 'C-7' },
+      expiresAt: '2099-01-01T00:00:00Z',
+    });
+    const { status, headers, body } = await verify({
+      secret,
+      method: 'POST',
+      path: '/jobs?x=1',
+      customerId: 'c1',
+    });
+    expect([status, headers.get('cache-control')]).toEqual([200, 'no-store']);
+    expect(body).toEqual({
+      ...{ allowed: true, status: 200, code: null },
+      consumerApiKeyId: id,
+      name: `key ${plans}`,
+      externalId: 'customer-42',
+      rateLimitId: `limit-${plans}`,
+      tags: ['eu'],
+      metadata: { contract: 'C-7' },
+      expiresAt: '2099-01-01T00:00:00Z',
+      customerId: 'c1',
+      limits: [{ limitId: 'main', limit: 5, remaining: 4, resetTime: expect.stringMatching(/Z$/) }],
+      retryAfterSeconds: null,
+    });
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests === 1);
+    const { usage } = await fleet.admin.detail(id);
+    expect(usage).toMatchObject({
+      successfulRequests: 1,
+      endpoints: [{ endpoint: '/jobs', requests: 1, averageResponseTimeMs: 0 }],
+      usageByCustomer: [{ customerId: 'c1', requests: 1 }],
+    });
+  });
+
+  it('says what the proxy would have sent to a request that is rejected', async () => {
+    const { id, secret } = await keyWithLimit(1);
+    await verify({ secret });
+    const limited = await verify({ secret });
+    expect(limited.status).toBe(200);
+    expect(limited.body).toMatchObject({
+      ...{ allowed: false, status: 429, code: 'limited', consumerApiKeyId: id },
+      limits: [{ limitId: 'main', limit: 1, remaining: 0 }],
+    });
+    expect(limited.body.retryAfterSeconds).toBeGreaterThan(0);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { allowedIps: ['203.0.113.7'] });
+    const elsewhere = { allowed: false, status: 403, code: 'address_not_allowed', limits: [] };
+    expect((await verify({ secret })).body).toMatchObject(elsewhere);
+    expect((await verify({ secret, address: '203.0.113.8' })).body).toMatchObject(elsewhere);
+    expect((await verify({ secret, address: '203.0.113.7' })).body).toMatchObject({ status: 429 });
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    const disabled = { allowed: false, status: 401, code: 'key_disabled', consumerApiKeyId: id, limits: [] };
+    expect((await verify({ secret })).body).toMatchObject(disabled);
+    await fleet.admin.deleteKey(id);
+    expect((await verify({ secret })).body).toEqual({ allowed: false, status: 401, code: 'invalid_api_key' });
+  });
+
+  it.each(['tg_wrong', 'not a token', `tg_${'x'.repeat(36)}`])(
+    'says nothing but the code of %s',
+    async (secret) => {
+      const { status, body } = await verify({ secret, origin: 'https://app.example.com' });
+      expect([status, body]).toEqual([200, { allowed: false, status: 401, code: 'invalid_api_key' }]);
+    },
+  );
+
+  it('takes the cost from the request, 0 included, in place of the plan’s', async () => {
+    const { id, secret } = await keyWithLimit(10);
+    expect((await verify({ secret, cost: 7 })).body).toMatchObject({
+      allowed: true,
+      limits: [{ remaining: 3 }],
+    });
+    expect((await verify({ secret, cost: 4 })).body).toMatchObject({ allowed: false, status: 429 });
+    expect((await verify({ secret, cost: 3 })).body).toMatchObject({
+      allowed: true,
+      limits: [{ remaining: 0 }],
+    });
+    expect((await verify({ secret, cost: 0 })).body).toMatchObject({
+      allowed: true,
+      limits: [{ remaining: 0 }],
+    });
+    expect(await usedOf(id)).toBe(10);
+  });
+
+  it('counts nothing with count: false, and decides as if it did', async () => {
+    const { id, secret } = await keyWithLimit(2);
+    const look = (cost: number) => verify({ secret, cost, count: false });
+    expect((await look(2)).body).toMatchObject({ allowed: true, limits: [{ limit: 2, remaining: 2 }] });
+    expect((await look(3)).body).toMatchObject({ allowed: false, status: 429, code: 'limited' });
+    await verify({ secret, cost: 2 });
+    expect((await look(1)).body).toMatchObject({ allowed: false, status: 429, limits: [{ remaining: 0 }] });
+    expect((await look(0)).body).toMatchObject({ allowed: true });
+    await until(async () => (await fleet.admin.detail(id)).usage.totalRequests > 0);
+    expect((await fleet.admin.detail(id)).usage.totalRequests).toBe(1);
+    expect(await usedOf(id)).toBe(2);
+  });
+
+  it('has keys without the tags of the token for unknown, and counts nothing for them', async () => {
+    const { id, secret } = await keyWithLimit(5);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { tags: ['eu', 'paid'] });
+    const eu = await makeToken({ scopes: ['keys:verify'], onlyTags: ['eu'] });
+    const us = await makeToken({ scopes: ['keys:verify'], onlyTags: ['us'] });
+    const unknown = { allowed: false, status: 401, code: 'invalid_api_key' };
+    expect((await verify({ secret }, us)).body).toEqual(unknown);
+    expect((await verify({ secret }, eu)).body).toMatchObject({ allowed: true, consumerApiKeyId: id });
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { tags: ['us'] });
+    expect((await verify({ secret }, eu)).body).toEqual(unknown);
+    await fleet.admin.call('PATCH', `/consumer-api-key/${id}`, { enabled: false });
+    expect((await verify({ secret }, eu)).body).toEqual(unknown);
+    expect((await verify({ secret }, us)).body).toMatchObject({ code: 'key_disabled', consumerApiKeyId: id });
+    expect(await usedOf(id)).toBe(1);
+  });
+
+  it.each([
+    [{}, 'secret'],
+    [{ secret: '' }, 'secret'],
+    [{ secret: 'x', method: 'get' }, 'method'],
+    [{ secret: 'x', method: 'TRACE' }, 'method'],
+    [{ secret: 'x', path: 'x' }, 'path'],
+    [{ secret: 'x', path: '/a/../b' }, 'path'],
+    [{ secret: 'x', path: '/a%zz' }, 'path'],
+    [{ secret: 'x', customerId: '' }, 'customerId'],
+    [{ secret: 'x', address: '1.2.3' }, 'address'],
+    [{ secret: 'x', origin: 'a b' }, 'origin'],
+    [{ secret: 'x', cost: -1 }, 'cost'],
+    [{ secret: 'x', cost: 1.5 }, 'cost'],
+    [{ secret: 'x', count: 0 }, 'count'],
+    [{ secret: 'x', counts: false }, 'counts'],
+  ])('rejects %j and names the field', async (body, field) => {
+    const rejected = await verify(body);
+    expect([rejected.status, rejected.body.code]).toEqual([400, 'invalid_body']);
+    expect(rejected.body.errors).toEqual([{ field, message: expect.any(String) }]);
+  });
+
+  it('needs a token with the scope keys:verify', async () => {
+    const bare = await ask(url, '/verify', { method: 'POST' });
+    expect([bare.status, bare.body.code]).toEqual([401, 'missing_root_token']);
+    const wrong = await verify({ secret: 'x' }, 'wrong');
+    expect([wrong.status, wrong.body.code]).toEqual([401, 'invalid_root_token']);
+    const reader = await verify({ secret: 'x' }, await makeToken({ scopes: ['read-only'] }));
+    expect([reader.status, reader.body]).toMatchObject([403, { requiredScope: 'keys:verify' }]);
+    expect((await verify({ secret: 'x' }, ROOT_TOKEN)).status).toBe(200);
+    expect((await ask(url, '/verify', { headers: { authorization: `Bearer ${verifier}` } })).status).toBe(
+      405,
+    );
+  });
+
+  it('is served to the console at the management interface as well', async () => {
+    const { secret } = await keyWithLimit(3);
+    const tried = await fleet.admin.call('POST', '/api-keys/verify', { secret, count: false });
+    expect([tried.status, tried.body.allowed]).toEqual([200, true]);
+  });
+});
