@@ -78,11 +78,11 @@ describe('output', () => {
     expect(parse(shown).metadata).toEqual(JSON.parse(metadata));
   });
 
-  it('has no name in a question that reorders the question', async () => {
-    const { id } = await stage.tollgate.json('keys', 'create', 'shop\u202edohs');
+  it('has no name in a question that breaks its line', async () => {
+    const { id } = await stage.tollgate.json('keys', 'create', 'shop\u2028dohs');
     for (const options of [['--dry-run'], []]) {
       const { stderr } = await stage.tollgate.run(['keys', 'delete', id, ...options]);
-      expect(stderr).toContain('The key shop\\u{202e}dohs (');
+      expect(stderr).toContain('The key shop\\u{2028}dohs (');
     }
   });
 

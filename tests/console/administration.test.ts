@@ -8,7 +8,7 @@ import { type ConsoleStage, startConsole } from './browser-fixture.ts';
 
 /** What people and clients may write, and a page, a chart or a file must show as text. */
 const HOSTILE = {
-  name: `<img src=x onerror=alert(1)> \u202egnp.exe ${'\u{1f680}'.repeat(64)}`,
+  name: `<img src=x onerror=alert(1)> \u200fgnp.exe ${'\u{1f680}'.repeat(64)}`,
   customer: "=cmd|' /C calc'!A0",
   path: '/v1/<script>alert(1)</script>',
   reason: '"><img src=x onerror=alert(2)>',

@@ -85,7 +85,7 @@ const KEYS: readonly SampleFields[] = [
   { name: 'Warehouse scanners', rateLimitId: 'standard', externalId: 'acme', tags: ['staging'] },
   { name: 'Website of 2019', rateLimitId: 'standard', enabled: false, tags: ['legacy'] },
 ];
-const HOSTILE = '<img src=x onerror=alert(1)> \u202Egnp.exe';
+const HOSTILE = '<img src=x onerror=alert(1)> \u200Fgnp.exe';
 
 describe('every page of the console', () => {
   let stage: ConsoleStage;
