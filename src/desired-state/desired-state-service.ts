@@ -228,11 +228,12 @@ interface WrittenState extends AppliedState {
 
 function selectionOf(
   { plans, keys }: DesiredState,
-  { owner }: ConfigurationTerms,
+  { owner, prune }: ConfigurationTerms,
   onlyTags: readonly string[],
 ): StateSelection {
   return {
     owner,
+    hasAllOfOwner: prune,
     planIds: [...new Set([...plans.map(({ id }) => id), ...keys.flatMap(({ planId }) => planId ?? [])])],
     externalIds: keys.map(({ externalId }) => externalId),
     hashedExternalIds: keys.flatMap(({ externalId, secretDigest }) =>

@@ -23,9 +23,11 @@ export interface PresentKey {
   readonly managedDigest: Buffer | null;
 }
 
-/** Selects the records that a configuration may change: those that it names, and all that its owner manages. */
+/** Selects the records that a configuration may change: those that it names, and the plans that its owner manages. */
 export interface StateSelection {
   readonly owner: string;
+  /** Whether all keys that the owner manages are selected as well: those that are not named may be deleted. */
+  readonly hasAllOfOwner: boolean;
   /** Includes the plans of the configuration's keys. */
   readonly planIds: readonly string[];
   readonly externalIds: readonly string[];

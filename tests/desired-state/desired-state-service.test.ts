@@ -62,7 +62,14 @@ describe.each([
       );
     const find = async (name: string) => {
       const { keys } = await store.records.desiredState.read({
-        ...{ owner, planIds: [], externalIds: [`${owner}-${name}`], hashedExternalIds: [], onlyTags: [] },
+        ...{
+          owner,
+          hasAllOfOwner: true,
+          planIds: [],
+          externalIds: [`${owner}-${name}`],
+          hashedExternalIds: [],
+          onlyTags: [],
+        },
       });
       return keys.map((one) => one.key).find(({ externalId }) => externalId === `${owner}-${name}`);
     };

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import { type Command, Option } from 'commander';
 import { csvRecord } from '../../platform/text/csv.ts';
+import { CommandFault } from '../command-fault.ts';
 import type { Terminal } from '../terminal.ts';
 import { type Cell, headingOf, type Listing } from './columns.ts';
 import { propertyLines, shownCell, type TableOptions, tableLines } from './table.ts';
@@ -87,6 +89,22 @@ export class Output {
     }
     this.#csvHeader(listing);
     for (const item of items) this.record(listing, item);
+  }
+
+  /** Writes a text of the gateway as it arrives, without holding it. Throws a `CommandFault` if its end does not come. */
+  async stream(chunks: AsyncIterable<string>): Promise<void> {
+    const { stdout } = this.#terminal;
+    try {
+      for await (const chunk of chunks) if (!stdout.write(printable(chunk))) await once(stdout, 'drain');
+    } catch (error) {
+      throw new CommandFault(
+        'unavailable',
+        'The gateway did not send everything: the output is incomplete.',
+        {
+          cause: error,
+        },
+      );
+    }
   }
 
   /** Writes one object of an endless list as a line, also in JSON and YAML. */

@@ -2,6 +2,7 @@ import type { ExportSelection } from '../../desired-state/desired-state-store.ts
 import { OWNER } from '../../desired-state/owner-name.ts';
 import { type Written, writtenKey, writtenPlan } from '../../desired-state/written-state.ts';
 import type { FieldSchema } from '../../http/body-schema.ts';
+import { yamlBlock, yamlEntries } from '../../platform/text/yaml-writer.ts';
 import { endpoint, type ManagementServices, StreamedText } from '../endpoint.ts';
 import { SHOWN_KEY_FIELDS } from '../keys/shown-key-fields.ts';
 import { OPTIONAL_TERMS, TERMS } from '../plans/shown-plan.ts';
@@ -91,28 +92,23 @@ async function* jsonChunks(
   keys: AsyncIterable<readonly Written[]>,
 ): AsyncGenerator<string> {
   yield `{"plans":${JSON.stringify(plans)},"keys":[`;
-  let separator = '';
+  let separator = '\n';
   for await (const some of keys) {
-    yield separator + some.map((key) => JSON.stringify(key)).join(',');
-    separator = ',';
+    yield separator + some.map((key) => JSON.stringify(key)).join(',\n');
+    separator = ',\n';
   }
-  yield ']}';
+  yield '\n]}\n';
 }
 
 async function* yamlChunks(
   plans: readonly Written[],
   keys: AsyncIterable<readonly Written[]>,
 ): AsyncGenerator<string> {
-  // The library takes 25 ms to load, and only this format needs it.
-  const { stringify } = await import('yaml');
-  const yamlOf = (value: object) => stringify(value, { lineWidth: 0, aliasDuplicateObjects: false });
-  yield yamlOf({ plans });
-  let hasKeys = false;
+  yield yamlBlock({ plans });
+  let start = 'keys:\n';
   for await (const some of keys) {
-    const text = yamlOf({ keys: some });
-    // Each part is serialized as a list with its own first line, `keys:`, which only the first part keeps.
-    yield hasKeys ? text.slice(text.indexOf('\n') + 1) : text;
-    hasKeys = true;
+    yield start + yamlEntries(some, 2);
+    start = '';
   }
-  if (!hasKeys) yield yamlOf({ keys: [] });
+  if (start !== '') yield 'keys: []\n';
 }

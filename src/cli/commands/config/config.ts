@@ -6,7 +6,6 @@ import { makesSecret } from '../../api/secret-file.ts';
 import { connected, managed, openSession, type SessionOptions } from '../../api/session.ts';
 import { CommandFault } from '../../command-fault.ts';
 import type { Declare } from '../../declare.ts';
-import { Output } from '../../output/output.ts';
 import type { Terminal } from '../../terminal.ts';
 import { type ApplyOptions, applyFile } from './apply-file.ts';
 import { CHANGES, summaryOf } from './differences.ts';
@@ -54,10 +53,9 @@ function declareExport(config: Command, terminal: Terminal): void {
     const { owner, output: format = 'yaml' } = options;
     if (format !== 'yaml' && format !== 'json')
       throw new CommandFault('usage', 'A configuration is exported as yaml or json.');
-    const query = owner === undefined ? {} : { owner };
-    const call = client.GET('/tollgate/config', { params: { query } });
-    const whole = await bodyOf(call);
-    await new Output({ output: format, headers: true }, terminal).report(CHANGES, [], whole);
+    const query = { format, ...(owner !== undefined && { owner }) } as const;
+    const call = client.GET('/tollgate/config', { params: { query }, parseAs: 'stream' });
+    await output.stream((await bodyOf(call)).pipeThrough(new TextDecoderStream()));
     const leftOut = Number((await call).response.headers.get('tollgate-keys-left-out'));
     if (leftOut > 0) output.note(`Keys that are left out, without an externalId of their own: ${leftOut}.`);
   });

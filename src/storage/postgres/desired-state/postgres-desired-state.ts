@@ -72,25 +72,31 @@ export class PostgresDesiredState implements DesiredStateStore {
   }
 
   async *exportKeys(selection: ExportSelection): AsyncIterable<readonly ConsumerKey[]> {
-    let after = '';
+    let last: ConsumerKey | undefined;
+    let isShared = false;
     for (;;) {
+      // In the order of an index, and shared ids are left out here: to group them in each statement would read all that follows.
       const rows = await selectKeys(this.#db)
-        .where(
-          'id',
-          'in',
-          sql<string>`(
-          SELECT min(id) FROM consumer_keys
-          WHERE external_id > ${after} AND ${isSelected(selection)}
-          GROUP BY external_id HAVING count(*) = 1 ORDER BY external_id LIMIT ${BATCH}
-        )`,
-        )
+        .where('external_id', 'is not', null)
+        .where(sql<boolean>`(external_id, id) > (${last?.externalId ?? ''}, ${last?.id ?? ''})`)
+        .where(isSelected(selection))
         .orderBy('external_id')
+        .orderBy('id')
+        .limit(BATCH)
         .execute();
-      const keys = rows.map(keyOfRow);
-      const last = keys.at(-1)?.externalId ?? undefined;
-      if (last === undefined) return;
-      yield keys;
-      after = last;
+      const unique: ConsumerKey[] = [];
+      for (const key of rows.map(keyOfRow)) {
+        if (last?.externalId === key.externalId) isShared = true;
+        else {
+          if (last !== undefined && !isShared) unique.push(last);
+          isShared = false;
+        }
+        last = key;
+      }
+      const isEnd = rows.length < BATCH;
+      if (isEnd && last !== undefined && !isShared) unique.push(last);
+      if (unique.length > 0) yield unique;
+      if (isEnd) return;
     }
   }
 
@@ -132,18 +138,13 @@ function plansOf(db: RecordsDatabase, { owner, planIds }: StateSelection) {
     .orderBy('id');
 }
 
-function keysOf(db: RecordsDatabase, { owner, externalIds, onlyTags }: StateSelection) {
+function keysOf(db: RecordsDatabase, { owner, hasAllOfOwner, externalIds, onlyTags }: StateSelection) {
+  const named = sql`SELECT id FROM consumer_keys WHERE external_id = ANY (${externalIds}::text[])`;
+  const owned = hasAllOfOwner ? sql`UNION SELECT id FROM consumer_keys WHERE managed_by = ${owner}` : sql``;
   // Selects the ids first: each condition has an index, but an OR of the two has none.
   return selectKeys(db)
     .select('consumer_keys.managed_digest')
-    .where(
-      'consumer_keys.id',
-      'in',
-      sql<string>`(
-      SELECT id FROM consumer_keys WHERE managed_by = ${owner}
-      UNION SELECT id FROM consumer_keys WHERE external_id = ANY (${externalIds}::text[])
-    )`,
-    )
+    .where('consumer_keys.id', 'in', sql<string>`(${named} ${owned})`)
     .where(hasTags(onlyTags))
     .orderBy('consumer_keys.id');
 }
