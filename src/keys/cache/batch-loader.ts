@@ -1,3 +1,4 @@
+import { StoreUnavailable } from '../../errors.ts';
 import { RoundRobinQueue } from '../../platform/concurrency/round-robin-queue.ts';
 
 /** What is read, and when. */
@@ -31,8 +32,8 @@ interface Waiting<Lookup, Result> extends PromiseWithResolvers<Result | undefine
 }
 
 /**
- * Batch loader: lookups that arrive while queries run, or are paced, go into the next query. When a query fails, all waiting lookups fail
- * too. The caller bounds their number.
+ * Batch loader: lookups that arrive while queries run, or are paced, go into the next query. If the store is unavailable, all
+ * waiting lookups fail; if it rejects a query, only the lookups at fault do. The caller bounds their number.
  */
 export class BatchLoader<Lookup, Result> {
   readonly #options: BatchLoaderOptions<Lookup, Result>;
@@ -78,13 +79,7 @@ export class BatchLoader<Lookup, Result> {
     this.#running += 1;
     for (const { begun } of batch) begun?.();
     try {
-      const results = await this.#options.query(batch.map(({ lookup }) => lookup));
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const result = results[index];
-        if (result instanceof Error) reject(result);
-        else resolve(result);
-      }
-      this.#isPaced = this.#options.isPacedAfter(results);
+      await this.#query(batch);
     } catch (error) {
       // The store does not respond: all that wait for the next query fail now too.
       for (const { reject } of [...batch, ...this.#waiting.take(Infinity)]) reject(error);
@@ -92,5 +87,25 @@ export class BatchLoader<Lookup, Result> {
       this.#running -= 1;
       this.#startNext();
     }
+  }
+
+  /** Rejects if the store is unavailable. If it rejects the statement, each half is queried again, down to the lookup that is at fault. */
+  async #query(batch: readonly Waiting<Lookup, Result>[]): Promise<void> {
+    let results: readonly (Result | Error | undefined)[];
+    try {
+      results = await this.#options.query(batch.map(({ lookup }) => lookup));
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      if (batch.length === 1) return batch[0]?.reject(error);
+      const middle = Math.ceil(batch.length / 2);
+      await this.#query(batch.slice(0, middle));
+      return this.#query(batch.slice(middle));
+    }
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const result = results[index];
+      if (result instanceof Error) reject(result);
+      else resolve(result);
+    }
+    this.#isPaced = this.#options.isPacedAfter(results);
   }
 }
