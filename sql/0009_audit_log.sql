@@ -21,7 +21,7 @@ CREATE TABLE audit_log (
   request_id text NOT NULL,
   address text NOT NULL,
   outcome text NOT NULL,
-  -- SHA-256 of the entry before and of this one, see src/audit/entry-hash.ts.
+  -- Of the entry before and of this one, see src/audit/audit-chain.ts.
   previous_hash bytea NOT NULL CHECK (octet_length(previous_hash) = 32),
   hash bytea NOT NULL CHECK (octet_length(hash) = 32)
 );

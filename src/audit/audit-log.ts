@@ -24,15 +24,47 @@ export interface AuditPage {
   readonly beforeSequence?: number;
 }
 
+/**
+ * Why a chain is broken: the oldest entry is not the one that retention left; an entry is not there; it is not as it was written; it was
+ * written under an encryption key that is not in `ENCRYPTION_KEY`, or under none; or the end is not the one that was written.
+ */
+export const CHAIN_PROBLEMS = ['beginning', 'missing', 'changed', 'unknown_key', 'end'] as const;
+export type ChainProblem = (typeof CHAIN_PROBLEMS)[number];
+
+/**
+ * Whether the log continues a head that was noted before: it does; the entry there has another hash; the log ends before it; or the entry
+ * was removed for its age, together with later ones, so that nothing can be said.
+ */
+export const EXPECTATIONS = ['met', 'other_hash', 'cut_off', 'expired'] as const;
+export type Expectation = (typeof EXPECTATIONS)[number];
+
+/** A head as it was noted before. */
+export interface ExpectedHead {
+  /** The number of entries ever written: the sequence number of the newest one. */
+  readonly count: number;
+  /** The hash of the newest entry, hexadecimal. */
+  readonly hash: string;
+}
+
+/** The newest entry of the chain. Kept elsewhere, it proves later that the log up to here is unchanged and complete. */
+export interface ChainHead extends ExpectedHead {
+  /** When it was written, in milliseconds since 1970. Null where no entry is kept, or the chain is broken. */
+  readonly atMs: number | null;
+}
+
 /** The result of verifying the chain. */
 export interface ChainReport {
+  /** The chain is whole, and the expectation, if there is one, is met. */
   readonly isValid: boolean;
   /** The number of entries that were verified. */
   readonly entries: number;
-  /** The sequence number of the first entry that was changed, added or removed later; undefined if there is none. */
+  /** Undefined if the chain is whole. */
+  readonly problem: ChainProblem | undefined;
+  /** The sequence number of the first entry that the problem concerns; undefined if the chain is whole. */
   readonly firstBroken: number | undefined;
-  /** The hash of the last entry, hexadecimal. Kept elsewhere, it can prove later that the log up to here is unchanged. */
-  readonly lastHash: string;
+  readonly head: ChainHead;
+  /** Undefined if there is none, or the chain is broken. */
+  readonly expectation: Expectation | undefined;
 }
 
 /**
@@ -49,8 +81,20 @@ export interface AuditLog {
   accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void>;
   list(filter: AuditFilter, page: AuditPage): Promise<readonly AuditEntry[]>;
   count(filter: AuditFilter): Promise<number>;
-  /** Compares every entry with its hash, and checks that each hash continues the previous one. */
-  verify(): Promise<ChainReport>;
-  /** Removes the oldest entries, made before the instant. The others remain a valid chain. Resolves with the number removed. */
+  /** Compares every entry with its hash, checks that each hash continues the previous one, and compares the chain with a noted head. */
+  verify(expected?: ExpectedHead): Promise<ChainReport>;
+  /** The head, if no replica has called this within the last day; else undefined. It is not verified. */
+  takeDailyHead(nowMs: number): Promise<ChainHead | undefined>;
+  /** The head as this replica last verified or took it. */
+  readonly lastHead: ChainHead | undefined;
+  /**
+   * Makes the log verifiable without the encryption keys behind the first one, whichever of them wrote it. May be repeated. Resolves with
+   * the number of these keys.
+   */
+  retireKeys(): Promise<number>;
+  /**
+   * Removes the oldest entries, made before the instant. The others remain a valid chain. Resolves with the number removed. Rejects if
+   * they do not verify: a change would be covered up.
+   */
   prune(beforeMs: number): Promise<number>;
 }

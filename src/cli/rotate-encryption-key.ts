@@ -22,18 +22,20 @@ async function rotate(): Promise<number> {
   requireRecords(settings);
   const log = createLogger(settings.logLevel);
   const platform = { clock: systemClock, random: systemRandom, log };
-  const records = await openRecordStore(settings, platform);
+  const vault = new SecretVault(settings.encryptionKeys, systemRandom);
+  const records = await openRecordStore(settings, platform, vault);
   try {
     const pending = await records.pendingMigrations();
     if (pending.length > 0)
       throw new StartFault(
         `${pending.length} migrations are pending: ${pending.join(', ')}. Run tollgate migrate first.`,
       );
-    const vault = new SecretVault(settings.encryptionKeys, systemRandom);
     const report = await rotateEncryptionKey(records.sealedKeys, vault);
     const adminTokens = await rotateAdminTokens(records.sealedTokens, vault);
     const responses = await rotateSealedResponses(records.responses, vault);
-    log.info({ ...report, adminTokens, responses }, 'rotated');
+    // Last: what replicas wrote meanwhile under another key is then among the entries that it may verify.
+    const auditKeys = await records.audit.retireKeys();
+    log.info({ ...report, adminTokens, responses, auditKeys }, 'rotated');
     if (report.unkept > 0)
       log.warn(
         { keys: report.unkept },

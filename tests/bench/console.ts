@@ -43,6 +43,7 @@ const records = openRecords({
   maxConnections: 4,
   migrationsDirectory: MIGRATIONS,
   defaultPlanId: 'default',
+  chainSecrets: null,
   onIdleError: () => {},
 });
 try {

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { readFile, stat } from 'node:fs/promises';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { statusOf } from '../support/burst.ts';
@@ -131,6 +131,27 @@ describe('tollgate audit', () => {
     ]);
     expect(await stage.tollgate.json('audit', 'verify')).toMatchObject({ valid: true });
     expect((await stage.tollgate.run(['audit', '--action', 'key.frobnicate'])).code).toBe(64);
+  });
+
+  it('compares the log with what an earlier run has printed', async () => {
+    const file = join(stage.directory, 'head.json');
+    const verify = (...options: string[]) =>
+      stage.tollgate.run(['audit', 'verify', ...options, '-o', 'json']);
+    const first = await verify();
+    await writeFile(file, first.stdout);
+    await stage.admin.makeKey('after the head');
+    const second = await verify('--expect', file);
+    expect(second.code).toBe(0);
+    expect(JSON.parse(second.stdout)).toMatchObject({ valid: true, expectation: 'met' });
+    await writeFile(file, second.stdout);
+    expect((await verify('--expect', file)).code).toBe(0);
+    await writeFile(file, JSON.stringify({ ...JSON.parse(second.stdout), count: 1_000_000 }));
+    const cut = await verify('--expect', file);
+    expect(cut).toMatchObject({ code: 1, stderr: expect.stringContaining('The audit log was cut off') });
+    await writeFile(file, JSON.stringify({ ...JSON.parse(second.stdout), valid: false }));
+    const useless = await verify('--expect', file);
+    expect(useless).toMatchObject({ code: 64, stderr: expect.stringContaining('for a log that is valid') });
+    expect((await verify('--expect', join(stage.directory, 'none.json'))).code).toBe(64);
   });
 
   it('follows the log: each new entry once, and none from before', async () => {

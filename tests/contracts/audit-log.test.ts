@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { sql } from 'kysely';
 import type { AuditedAction } from '../../src/audit/audit-entry.ts';
-import { entryHash } from '../../src/audit/entry-hash.ts';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
@@ -62,7 +61,12 @@ describe.each([
   it('verifies as long as nothing was changed', async () => {
     const report = await store.records.audit.verify();
     expect(report).toMatchObject({ isValid: true, entries: 5, firstBroken: undefined });
-    expect(report.lastHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(report.problem).toBeUndefined();
+    expect(report.head).toEqual({
+      count: 5,
+      hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+      atMs: atDay(4).atMs,
+    });
   });
 
   it.each([
@@ -92,29 +96,6 @@ describe.each([
     const show = `UPDATE audit_log SET sequence = ${sequence} WHERE sequence = -1`;
     await whileTampered(hide, show, async () => {
       expect(await store.records.audit.verify()).toMatchObject({ isValid: false, firstBroken: sequence });
-    });
-  });
-
-  it('names the entry behind one that was rewritten with a hash that suits it', async () => {
-    const { db } = store.records;
-    const row = await db
-      .selectFrom('audit_log')
-      .selectAll()
-      .where('sequence', '=', 3)
-      .executeTakeFirstOrThrow();
-    const [entry] = await store.records.audit.list({}, { limit: 1, beforeSequence: 4 });
-    if (entry === undefined) throw new Error('no entry 3');
-    const { changes: _, ...others } = entry;
-    const rewritten = { ...others, address: '192.0.2.1', changesText: row.changes };
-    const hash = entryHash(row.previous_hash, rewritten);
-    const set = (address: string, value: Uint8Array) => {
-      const hex = Buffer.from(value).toString('hex');
-      return `
-        WITH changed AS (UPDATE audit_log SET address = '${address}', hash = '\\x${hex}' WHERE sequence = 3)
-        UPDATE audit_log SET previous_hash = '\\x${hex}' WHERE sequence = 4`;
-    };
-    await whileTampered(set('192.0.2.1', hash), set(row.address, row.hash), async () => {
-      expect(await store.records.audit.verify()).toMatchObject({ isValid: false, firstBroken: 4 });
     });
   });
 

@@ -1,12 +1,20 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { AuditChain } from '../../src/audit/audit-chain.ts';
 import { StoreUnavailable } from '../../src/errors.ts';
 import type { KeyChanges, NewConsumerKey, UpdatedKey } from '../../src/keys/key-repository.ts';
 import { limitsOfPlan } from '../../src/plans/limits-of-plan.ts';
+import { AuditedChanges } from '../../src/storage/postgres/audit/audited-changes.ts';
 import { PostgresKeyRepository } from '../../src/storage/postgres/keys/postgres-key-repository.ts';
+import type { RecordsDatabase } from '../../src/storage/postgres/records-database.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
 import { sampleChange, sampleKey, samplePlan } from '../support/sample-records.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 
 const LATER_MS = Date.UTC(2025, 5, 1, 0, 0, 0, 1);
+
+function changesIn(db: RecordsDatabase): AuditedChanges {
+  return new AuditedChanges(db, new AuditChain(TEST_VAULT));
+}
 
 describe.each([
   ['Postgres', createPostgresRecords],
@@ -113,7 +121,9 @@ describe.each([
 
   it('compares copies of keys without any plan', async () => {
     const { id } = await inserted();
-    const unlimited = new PostgresKeyRepository(store.records.db, { defaultPlanId: null });
+    const unlimited = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
+      defaultPlanId: null,
+    });
     expect(await unlimited.findOutdated([{ keyId: id, version: '1.0' }])).toEqual([]);
     expect(await unlimited.findOutdated([{ keyId: id, version: '1.1' }])).toHaveLength(1);
   });
@@ -290,7 +300,9 @@ describe.each([
   it('finds each of many keys, whatever is wrong with others', async () => {
     const plan = await insertedPlan();
     const [bound, unbound] = [await inserted({ planId: plan.id }), await inserted()];
-    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
+    const keys = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
+      defaultPlanId: 'gone',
+    });
     const found = await keys.findSnapshotsOrErrors([bound.id, unbound.id, sampleKey().id]);
     expect([...found.keys()].toSorted()).toEqual([bound.id, unbound.id].toSorted());
     expect(found.get(bound.id)).toEqual(await keys.findSnapshotById(bound.id));
@@ -319,13 +331,17 @@ describe.each([
 
   it('leaves keys without a plan unlimited when no default plan is named', async () => {
     const { id } = await inserted();
-    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: null });
+    const keys = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
+      defaultPlanId: null,
+    });
     expect(await keys.findSnapshotById(id)).toMatchObject({ version: '1.0', plan: null });
   });
 
   it('gives no snapshot when the default plan is missing, so that no key is unlimited', async () => {
     const { id, lookup } = await inserted();
-    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
+    const keys = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
+      defaultPlanId: 'gone',
+    });
     const failure = {
       code: 'store_unavailable',
       cause: new Error(
@@ -341,7 +357,9 @@ describe.each([
 
   it('changes, binds and deletes a key whose default plan does not exist', async () => {
     const { id } = await inserted();
-    const keys = new PostgresKeyRepository(store.records.db, { defaultPlanId: 'gone' });
+    const keys = new PostgresKeyRepository(store.records.db, changesIn(store.records.db), {
+      defaultPlanId: 'gone',
+    });
     expect(await keys.update(id, { name: 'renamed' }, sampleChange({ atMs: LATER_MS }))).toMatchObject({
       key: { name: 'renamed', planId: null },
       version: '2.0',

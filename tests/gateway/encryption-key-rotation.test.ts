@@ -44,9 +44,11 @@ describe('rotating the encryption key', () => {
         expect(await statusOf(both.url, secret)).toBe(200);
         expect((await admin.detail(id)).secret).toBe(secret);
       }
+      const { count, lastHash } = (await admin.call('GET', '/tollgate/audit-log/verify')).body;
       const run = await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`);
       expect(run.code).toBe(0);
       expect(run.output).toContain('"rotated":1,"current":1,"unkept":0');
+      expect(run.output).toContain('"auditKeys":1');
       expect(await statusOf(both.url, old.secret)).toBe(200);
 
       const rotated = await startInProcess({ ...fleet.environment, ENCRYPTION_KEY: NEW_KEY });
@@ -54,6 +56,9 @@ describe('rotating the encryption key', () => {
         expect(await statusOf(rotated.url, secret)).toBe(200);
         expect((await new Admin(rotated.url).detail(id)).secret).toBe(secret);
       }
+      const path = `/tollgate/audit-log/verify?expectCount=${count}&expectHash=${lastHash}`;
+      const { body } = await new Admin(rotated.url).call('GET', path);
+      expect(body).toMatchObject({ valid: true, expectation: 'met' });
       await rotated.stop();
       expect((await rotate(`${NEW_KEY},${ENCRYPTION_KEY}`)).output).toContain('"rotated":0,"current":2');
     } finally {

@@ -155,6 +155,11 @@ describe('the metrics', () => {
     }
   });
 
+  it('show the head of the audit log, once it was verified here', async () => {
+    const { count, lastHash, lastAt } = (await fleet.admin.call('GET', '/tollgate/audit-log/verify')).body;
+    expect(await scrape()).toContain(`tollgate_audit_log_head{hash="${lastHash}",at="${lastAt}"} ${count}\n`);
+  });
+
   it('are each described in docs/metrics.md, and no others are', async () => {
     const documented = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
     const rows = [...documented.matchAll(/^\| `(tollgate_[a-z_]+)` \| (\w+)/gm)].map(

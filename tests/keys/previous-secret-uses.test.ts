@@ -7,6 +7,7 @@ import { MIGRATIONS } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { createMigratedDatabase } from '../support/stores.ts';
 import { TcpRelay } from '../support/tcp-relay.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 
 const USED_AT_MS = Date.UTC(2026, 1, 3, 4, 5, 6);
 
@@ -18,6 +19,7 @@ it('uses of previous secrets noted while Postgres is down are written later', as
     maxConnections: 2,
     migrationsDirectory: MIGRATIONS,
     defaultPlanId: null,
+    chainSecrets: TEST_VAULT,
     onIdleError: () => {},
   });
   try {

@@ -139,14 +139,53 @@ describe('the audit log', () => {
 
   it('verifies, and names the first entry that was changed', async () => {
     const { body } = await management.send('get', '/tollgate/audit-log/verify').expect(200);
-    expect(body).toEqual({ valid: true, entries: expect.any(Number), lastHash: expect.any(String) });
+    const { entries, lastHash } = body;
+    const [newest] = (await read('?limit=1')).entries;
+    expect(body).toEqual({
+      valid: true,
+      ...{ entries, count: entries, lastAt: newest.at },
+      lastHash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    expect(management.lines.at(-1)).toContain(`"hash":"${lastHash}"`);
+    const expecting = (count: number, hash: string) =>
+      management
+        .send('get', `/tollgate/audit-log/verify?expectCount=${count}&expectHash=${hash}`)
+        .expect(200);
+    await management.createKey('after the head was noted');
+    expect((await expecting(entries, lastHash)).body).toMatchObject({
+      valid: true,
+      count: entries + 1,
+      expectation: 'met',
+    });
+    const zeros = '0'.repeat(64);
+    expect((await expecting(0, zeros)).body).toMatchObject({ valid: true, expectation: 'met' });
+    expect((await expecting(entries, zeros)).body).toMatchObject({ valid: false, expectation: 'other_hash' });
+    expect((await expecting(9999, zeros)).body).toMatchObject({ valid: false, expectation: 'cut_off' });
     await management.records.db
       .updateTable('audit_log')
       .set({ address: '192.0.2.1' })
       .where('sequence', '=', 2)
       .execute();
     const tampered = await management.send('get', '/tollgate/audit-log/verify').expect(200);
-    expect(tampered.body).toMatchObject({ valid: false, firstBroken: 'aud_0000000000000002' });
+    expect(tampered.body).toMatchObject({
+      ...{ valid: false, problem: 'changed', entries: 1, lastAt: null },
+      firstBroken: 'aud_0000000000000002',
+    });
+    expect((await expecting(1, lastHash)).body).not.toHaveProperty('expectation');
+  });
+
+  it.each([
+    'expectCount=1',
+    `expectHash=${'0'.repeat(64)}`,
+    `expectCount=-1&expectHash=${'0'.repeat(64)}`,
+    `expectCount=1.5&expectHash=${'0'.repeat(64)}`,
+    `expectCount=9007199254740992&expectHash=${'0'.repeat(64)}`,
+    'expectCount=1&expectHash=abc',
+    `expectCount=1&expectHash=${'A'.repeat(64)}`,
+    `expectCount=1&expectCount=1&expectHash=${'0'.repeat(64)}`,
+  ])('rejects the expectation %s', async (query) => {
+    const { body } = await management.send('get', `/tollgate/audit-log/verify?${query}`).expect(400);
+    expect(body.code).toBe('invalid_parameter');
   });
 
   it('takes a reason in UTF-8', async () => {

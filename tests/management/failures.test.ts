@@ -7,6 +7,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { freePort } from '../support/free-port.ts';
 import { MIGRATIONS } from '../support/records.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 import {
   type Replacements,
   startManagement,
@@ -34,6 +35,7 @@ describe('while Postgres is down', () => {
       maxConnections: 1,
       migrationsDirectory: MIGRATIONS,
       defaultPlanId: 'default',
+      chainSecrets: TEST_VAULT,
       onIdleError: () => {},
     });
     management = await start({ records });

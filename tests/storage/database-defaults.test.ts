@@ -4,6 +4,7 @@ import { openRecords } from '../../src/storage/postgres/open-records.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
 import { createTestDatabase } from '../support/stores.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 
 describe('the record store in a database with defaults of its own', () => {
   it.each([
@@ -19,6 +20,7 @@ describe('the record store in a database with defaults of its own', () => {
         maxConnections: 1,
         migrationsDirectory: MIGRATIONS,
         defaultPlanId: 'default',
+        chainSecrets: TEST_VAULT,
         onIdleError: () => {},
       });
     const before = open();

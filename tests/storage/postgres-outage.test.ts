@@ -6,6 +6,7 @@ import { freePort } from '../support/free-port.ts';
 import { type PostgresServer, startPostgresServer } from '../support/postgres-server.ts';
 import { MIGRATIONS } from '../support/records.ts';
 import { sampleChange, sampleKey } from '../support/sample-records.ts';
+import { TEST_VAULT } from '../support/test-vault.ts';
 import { until } from '../support/until.ts';
 
 function open(url: string, idleErrors: Error[] = []): Records {
@@ -14,6 +15,7 @@ function open(url: string, idleErrors: Error[] = []): Records {
     maxConnections: 3,
     migrationsDirectory: MIGRATIONS,
     defaultPlanId: 'default',
+    chainSecrets: TEST_VAULT,
     onIdleError: (error) => void idleErrors.push(error),
   });
 }

@@ -20,6 +20,7 @@ async function withRecords(directory: string, replicas: number, run: (all: Recor
       maxConnections: 2,
       migrationsDirectory: directory,
       defaultPlanId: null,
+      chainSecrets: null,
       onIdleError: () => {},
     }),
   );

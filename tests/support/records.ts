@@ -2,9 +2,11 @@ import { cp, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { ChainSecrets } from '../../src/audit/audit-chain.ts';
 import { openEmbeddedRecords } from '../../src/storage/embedded/open-embedded-records.ts';
 import { openRecords, type Records } from '../../src/storage/postgres/open-records.ts';
 import { createMigratedDatabase, embeddedPostgres } from './stores.ts';
+import { TEST_VAULT } from './test-vault.ts';
 
 /** Where the migrations are. */
 export const MIGRATIONS = fileURLToPath(new URL('../../sql', import.meta.url));
@@ -12,8 +14,8 @@ export const MIGRATIONS = fileURLToPath(new URL('../../sql', import.meta.url));
 /** A migrated record store of a test's own. */
 export interface TestRecords {
   readonly records: Records;
-  /** Opens the same store again, as another replica would; who opens it closes it. */
-  reopen(defaultPlanId: string | null): Promise<Records>;
+  /** Opens the same store again, as another replica would, perhaps with other encryption keys; who opens it closes it. */
+  reopen(defaultPlanId: string | null, chainSecrets?: ChainSecrets): Promise<Records>;
   /** Closes the store and removes its data. */
   remove(): Promise<void>;
 }
@@ -21,18 +23,19 @@ export interface TestRecords {
 /** In a new database of the test run's Postgres. */
 export async function createPostgresRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
   const database = await createMigratedDatabase();
-  const open = (planId: string | null) =>
+  const open = (planId: string | null, chainSecrets: ChainSecrets = TEST_VAULT) =>
     openRecords({
       url: database.url,
       maxConnections: 5,
       migrationsDirectory: MIGRATIONS,
       defaultPlanId: planId,
+      chainSecrets,
       onIdleError: () => {},
     });
   const records = open(defaultPlanId);
   return {
     records,
-    reopen: async (planId) => open(planId),
+    reopen: async (planId, secrets) => open(planId, secrets),
     remove: async () => {
       await records.close();
       await database.drop();
@@ -44,14 +47,14 @@ export async function createPostgresRecords(defaultPlanId: string | null = 'defa
 export async function createEmbeddedRecords(defaultPlanId: string | null = 'default'): Promise<TestRecords> {
   const directory = await mkdtemp(join(tmpdir(), 'tollgate-records-'));
   await cp(embeddedPostgres(), directory, { recursive: true });
-  const open = (planId: string | null) =>
-    openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId });
+  const open = (planId: string | null, chainSecrets: ChainSecrets = TEST_VAULT) =>
+    openEmbeddedRecords({ directory, migrationsDirectory: MIGRATIONS, defaultPlanId: planId, chainSecrets });
   const records = await open(defaultPlanId);
   return {
     records,
-    reopen: async (planId) => {
+    reopen: async (planId, secrets) => {
       await records.close();
-      return open(planId);
+      return open(planId, secrets);
     },
     remove: async () => {
       await records.close();

@@ -26,6 +26,7 @@ const POSTGRES_IMAGE = 'postgres:18-alpine';
 const SCHEMA = {
   migrationsDirectory: fileURLToPath(new URL('../../sql', import.meta.url)),
   defaultPlanId: 'default',
+  chainSecrets: null,
 };
 
 /**

@@ -1,3 +1,5 @@
+import type { AuditLog } from '../../audit/audit-log.ts';
+import { isoSeconds } from '../../http/timestamps.ts';
 import type { KeyCache } from '../../keys/cache/key-cache.ts';
 import type { KeyRevalidator } from '../../keys/cache/key-revalidator.ts';
 import type { CostSettler } from '../../limiter/cost-settler.ts';
@@ -21,6 +23,7 @@ export interface MeasuredParts {
   readonly usage: Usage;
   readonly proxy: ProxiedSide;
   readonly readiness: Readiness;
+  readonly records: { readonly audit: Pick<AuditLog, 'lastHead'> };
   /** The version of this gateway. */
   readonly version: string;
   readonly backendConnections: number;
@@ -41,6 +44,7 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
     ...usageReadings(() => usage.stats),
     ...clientReadings(parts.connectionLimits),
     ...backendReadings(proxy, parts.backendConnections),
+    auditReading(parts),
     ...stateReadings(parts),
   ];
 }
@@ -101,6 +105,21 @@ function clientReadings({ public: clients, admin, authorize }: ClientLimits): re
       ofPorts(({ flooded }) => flooded),
     ),
   ];
+}
+
+/** No value before this replica has read the head. */
+function auditReading({ records }: MeasuredParts): Reading {
+  const reading = gauge(
+    'tollgate_audit_log_head',
+    'Entries ever written to the audit log, with the hash and the time of the newest, as this process last reported or verified it.',
+    () => {
+      const { lastHead } = records.audit;
+      if (lastHead === undefined) return [];
+      const { count, hash, atMs } = lastHead;
+      return [[{ hash, at: atMs === null ? '' : isoSeconds(atMs) }, count]];
+    },
+  );
+  return { ...reading, ofWorkers: 'max' };
 }
 
 function stateReadings({ readiness, version }: MeasuredParts): readonly Reading[] {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import type { ChainSecrets } from '../../audit/audit-chain.ts';
 import type { RecordSettings, Settings } from '../../config/settings.ts';
 import type { CircuitState } from '../../limiter/guards/circuit-breaker.ts';
 import { guardRateLimiter } from '../../limiter/guards/guarded-rate-limiter.ts';
@@ -19,16 +20,21 @@ export function recordsDirectory({ dataDir }: Pick<RecordSettings, 'dataDir'>): 
   return join(dataDir, 'postgres');
 }
 
-/** Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Waits only for the embedded one. */
+/**
+ * Opens the records: a Postgres server, or the embedded one under `DATA_DIR`. Waits only for the embedded one. A program that makes no
+ * changes has no `chainSecrets`.
+ */
 export async function openRecordStore(
   settings: RecordSettings & Partial<Pick<Settings, 'authorizePort'>>,
   { log, clock }: Platform,
+  chainSecrets: ChainSecrets | null = null,
 ): Promise<Records> {
   const throttle = new LogThrottle(clock);
   const options = {
     migrationsDirectory: join(import.meta.dirname, '../../../sql'),
     defaultPlanId: settings.defaultPlanId,
     withOwners: typeof settings.authorizePort === 'number',
+    chainSecrets,
   };
   if (settings.databaseUrl === null) {
     return openEmbeddedRecords({ ...options, directory: recordsDirectory(settings) });

@@ -1,3 +1,4 @@
+import { isoSeconds } from '../../http/timestamps.ts';
 import { PeriodicTask } from '../../platform/periodic-task.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
@@ -5,23 +6,33 @@ import type { Stores } from './wire-stores.ts';
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-/** Removes old entries of the audit log, now and every hour. Call `startPruning` once the tables exist. */
+/**
+ * Removes old entries of the audit log, now and every hour, and logs its head, once a day over all replicas. Call `start` once the tables
+ * exist.
+ */
 export function wireAudit(
   { settings, platform, shutdown }: ReplicaContext,
   { records }: Stores,
-): { readonly startPruning: () => void } {
+): { readonly start: () => void } {
   const { clock, log, random } = platform;
-  const prune = async (): Promise<boolean> => {
+  const report = async (): Promise<void> => {
+    const head = await records.audit.takeDailyHead(clock.nowMs());
+    if (head === undefined) return;
+    const { count, hash, atMs } = head;
+    log.info({ count, hash, at: atMs === null ? null : isoSeconds(atMs) }, 'the head of the audit log');
+  };
+  const upkeep = async (): Promise<boolean> => {
     try {
+      await report();
       const removed = await records.audit.prune(clock.nowMs() - settings.auditRetentionDays * DAY_MS);
       if (removed > 0) log.info({ removed }, 'old entries of the audit log were removed');
       return true;
     } catch (error) {
-      log.warn({ err: error }, 'old entries of the audit log could not be removed; it is tried again');
+      log.warn({ err: error }, 'the upkeep of the audit log failed; it is tried again');
       return false;
     }
   };
-  const pruning = new PeriodicTask(prune, { random, pauseMs: HOUR_MS });
-  shutdown.add('retention of the audit log', CLOSE_DEADLINE_MS, () => pruning.stop());
-  return { startPruning: () => pruning.startAtOnce() };
+  const task = new PeriodicTask(upkeep, { random, pauseMs: HOUR_MS });
+  shutdown.add('upkeep of the audit log', CLOSE_DEADLINE_MS, () => task.stop());
+  return { start: () => task.startAtOnce() };
 }

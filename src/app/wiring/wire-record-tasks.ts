@@ -23,7 +23,7 @@ export interface RecordTasks {
   readonly configurations: DesiredStateService;
 }
 
-/** Starts preparing the records, and the usage statistics. Pruning and filling in hints begin once the tables exist. */
+/** Starts preparing the records, and the usage statistics. Upkeep and filling in hints begin once the tables exist. */
 export function wireRecordTasks(
   context: ReplicaContext,
   { stores, redactor, desired, ...sealing }: RecordTaskParts,
@@ -37,7 +37,7 @@ export function wireRecordTasks(
     configure: desired && configurationOfFile(context, configurations, desired),
     prepared: () => {
       usage.startPruning();
-      audit.startPruning();
+      audit.start();
       hints.start();
     },
   });

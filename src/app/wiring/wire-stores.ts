@@ -20,7 +20,7 @@ export async function wireStores(
   { settings, platform, shutdown }: ReplicaContext,
   vault: SecretVault,
 ): Promise<Stores> {
-  const records = await openRecordStore(settings, platform);
+  const records = await openRecordStore(settings, platform, vault);
   shutdown.add('records', CLOSE_DEADLINE_MS, () => records.close());
   const counting = openCounting(settings, platform);
   shutdown.add('counting', CLOSE_DEADLINE_MS, () => counting.close());

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { paths } from '../../client/management-api.ts';
+import type { components, paths } from '../../client/management-api.ts';
 import { bodyOf } from '../../client/management-client.ts';
 import { systemClock } from '../../platform/clock.ts';
 import { type PageOptions, paged, pagesOf } from '../api/pages.ts';
+import { readObject } from '../api/read-object.ts';
 import { managed, type Session } from '../api/session.ts';
 import { CommandFault } from '../command-fault.ts';
 import type { Declare } from '../declare.ts';
@@ -56,14 +57,51 @@ Examples:
   const verify = audit
     .command('verify')
     .summary('Check that no entry was changed or taken out')
-    .description('Follows the chain of all entries. Exit code 0 when it is whole, else 1.')
-    .addHelpText('after', '\nExample:\n  tollgate audit verify || echo "the audit log was changed"');
-  managed(verify, terminal, async ({ client, output }) => {
-    const result = await bodyOf(client.GET('/tollgate/audit-log/verify'));
+    .description(
+      'Follows the chain of all entries, and checks that it continues what an earlier run printed. Exit code 0 when it is whole, else 1.',
+    )
+    .option('--expect <file>', 'what an earlier run printed with -o json; - for standard input')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  tollgate audit verify || echo "the audit log was changed"
+  tollgate audit verify -o json > head.json
+  tollgate audit verify --expect head.json`,
+    );
+  managed<VerifyOptions>(verify, terminal, async ({ client, output }, _words, { expect }) => {
+    const query = expect === undefined ? {} : await expectedHead(expect);
+    const result = await bodyOf(client.GET('/tollgate/audit-log/verify', { params: { query } }));
     await output.item(VERIFICATION, result);
-    if (!result.valid) throw new CommandFault('fault', 'The audit log was changed outside of Tollgate.');
+    if (!result.valid)
+      throw new CommandFault('fault', result.expectation ? FAULTS[result.expectation] : FAULTS.broken);
   });
 };
+
+interface VerifyOptions {
+  readonly expect?: string;
+}
+
+const FAULTS = {
+  met: 'The audit log was changed outside of Tollgate.',
+  broken:
+    'The audit log was changed outside of Tollgate, or ENCRYPTION_KEY lacks a key that it was written under.',
+  other_hash: 'The audit log was written anew: the expected entry has another hash.',
+  cut_off: 'The audit log was cut off: it ends before the expected entry.',
+  expired:
+    'The chain is whole, but the expected entry was removed for its age. Compare with a younger one, or start over without --expect.',
+} as const;
+
+/** The head in the file that an earlier run has written. */
+async function expectedHead(file: string) {
+  const { valid, count, lastHash } = await readObject(file);
+  if (valid === true && typeof count === 'number' && typeof lastHash === 'string')
+    return { expectCount: count, expectHash: lastHash };
+  throw new CommandFault(
+    'usage',
+    `${file} is not what "tollgate audit verify -o json" prints for a log that is valid.`,
+  );
+}
 
 /** Writes new entries as they come, until the process is stopped. */
 async function follow(session: Session, options: AuditOptions): Promise<void> {
@@ -130,15 +168,15 @@ const ENTRIES: Listing<Entry> = {
   idOf: ({ auditId }) => auditId,
 };
 
-const VERIFICATION: Listing<{
-  readonly valid: boolean;
-  readonly entries: number;
-  readonly firstBroken?: string;
-}> = {
+const VERIFICATION: Listing<components['schemas']['VerifyAuditLogResponse']> = {
   columns: [
     { name: 'valid', toCell: ({ valid }) => valid },
     { name: 'entries', toCell: ({ entries }) => entries },
+    { name: 'count', toCell: ({ count }) => count },
+    { name: 'last at', toCell: ({ lastAt }) => lastAt },
+    { name: 'problem', toCell: ({ problem }) => problem },
     { name: 'first broken', toCell: ({ firstBroken }) => firstBroken },
+    { name: 'expectation', toCell: ({ expectation }) => expectation },
   ],
   idOf: ({ firstBroken }) => firstBroken ?? '',
 };

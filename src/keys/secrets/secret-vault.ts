@@ -6,6 +6,7 @@ import {
   hkdfSync,
   type KeyObject,
 } from 'node:crypto';
+import type { ChainKey, ChainSecrets } from '../../audit/audit-chain.ts';
 import type { Random } from '../../platform/random.ts';
 
 const CIPHER = 'aes-256-gcm';
@@ -32,6 +33,7 @@ interface Keys {
   readonly lookup: KeyObject;
   readonly digestLookup: KeyObject;
   readonly sealing: KeyObject;
+  readonly chain: ChainKey;
 }
 
 /**
@@ -43,7 +45,7 @@ interface Keys {
  * Sealed form: format byte 1, 4 bytes id of the encryption key, 12 bytes nonce, 16 bytes tag, then the secret under AES-256-GCM with the
  * consumer key's id as additional data: it can't be opened in the row of another key.
  */
-export class SecretVault {
+export class SecretVault implements ChainSecrets {
   readonly #first: Keys;
   readonly #all: readonly Keys[];
   readonly #random: Random;
@@ -56,6 +58,11 @@ export class SecretVault {
     }
     this.#first = first;
     this.#random = random;
+  }
+
+  /** What links the audit log: a key for each encryption key, the first one's first. */
+  get chainKeys(): readonly ChainKey[] {
+    return this.#all.map(({ chain }) => chain);
   }
 
   /** HMAC-SHA256 of the secret, 32 bytes: what is stored for a new key. */
@@ -141,8 +148,15 @@ function deriveKeys(encryptionKey: Buffer): Keys {
   }
   const derive = (purpose: string, length: number) =>
     Buffer.from(hkdfSync('sha256', encryptionKey, '', `tollgate ${purpose} v1`, length));
+  const id = derive('sealing key id', SEALER_ID_BYTES);
+  const chain = {
+    id,
+    entries: createSecretKey(derive('audit entries', 32)),
+    ends: createSecretKey(derive('audit ends', 32)),
+  };
   return {
-    id: derive('sealing key id', SEALER_ID_BYTES),
+    id,
+    chain,
     lookup: createSecretKey(derive('look-up', 32)),
     digestLookup: createSecretKey(derive('look-up by digest', 32)),
     sealing: createSecretKey(derive('sealing', 32)),

@@ -1,12 +1,13 @@
 import type { ParsedUrlQuery } from 'node:querystring';
 import { AUDIT_ACTIONS, type AuditEntry, auditIdOf } from '../../audit/audit-entry.ts';
-import type { AuditFilter, AuditLog } from '../../audit/audit-log.ts';
+import { type AuditFilter, type AuditLog, CHAIN_PROBLEMS, EXPECTATIONS } from '../../audit/audit-log.ts';
 import { TollgateError } from '../../errors.ts';
 import { isoSeconds } from '../../http/timestamps.ts';
 import { type CsvValue, csvFile, csvRows } from '../../platform/text/csv.ts';
 import { endpoint, StreamedText } from '../endpoint.ts';
 import { COUNT, INSTANT, listOf, named, objectOf, orNull, TEXT } from '../response-schemas.ts';
 import { AUDIT_QUERY, readAuditQuery } from './audit-query.ts';
+import { readExpectedHead, VERIFY_QUERY } from './verify-query.ts';
 
 const ENTRY = named(
   'AuditEntry',
@@ -93,28 +94,55 @@ export const verifyAuditLog = endpoint({
   operationId: 'verifyAuditLog',
   summary: 'Check that no entry of the audit log was changed or removed',
   scope: 'audit:read',
+  query: VERIFY_QUERY,
   status: 200,
   response: {
     type: 'object',
-    required: ['valid', 'entries', 'lastHash'],
+    required: ['valid', 'entries', 'count', 'lastHash', 'lastAt'],
     properties: {
-      valid: { type: 'boolean' },
+      valid: {
+        type: 'boolean',
+        description: 'Whether the chain is whole and continues the expected entry, if there is one.',
+      },
       entries: { ...COUNT, description: 'Those that are in order.' },
+      problem: {
+        type: 'string',
+        enum: CHAIN_PROBLEMS,
+        description: 'Why the chain is not whole; missing if it is.',
+      },
       firstBroken: {
         ...TEXT,
         description: 'The auditId of the first entry that was changed, put in or removed.',
       },
+      count: { ...COUNT, description: 'All entries ever written, those removed for their age included.' },
       lastHash: { ...TEXT, description: 'Of the newest entry, hexadecimal.' },
+      lastAt: {
+        ...orNull(INSTANT),
+        description: 'When the newest entry was written. Null where none is kept, or the chain is not whole.',
+      },
+      expectation: {
+        type: 'string',
+        enum: EXPECTATIONS,
+        description:
+          'With expectCount and expectHash: "met"; "other_hash": the log was written anew; "cut_off": it ends before that entry; or "expired": the entry was removed for its age. Missing if the chain is not whole.',
+      },
     },
   },
-  errors: [],
-  async handle(_call, { audit }) {
-    const { isValid, entries, firstBroken, lastHash } = await audit.verify();
+  errors: ['invalid_parameter'],
+  async handle({ query }, { audit, log }) {
+    const { isValid, entries, problem, firstBroken, head, expectation } = await audit.verify(
+      readExpectedHead(query),
+    );
+    const { count, hash } = head;
+    const lastAt = head.atMs === null ? null : isoSeconds(head.atMs);
+    log.info({ count, hash, at: lastAt, valid: isValid }, 'the head of the audit log');
     return {
       valid: isValid,
       entries,
+      ...(problem !== undefined && { problem }),
       ...(firstBroken !== undefined && { firstBroken: auditIdOf(firstBroken) }),
-      lastHash,
+      ...{ count, lastHash: hash, lastAt },
+      ...(expectation !== undefined && { expectation }),
     };
   },
 });

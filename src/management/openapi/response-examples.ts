@@ -252,7 +252,9 @@ export const RESPONSE_EXAMPLES: Readonly<Record<string, object>> = {
   verifyAuditLog: {
     valid: true,
     entries: 42,
+    count: 1042,
     lastHash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    lastAt: '2026-11-22T10:00:00Z',
   },
   exportConfiguration: {
     plans: [TERMS],

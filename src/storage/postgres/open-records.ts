@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { AdminTokenRepository } from '../../admins/admin-token-repository.ts';
 import type { SealedTokens } from '../../admins/rotate-admin-tokens.ts';
+import { AuditChain, type ChainSecrets } from '../../audit/audit-chain.ts';
 import type { AuditLog } from '../../audit/audit-log.ts';
 import type { DesiredStateStore } from '../../desired-state/desired-state-store.ts';
 import type { ResponseStore } from '../../idempotency/response-store.ts';
@@ -13,6 +14,7 @@ import type { PlanRepository } from '../../plans/plan-repository.ts';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
 import { PostgresSealedTokens } from './admins/postgres-sealed-tokens.ts';
+import { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
 import { PostgresHintlessKeys } from './keys/postgres-hintless-keys.ts';
@@ -82,6 +84,8 @@ export interface RecordsOptions {
   readonly defaultPlanId: string | null;
   /** The snapshots of keys have their `owner`. */
   readonly withOwners?: boolean | undefined;
+  /** Links the entries of the audit log. Null for a program that makes no changes: each would be rejected. */
+  readonly chainSecrets: ChainSecrets | null;
 }
 
 /** Records in a Postgres server. Connects with the first query: a server that is unreachable is reported by `ping`, not here. */
@@ -104,14 +108,17 @@ export function recordsIn(
 ): Records {
   const unitOfWork = new RecordsUnitOfWork(database);
   const { db } = unitOfWork;
+  const { defaultPlanId } = options;
+  const chain = new AuditChain(options.chainSecrets);
+  const changes = new AuditedChanges(db, chain);
   return {
-    keys: new PostgresKeyRepository(db, options),
+    keys: new PostgresKeyRepository(db, changes, options),
     keyList: new PostgresKeyList(db),
-    plans: new PostgresPlanRepository(db, options),
-    desiredState: new PostgresDesiredState(db, options),
-    secrets: new PostgresSecretRepository(db, options),
-    adminTokens: new PostgresAdminTokenRepository(db),
-    audit: new PostgresAuditLog(db),
+    plans: new PostgresPlanRepository(db, changes, defaultPlanId),
+    desiredState: new PostgresDesiredState(db, changes, defaultPlanId),
+    secrets: new PostgresSecretRepository(db, changes, defaultPlanId),
+    adminTokens: new PostgresAdminTokenRepository(db, changes),
+    audit: new PostgresAuditLog(db, changes, chain),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
     hintlessKeys: new PostgresHintlessKeys(db),

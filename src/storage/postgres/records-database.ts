@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { AdminTokensTable } from './admins/admin-tokens-table.ts';
-import type { AuditLogEndsTable, AuditLogTable } from './audit/audit-log-tables.ts';
+import type { AuditLogEndsTable, AuditLogKeysTable, AuditLogTable } from './audit/audit-log-tables.ts';
 import type { ConsumerKeysTable, PreviousSecretsTable } from './keys/consumer-keys-table.ts';
 import type { PlansTable } from './plans/plans-table.ts';
 import type { UsageDaysTable, UsageHoursTable, UsageShardsTable } from './usage/usage-history-tables.ts';
@@ -31,6 +31,7 @@ export interface RecordsTables {
   readonly admin_tokens: AdminTokensTable;
   readonly audit_log: AuditLogTable;
   readonly audit_log_ends: AuditLogEndsTable;
+  readonly audit_log_keys: AuditLogKeysTable;
   readonly previous_secrets: PreviousSecretsTable;
   readonly secret_imports: SecretImportsTable;
   readonly applied_configurations: AppliedConfigurationsTable;

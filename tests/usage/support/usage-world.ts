@@ -9,6 +9,7 @@ import { MIGRATIONS } from '../../support/records.ts';
 import { type RedisServer, startRedisServer } from '../../support/redis-server.ts';
 import { sampleChange, sampleKey } from '../../support/sample-records.ts';
 import { createMigratedDatabase } from '../../support/stores.ts';
+import { TEST_VAULT } from '../../support/test-vault.ts';
 import { until } from '../../support/until.ts';
 import { expireLeases, openRedisUsage, silent } from './usage-stores.ts';
 
@@ -35,6 +36,7 @@ export async function createUsageWorld(): Promise<UsageWorld> {
     maxConnections: 10,
     migrationsDirectory: MIGRATIONS,
     defaultPlanId: 'default',
+    chainSecrets: TEST_VAULT,
     onIdleError: () => {},
   });
   const { live, close } = await openRedisUsage(redis.url);

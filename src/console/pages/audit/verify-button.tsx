@@ -39,31 +39,38 @@ export function VerifyButton() {
   );
 }
 
+const PROBLEMS: Readonly<Record<NonNullable<Verdict['problem']>, string>> = {
+  beginning: 'The oldest entry is not the one that retention left: older ones were removed otherwise.',
+  missing: 'The entry was removed.',
+  changed: 'The entry was changed, put in, or follows one that was removed.',
+  unknown_key:
+    'The entry was written under an encryption key that is not in ENCRYPTION_KEY, or by no gateway.',
+  end: 'The end of the log is not the one that was written: entries after the last one may be missing.',
+};
+
 function VerdictDialog({ verdict, onClose }: { readonly verdict: Verdict; readonly onClose: () => void }) {
-  const { valid, entries, firstBroken, lastHash } = verdict;
+  const { valid, entries, problem = 'changed', firstBroken, count, lastHash } = verdict;
   return (
     <Dialog open onClose={onClose} title={valid ? 'The log is intact' : 'The log was changed'}>
       {valid ? (
-        <p>
-          {counted(entries, 'entry', 'entries')} checked: none was changed, removed or put in. Each holds the
-          hash of the one before.
-        </p>
-      ) : (
-        <Notice tone="failed">
-          The entry <code>{firstBroken}</code> was changed, put in, or follows one that was removed. What is
-          older than it is intact.
-        </Notice>
-      )}
-      {lastHash !== null && lastHash !== undefined && (
         <>
+          <p>
+            {counted(entries, 'entry', 'entries')} checked: none was changed, removed or put in. Their hashes
+            are linked under a key that is not in the database.
+          </p>
           <p className={styles.remark}>
-            Note the hash of the newest entry elsewhere: a log that was recalculated has another one.
+            Note the count {count} and this hash elsewhere: tollgate audit verify --expect shows later whether
+            the log still has this entry.
           </p>
           <div className={styles.hash}>
             <code>{lastHash}</code>
             <CopyButton text={lastHash} what="hash" />
           </div>
         </>
+      ) : (
+        <Notice tone="failed">
+          <code>{firstBroken}</code>: {PROBLEMS[problem]} What is older than it is intact.
+        </Notice>
       )}
       <DialogActions>
         <Button look="primary" onClick={onClose}>

@@ -10,20 +10,22 @@ import type {
 import { changedFields } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
 import { requireState } from '../../../platform/precondition.ts';
-import { auditedChange } from '../audit/audited-change.ts';
+import type { AuditedChanges } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { changedColumns, tokenOfRow } from './admin-tokens-table.ts';
 
 /** Admin tokens in Postgres. */
 export class PostgresAdminTokenRepository implements AdminTokenRepository {
   readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
 
-  constructor(db: RecordsDatabase) {
+  constructor(db: RecordsDatabase, changes: AuditedChanges) {
     this.#db = db;
+    this.#changes = changes;
   }
 
   async insert(stored: StoredAdminToken, change: ChangeContext): Promise<void> {
-    await auditedChange(this.#db, change, async (trx, note) => {
+    await this.#changes.make(change, async (trx, note) => {
       const { token } = stored;
       await trx
         .insertInto('admin_tokens')
@@ -78,7 +80,7 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
     { action, edit }: AdminTokenEdit,
     change: ChangeContext,
   ): Promise<AdminToken | undefined> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const present = await lockedToken(trx, tokenId, change);
       if (present === undefined) return undefined;
       const wanted = edit(present);
@@ -96,7 +98,7 @@ export class PostgresAdminTokenRepository implements AdminTokenRepository {
   }
 
   delete(tokenId: string, change: ChangeContext): Promise<boolean> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const present = await lockedToken(trx, tokenId, change);
       if (present === undefined) return false;
       await trx.deleteFrom('admin_tokens').where('id', '=', tokenId).execute();

@@ -1,3 +1,6 @@
+import type { Selectable } from 'kysely';
+import type { ChainedEntry } from '../../../audit/audit-chain.ts';
+import type { AuditAction, AuditTarget } from '../../../audit/audit-entry.ts';
 import type { Actor } from '../../../audit/change-context.ts';
 
 /** The table `audit_log`. */
@@ -17,6 +20,7 @@ export interface AuditLogTable {
   readonly request_id: string;
   readonly address: string;
   readonly outcome: string;
+  readonly key_id: Uint8Array;
   readonly previous_hash: Uint8Array;
   readonly hash: Uint8Array;
 }
@@ -25,6 +29,37 @@ export interface AuditLogTable {
 export interface AuditLogEndsTable {
   readonly last_sequence: number;
   readonly last_hash: Uint8Array;
+  readonly last_mac: Uint8Array;
   readonly pruned_sequence: number;
   readonly pruned_hash: Uint8Array;
+  readonly pruned_mac: Uint8Array;
+  readonly reported_at: Date | null;
+}
+
+/** The table `audit_log_keys`. */
+export interface AuditLogKeysTable {
+  readonly key_id: Uint8Array;
+  readonly sealed: Uint8Array;
+}
+
+/** The entry in a row, with its changes as they were hashed. */
+export function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
+  return {
+    sequence: row.sequence,
+    atMs: row.at.getTime(),
+    // A later version may have written an action or a target type that this one does not know.
+    action: row.action as AuditAction,
+    actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
+    target: {
+      type: row.target_type as AuditTarget['type'],
+      id: row.target_id,
+      name: row.target_name,
+      tags: row.target_tags,
+    },
+    changesText: row.changes,
+    reason: row.reason,
+    requestId: row.request_id,
+    address: row.address,
+    outcome: row.outcome,
+  };
 }

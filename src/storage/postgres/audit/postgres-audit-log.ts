@@ -1,26 +1,44 @@
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely';
-import type { AuditAction, AuditEntry, AuditedAction, AuditTarget } from '../../../audit/audit-entry.ts';
-import type { AuditFilter, AuditLog, AuditPage, ChainReport } from '../../../audit/audit-log.ts';
+import type { AuditChain } from '../../../audit/audit-chain.ts';
+import { type AuditEntry, type AuditedAction, auditIdOf } from '../../../audit/audit-entry.ts';
+import type {
+  AuditFilter,
+  AuditLog,
+  AuditPage,
+  ChainHead,
+  ChainReport,
+  ExpectedHead,
+} from '../../../audit/audit-log.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import { type ChainedEntry, entryHash } from '../../../audit/entry-hash.ts';
 import { TollgateError } from '../../../errors.ts';
 import type { RecordsDatabase, RecordsTables } from '../records-database.ts';
-import type { AuditLogEndsTable, AuditLogTable } from './audit-log-tables.ts';
-import { auditedChange } from './audited-change.ts';
+import { type AuditLogEndsTable, entryOfRow } from './audit-log-tables.ts';
+import type { AuditedChanges } from './audited-changes.ts';
+import { ChainVerifier } from './chain-verifier.ts';
 
 /** Entries that are verified, or removed, at a time. */
 const BATCH = 1000;
+const DAY_MS = 86_400_000;
 
 /** The audit log in Postgres. */
 export class PostgresAuditLog implements AuditLog {
   readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
+  readonly #chain: AuditChain;
+  #lastHead: ChainHead | undefined;
 
-  constructor(db: RecordsDatabase) {
+  constructor(db: RecordsDatabase, changes: AuditedChanges, chain: AuditChain) {
     this.#db = db;
+    this.#changes = changes;
+    this.#chain = chain;
+  }
+
+  get lastHead(): ChainHead | undefined {
+    return this.#lastHead;
   }
 
   async record(action: AuditedAction, change: ChangeContext): Promise<void> {
-    await auditedChange(this.#db, change, async (_trx, note) => note(action));
+    await this.#changes.make(change, async (_trx, note) => note(action));
   }
 
   async accompany(action: AuditedAction, change: ChangeContext, work: () => Promise<void>): Promise<void> {
@@ -54,51 +72,116 @@ export class PostgresAuditLog implements AuditLog {
     return total;
   }
 
-  async verify(): Promise<ChainReport> {
+  async verify(expected?: ExpectedHead): Promise<ChainReport> {
     for (;;) {
       const ends = await endsOf(this.#db).executeTakeFirstOrThrow();
-      const report = await this.#verifyBetween(ends);
-      if (report.isValid) return report;
+      const verifier = await this.#verifier(this.#db, ends, expected);
+      await this.#follow(verifier, ends.last_sequence);
+      const report = verifier.finish();
       // Entries that were removed for their age meanwhile were not tampered with.
-      const now = await endsOf(this.#db).executeTakeFirstOrThrow();
-      if (now.pruned_sequence === ends.pruned_sequence) return report;
+      const now = report.isValid ? ends : await endsOf(this.#db).executeTakeFirstOrThrow();
+      if (now.pruned_sequence !== ends.pruned_sequence) continue;
+      this.#lastHead = report.head;
+      return report;
     }
+  }
+
+  async takeDailyHead(nowMs: number): Promise<ChainHead | undefined> {
+    const { rows } = await sql<{ count: number; hash: Uint8Array; at: Date | null }>`
+      UPDATE audit_log_ends
+      SET reported_at = ${new Date(nowMs)}
+      WHERE reported_at IS NULL OR reported_at <= ${new Date(nowMs - DAY_MS)} OR reported_at > ${new Date(nowMs + DAY_MS)}
+      RETURNING last_sequence AS count, last_hash AS hash,
+        (SELECT at FROM audit_log WHERE sequence = last_sequence) AS at`.execute(this.#db);
+    const [row] = rows;
+    if (row === undefined) return undefined;
+    const { count, hash, at } = row;
+    this.#lastHead = { count, hash: Buffer.from(hash).toString('hex'), atMs: at?.getTime() ?? null };
+    return this.#lastHead;
+  }
+
+  retireKeys(): Promise<number> {
+    return this.#db.transaction().execute(async (trx) => {
+      const ends = await endsOf(trx).forUpdate().executeTakeFirstOrThrow();
+      const last = { sequence: ends.last_sequence, hash: ends.last_hash };
+      const pruned = { sequence: ends.pruned_sequence, hash: ends.pruned_hash };
+      const retired = this.#chain.retire(last);
+      for (const { id, sealed } of [...this.#chain.resealed(await storedKeys(trx)), ...retired]) {
+        await trx
+          .insertInto('audit_log_keys')
+          .values({ key_id: id, sealed })
+          .onConflict((conflict) => conflict.column('key_id').doUpdateSet({ sealed }))
+          .execute();
+      }
+      await trx
+        .updateTable('audit_log_ends')
+        .set({
+          last_mac: this.#chain.remark('last', last, ends.last_mac),
+          pruned_mac: this.#chain.remark('pruned', pruned, ends.pruned_mac),
+        })
+        .execute();
+      return retired.length;
+    });
   }
 
   async prune(beforeMs: number): Promise<number> {
     let removed = 0;
     for (;;) {
-      const batch = await this.#db.transaction().execute((trx) => pruneBatch(trx, beforeMs));
+      const batch = await this.#db.transaction().execute((trx) => this.#pruneBatch(trx, beforeMs));
       removed += batch;
       if (batch < BATCH) return removed;
     }
   }
 
-  async #verifyBetween(ends: Selectable<AuditLogEndsTable>): Promise<ChainReport> {
-    let sequence = ends.pruned_sequence;
-    let hash = Buffer.from(ends.pruned_hash);
-    const lastHash = Buffer.from(ends.last_hash);
-    const report = (isValid: boolean): ChainReport => ({
-      isValid,
-      entries: sequence - ends.pruned_sequence,
-      firstBroken: isValid ? undefined : sequence + 1,
-      lastHash: lastHash.toString('hex'),
-    });
+  async #verifier(
+    db: RecordsDatabase,
+    ends: Selectable<AuditLogEndsTable>,
+    expected?: ExpectedHead,
+  ): Promise<ChainVerifier> {
+    const retired = this.#chain.retired(await storedKeys(db));
+    return new ChainVerifier({ chain: this.#chain, ends, retired, expected });
+  }
+
+  /** Removes the oldest entries that are too old, at most one batch. Resolves with their number. */
+  async #pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<number> {
+    const ends = await endsOf(trx).forUpdate().executeTakeFirstOrThrow();
+    const verifier = await this.#verifier(trx, ends);
+    const first = await trx
+      .selectFrom('audit_log')
+      .selectAll()
+      .where('sequence', '>', ends.pruned_sequence)
+      .orderBy('sequence')
+      .limit(BATCH)
+      .execute();
+    const kept = first.findIndex(({ at }) => at.getTime() >= beforeMs);
+    const old = kept === -1 ? first : first.slice(0, kept);
+    const last = old.at(-1);
+    if (last === undefined) return 0;
+    // An entry to which somebody gave an older time would be removed as if by retention.
+    if (!old.every((row) => verifier.follows(row)))
+      throw new Error(
+        `${auditIdOf(verifier.sequence + 1)} was changed outside of Tollgate: nothing is removed from the audit log`,
+      );
+    await trx.deleteFrom('audit_log').where('sequence', '<=', last.sequence).execute();
+    const pruned_mac = this.#chain.markEnd('pruned', last);
+    await trx
+      .updateTable('audit_log_ends')
+      .set({ pruned_sequence: last.sequence, pruned_hash: last.hash, pruned_mac })
+      .execute();
+    return old.length;
+  }
+
+  async #follow(verifier: ChainVerifier, lastSequence: number): Promise<void> {
     for (;;) {
       const rows = await this.#db
         .selectFrom('audit_log')
         .selectAll()
-        .where('sequence', '>', sequence)
-        .where('sequence', '<=', ends.last_sequence)
+        .where('sequence', '>', verifier.sequence)
+        .where('sequence', '<=', lastSequence)
         .orderBy('sequence')
         .limit(BATCH)
         .execute();
-      for (const row of rows) {
-        if (row.sequence !== sequence + 1 || !isLinked(row, hash)) return report(false);
-        sequence = row.sequence;
-        hash = Buffer.from(row.hash);
-      }
-      if (rows.length < BATCH) return report(sequence === ends.last_sequence && hash.equals(lastHash));
+      if (!rows.every((row) => verifier.follows(row)) || rows.length < BATCH) return;
     }
   }
 }
@@ -107,32 +190,8 @@ function endsOf(db: RecordsDatabase) {
   return db.selectFrom('audit_log_ends').selectAll();
 }
 
-function isLinked(row: Selectable<AuditLogTable>, previousHash: Buffer): boolean {
-  return (
-    previousHash.equals(row.previous_hash) && entryHash(row.previous_hash, entryOfRow(row)).equals(row.hash)
-  );
-}
-
-/** Removes the oldest entries that are too old, at most one batch. Resolves with their number. */
-async function pruneBatch(trx: RecordsDatabase, beforeMs: number): Promise<number> {
-  const ends = await endsOf(trx).forUpdate().executeTakeFirstOrThrow();
-  const first = await trx
-    .selectFrom('audit_log')
-    .select(['sequence', 'at', 'hash'])
-    .where('sequence', '>', ends.pruned_sequence)
-    .orderBy('sequence')
-    .limit(BATCH)
-    .execute();
-  const kept = first.findIndex(({ at }) => at.getTime() >= beforeMs);
-  const old = kept === -1 ? first : first.slice(0, kept);
-  const last = old.at(-1);
-  if (last === undefined) return 0;
-  await trx.deleteFrom('audit_log').where('sequence', '<=', last.sequence).execute();
-  await trx
-    .updateTable('audit_log_ends')
-    .set({ pruned_sequence: last.sequence, pruned_hash: last.hash })
-    .execute();
-  return old.length;
+function storedKeys(db: RecordsDatabase) {
+  return db.selectFrom('audit_log_keys').select(['key_id as id', 'sealed']).execute();
 }
 
 /** The condition that an entry meets the filter. */
@@ -148,26 +207,5 @@ function matching({ fromMs, toMs, action, actorId, targetId, outcome, onlyTags =
     if (outcome !== undefined) wanted.push(eb('outcome', '=', outcome));
     if (onlyTags.length > 0) wanted.push(sql<boolean>`target_tags @> ${onlyTags}::text[]`);
     return and(wanted);
-  };
-}
-
-function entryOfRow(row: Selectable<AuditLogTable>): ChainedEntry {
-  return {
-    sequence: row.sequence,
-    atMs: row.at.getTime(),
-    // A later version may have written an action or a target type that this one does not know.
-    action: row.action as AuditAction,
-    actor: { type: row.actor_type, id: row.actor_id, name: row.actor_name },
-    target: {
-      type: row.target_type as AuditTarget['type'],
-      id: row.target_id,
-      name: row.target_name,
-      tags: row.target_tags,
-    },
-    changesText: row.changes,
-    reason: row.reason,
-    requestId: row.request_id,
-    address: row.address,
-    outcome: row.outcome,
   };
 }

@@ -12,7 +12,7 @@ import type {
 import type { ConsumerKey } from '../../../keys/consumer-key.ts';
 import type { Plan } from '../../../plans/plan.ts';
 import { ADVISORY_LOCKS } from '../advisory-locks.ts';
-import { auditedChange } from '../audit/audited-change.ts';
+import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { keyOfRow } from '../keys/consumer-keys-table.ts';
 import { lockImports } from '../keys/import-keys.ts';
 import { hasTags, selectKeys } from '../keys/key-rows.ts';
@@ -26,10 +26,12 @@ const BATCH = 1000;
 /** The plans and keys of configurations, in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
 export class PostgresDesiredState implements DesiredStateStore {
   readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
   readonly #defaultPlanId: string | null;
 
-  constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
+  constructor(db: RecordsDatabase, changes: AuditedChanges, defaultPlanId: string | null) {
     this.#db = db;
+    this.#changes = changes;
     this.#defaultPlanId = defaultPlanId;
   }
 
@@ -44,7 +46,7 @@ export class PostgresDesiredState implements DesiredStateStore {
     change: ChangeContext,
     work: (transaction: StateTransaction) => Promise<Result>,
   ): Promise<Result> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       await sql`SELECT pg_advisory_xact_lock(${ADVISORY_LOCKS.configurations})`.execute(trx);
       // Locks plans, imports and keys in this order, each by id, as all changes do: they may wait for each other, but never deadlock.
       const plans = await plansOf(trx, selection).forNoKeyUpdate().execute();

@@ -8,7 +8,7 @@ import { recordOf } from '../../../keys/new-key.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { auditedPlan, planTarget } from '../../../plans/audited-plan.ts';
 import type { Plan } from '../../../plans/plan.ts';
-import type { NoteAction } from '../audit/audited-change.ts';
+import type { NoteAction } from '../audit/audited-changes.ts';
 import { beginImport, takenOf } from '../keys/import-keys.ts';
 import { rowOfKey } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';

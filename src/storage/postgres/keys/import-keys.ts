@@ -4,7 +4,7 @@ import { auditedKey, keyTarget } from '../../../keys/audited-key.ts';
 import { recordOf } from '../../../keys/new-key.ts';
 import type { ImportedKey, ImportFailure, ImportOptions } from '../../../keys/secrets/secret-repository.ts';
 import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
-import type { NoteAction } from '../audit/audited-change.ts';
+import type { NoteAction } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { rowOfKey } from './key-rows.ts';
 

@@ -18,7 +18,7 @@ import { MAX_TAGS } from '../../../keys/key-tags.ts';
 import type { RecordVersion } from '../../../limiter/record-versions.ts';
 import { PlanLimitsCache } from '../../../plans/plan-limits-cache.ts';
 import { requireState } from '../../../platform/precondition.ts';
-import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
+import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import { KEY_COLUMNS, keyOfRow, NO_ROTATION, OWN_KEY_COLUMNS } from './consumer-keys-table.ts';
 import { editableColumns, hasTags, lockedKey, rowOfKey } from './key-rows.ts';
@@ -34,25 +34,28 @@ import {
 /** Keys in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
 export class PostgresKeyRepository implements KeyRepository {
   readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
   readonly #defaultPlanId: string | null;
   readonly #snapshots: SnapshotOptions;
   readonly #withOwners: boolean;
 
   constructor(
     db: RecordsDatabase,
+    changes: AuditedChanges,
     {
       defaultPlanId,
       withOwners = false,
     }: { readonly defaultPlanId: string | null; readonly withOwners?: boolean | undefined },
   ) {
     this.#db = db;
+    this.#changes = changes;
     this.#withOwners = withOwners;
     this.#defaultPlanId = defaultPlanId;
     this.#snapshots = { defaultPlanId, plans: new PlanLimitsCache() };
   }
 
   insert(key: NewConsumerKey, change: ChangeContext): Promise<boolean> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       if (key.planId !== null && !(await lockedPlan(trx, key.planId, 'forKeyShare'))) return false;
       const inserted = await trx
         .insertInto('consumer_keys')
@@ -166,9 +169,7 @@ export class PostgresKeyRepository implements KeyRepository {
   }
 
   update(keyId: string, changes: KeyChanges, change: ChangeContext): Promise<UpdatedKey | UpdateFailure> {
-    return auditedChange(this.#db, change, (trx, note) =>
-      this.#update(trx, { keyId, changes, change, note }),
-    );
+    return this.#changes.make(change, (trx, note) => this.#update(trx, { keyId, changes, change, note }));
   }
 
   bind(
@@ -176,7 +177,7 @@ export class PostgresKeyRepository implements KeyRepository {
     planId: string,
     change: ChangeContext,
   ): Promise<KeySnapshot | 'key_not_found' | 'plan_not_found'> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const updated = await this.#update(trx, { keyId, changes: { planId }, change, note });
       // Does not happen: a binding leaves the tags alone.
       if (updated === 'too_many_tags') return 'key_not_found';
@@ -191,7 +192,7 @@ export class PostgresKeyRepository implements KeyRepository {
   }
 
   delete(keyId: string, change: ChangeContext): Promise<boolean> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const key = await lockedKey(trx, keyId, change);
       if (key === undefined) return false;
       requireState(change.expects, key);

@@ -17,7 +17,7 @@ import type {
 } from '../../../keys/secrets/secret-repository.ts';
 import type { SecretMatch } from '../../../keys/secrets/stored-secret.ts';
 import { requireState } from '../../../platform/precondition.ts';
-import { auditedChange, type NoteAction } from '../audit/audited-change.ts';
+import type { AuditedChanges, NoteAction } from '../audit/audited-changes.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import {
   type ConsumerKeysTable,
@@ -37,10 +37,12 @@ import { selectSnapshots, snapshotVersion } from './key-snapshots.ts';
  */
 export class PostgresSecretRepository implements SecretRepository {
   readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
   readonly #defaultPlanId: string | null;
 
-  constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
+  constructor(db: RecordsDatabase, changes: AuditedChanges, defaultPlanId: string | null) {
     this.#db = db;
+    this.#changes = changes;
     this.#defaultPlanId = defaultPlanId;
   }
 
@@ -64,7 +66,7 @@ export class PostgresSecretRepository implements SecretRepository {
     change: ChangeContext,
   ): Promise<UpdatedKey | 'key_not_found' | 'rotation_in_progress' | 'secret_taken'> {
     const { atMs } = change;
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       if (match !== undefined) {
         await beginImport(trx);
         if (await isTaken(trx, match)) return 'secret_taken';
@@ -92,7 +94,7 @@ export class PostgresSecretRepository implements SecretRepository {
     change: ChangeContext,
   ): Promise<UpdatedKey | 'key_not_found' | 'no_rotation'> {
     const { atMs } = change;
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const before = await lockedKey(trx, keyId, change);
       if (before === undefined) return 'key_not_found';
       requireState(change.expects, before);
@@ -109,7 +111,7 @@ export class PostgresSecretRepository implements SecretRepository {
     options: ImportOptions,
     change: ChangeContext,
   ): Promise<readonly (ImportFailure | undefined)[]> {
-    return auditedChange(this.#db, change, (trx, note) => importKeys(trx, keys, { ...options, note }));
+    return this.#changes.make(change, (trx, note) => importKeys(trx, keys, { ...options, note }));
   }
 
   isTaken(match: SecretMatch): Promise<boolean> {

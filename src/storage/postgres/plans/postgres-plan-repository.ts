@@ -14,7 +14,7 @@ import type {
   PlanSelection,
 } from '../../../plans/plan-repository.ts';
 import { requireState } from '../../../platform/precondition.ts';
-import { auditedChange } from '../audit/audited-change.ts';
+import type { AuditedChanges } from '../audit/audited-changes.ts';
 import { hasTags } from '../keys/key-rows.ts';
 import { snapshotVersion } from '../keys/key-snapshots.ts';
 import type { RecordsDatabase } from '../records-database.ts';
@@ -28,15 +28,17 @@ const REFERRED_TO = new Set(['23001', '23503']);
 /** Plans in Postgres. `defaultPlanId` names the plan of keys that are bound to none; null = unlimited. */
 export class PostgresPlanRepository implements PlanRepository {
   readonly #db: RecordsDatabase;
+  readonly #changes: AuditedChanges;
   readonly #defaultPlanId: string | null;
 
-  constructor(db: RecordsDatabase, { defaultPlanId }: { readonly defaultPlanId: string | null }) {
+  constructor(db: RecordsDatabase, changes: AuditedChanges, defaultPlanId: string | null) {
     this.#db = db;
+    this.#changes = changes;
     this.#defaultPlanId = defaultPlanId;
   }
 
   insert(plan: Plan, change: ChangeContext): Promise<boolean> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const inserted = await trx
         .insertInto('plans')
         .values(rowOfPlan(plan))
@@ -77,7 +79,7 @@ export class PostgresPlanRepository implements PlanRepository {
   }
 
   update(planId: string, changes: PlanChanges, change: ChangeContext): Promise<Plan | undefined> {
-    return auditedChange(this.#db, change, async (trx, note) => {
+    return this.#changes.make(change, async (trx, note) => {
       const before = await lockedPlan(trx, planId);
       if (before === undefined) return undefined;
       requireState(change.expects, before);
@@ -92,7 +94,7 @@ export class PostgresPlanRepository implements PlanRepository {
   }
 
   async delete(planId: string, change: ChangeContext): Promise<'deleted' | 'not_found' | BoundKeys> {
-    const deleted = auditedChange(this.#db, change, async (trx, note) => {
+    const deleted = this.#changes.make(change, async (trx, note) => {
       const plan = await lockedPlan(trx, planId);
       if (plan === undefined) return 'not_found' as const;
       requireState(change.expects, plan);
@@ -109,7 +111,7 @@ export class PostgresPlanRepository implements PlanRepository {
     byPlanId: string,
     change: ChangeContext,
   ): Promise<readonly RecordVersion[] | 'not_found' | 'other_not_found' | BoundKeys> {
-    const replaced = auditedChange(this.#db, change, async (trx, note) => {
+    const replaced = this.#changes.make(change, async (trx, note) => {
       const [plan, other] = await lockedPlans(trx, planId, byPlanId);
       if (plan === undefined) return 'not_found' as const;
       if (other === undefined) return 'other_not_found' as const;

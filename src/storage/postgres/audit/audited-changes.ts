@@ -1,7 +1,7 @@
 import type { Insertable } from 'kysely';
+import type { AuditChain, ChainedEntry } from '../../../audit/audit-chain.ts';
 import type { AuditedAction } from '../../../audit/audit-entry.ts';
 import type { ChangeContext } from '../../../audit/change-context.ts';
-import { type ChainedEntry, entryHash } from '../../../audit/entry-hash.ts';
 import { withoutSecrets } from '../../../keys/secrets/secret-redactor.ts';
 import type { RecordsDatabase } from '../records-database.ts';
 import type { AuditLogTable } from './audit-log-tables.ts';
@@ -9,21 +9,61 @@ import type { AuditLogTable } from './audit-log-tables.ts';
 /** Notes an action for the audit log, which gets it if the transaction is committed, and not if it is rolled back. */
 export type NoteAction = (action: AuditedAction) => void;
 
-/**
- * Makes a change and writes the actions that `work` notes into the audit log, both in one transaction. The log is written last: its lock
- * is held until the commit and nothing is locked after it, so transactions may wait for each other there, but never deadlock.
- */
-export function auditedChange<Result>(
-  db: RecordsDatabase,
-  change: ChangeContext,
-  work: (trx: RecordsDatabase, note: NoteAction) => Promise<Result>,
-): Promise<Result> {
-  return db.transaction().execute(async (trx) => {
-    const actions: AuditedAction[] = [];
-    const result = await work(trx, (action) => void actions.push(action));
-    if (actions.length > 0) await appendEntries(trx, change, actions);
-    return result;
-  });
+/** Makes changes together with their entries in the audit log. */
+export class AuditedChanges {
+  readonly #db: RecordsDatabase;
+  readonly #chain: AuditChain;
+
+  constructor(db: RecordsDatabase, chain: AuditChain) {
+    this.#db = db;
+    this.#chain = chain;
+  }
+
+  /**
+   * Makes a change and writes the actions that `work` notes into the audit log, both in one transaction. The log is written last: its
+   * lock is held until the commit and nothing is locked after it, so transactions may wait for each other there, but never deadlock.
+   */
+  make<Result>(
+    change: ChangeContext,
+    work: (trx: RecordsDatabase, note: NoteAction) => Promise<Result>,
+  ): Promise<Result> {
+    return this.#db.transaction().execute(async (trx) => {
+      const actions: AuditedAction[] = [];
+      const result = await work(trx, (action) => void actions.push(action));
+      if (actions.length > 0) await this.#append(trx, change, actions);
+      return result;
+    });
+  }
+
+  async #append(
+    trx: RecordsDatabase,
+    change: ChangeContext,
+    actions: readonly AuditedAction[],
+  ): Promise<void> {
+    const end = await lockedEnd(trx);
+    let sequence = end.last_sequence;
+    let hash = this.#chain.linkAfter({ sequence, hash: end.last_hash }, end.last_mac);
+    for (let from = 0; from < actions.length; from += ROWS_AT_ONCE) {
+      // Built for each statement: hashing thousands of entries at once would block other requests.
+      const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
+        sequence += 1;
+        const row = this.#row(entryOf(sequence, change, action), hash);
+        hash = row.hash;
+        return row;
+      });
+      await trx.insertInto('audit_log').values(rows).execute();
+    }
+    const last_mac = this.#chain.markEnd('last', { sequence, hash });
+    await trx
+      .updateTable('audit_log_ends')
+      .set({ last_sequence: sequence, last_hash: hash, last_mac })
+      .execute();
+  }
+
+  #row(entry: ChainedEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
+    const hash = this.#chain.hash(previousHash, entry);
+    return { ...columnsOf(entry), key_id: this.#chain.keyId, previous_hash: previousHash, hash };
+  }
 }
 
 /** Rows in one statement: Postgres takes at most 65535 parameters. */
@@ -36,30 +76,9 @@ const ROWS_AT_ONCE = 1000;
 function lockedEnd(trx: RecordsDatabase) {
   return trx
     .selectFrom('audit_log_ends')
-    .select(['last_sequence', 'last_hash'])
+    .select(['last_sequence', 'last_hash', 'last_mac'])
     .forUpdate()
     .executeTakeFirstOrThrow();
-}
-
-async function appendEntries(
-  trx: RecordsDatabase,
-  change: ChangeContext,
-  actions: readonly AuditedAction[],
-): Promise<void> {
-  const end = await lockedEnd(trx);
-  let sequence = end.last_sequence;
-  let hash: Uint8Array = end.last_hash;
-  for (let from = 0; from < actions.length; from += ROWS_AT_ONCE) {
-    // Built for each statement: hashing thousands of entries at once would block other requests.
-    const rows = actions.slice(from, from + ROWS_AT_ONCE).map((action) => {
-      sequence += 1;
-      const row = rowOf(entryOf(sequence, change, action), hash);
-      hash = row.hash;
-      return row;
-    });
-    await trx.insertInto('audit_log').values(rows).execute();
-  }
-  await trx.updateTable('audit_log_ends').set({ last_sequence: sequence, last_hash: hash }).execute();
 }
 
 function entryOf(sequence: number, change: ChangeContext, done: AuditedAction): ChainedEntry {
@@ -91,7 +110,7 @@ function masked(_name: string, part: unknown): unknown {
   return Object.fromEntries(Object.entries(part).map(([name, value]) => [withoutSecrets(name), value]));
 }
 
-function rowOf(entry: ChainedEntry, previousHash: Uint8Array): Insertable<AuditLogTable> {
+function columnsOf(entry: ChainedEntry) {
   const { actor, target } = entry;
   return {
     sequence: entry.sequence,
@@ -109,7 +128,5 @@ function rowOf(entry: ChainedEntry, previousHash: Uint8Array): Insertable<AuditL
     request_id: entry.requestId,
     address: entry.address,
     outcome: entry.outcome,
-    previous_hash: previousHash,
-    hash: entryHash(previousHash, entry),
   };
 }
