@@ -64,11 +64,13 @@ export interface LiveUsage {
   write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]>;
   /**
    * Takes the batches of a shard: those that wait, else the live counts, which become one. The shard is then locked until it is released,
-   * or half a minute has passed. Undefined while another replica holds the lock.
+   * or `SHARD_LEASE_MS` have passed. Undefined while another replica holds the lock.
    */
   take(shard: number): Promise<readonly UsageBatch[] | undefined>;
   /** Removes a batch that is in the history. It is no error if the batch is gone already. */
   drop(batch: UsageBatch): Promise<void>;
+  /** Locks a shard that this replica has taken for `SHARD_LEASE_MS` from now on. False if the lock has ended, or is another replica's. */
+  renew(shard: number): Promise<boolean>;
   /** Unlocks the shard after `afterMs` milliseconds. */
   release(shard: number, afterMs: number): Promise<void>;
   /** Sums a shard's live counts up, within the caps. Call it while the history is unavailable; otherwise they are moved soon. */

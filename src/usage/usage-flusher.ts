@@ -4,6 +4,7 @@ import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
 import { KEY_LAYOUT, type LiveUsage, SHARDS, type UsageBatch } from './live-usage.ts';
 import { OutageReminder } from './outage-reminder.ts';
+import { ShardLease, ShardLeaseEnded } from './shard-lease.ts';
 import type { UsageHistory } from './usage-history.ts';
 
 /** Shards that one replica moves at a time. */
@@ -21,6 +22,10 @@ export interface FlusherStats {
   readonly batchesPending: number;
   /** Batches that the history had already, because the store of the live counts was restored to an earlier state. */
   readonly batchesOutdated: number;
+  /** Shards whose lock ended while this replica was still at work on them. */
+  readonly leasesLost: number;
+  /** How long it went on with these until it noticed, together. Milliseconds. */
+  readonly leaseOverrunMs: number;
   /** Rounds that ended early because a store did not respond or rejected a batch. */
   readonly failures: number;
   /** By how many milliseconds the most overdue batch of the last round was late. */
@@ -49,6 +54,8 @@ export class UsageFlusher {
     batchesApplied: 0,
     batchesPending: 0,
     batchesOutdated: 0,
+    leasesLost: 0,
+    leaseOverrunMs: 0,
     failures: 0,
     lagMs: 0,
     lastDoneAtMs: 0,
@@ -156,33 +163,50 @@ export class UsageFlusher {
   }
 
   async #flushShard(shard: number, noteFailure: (error: unknown) => void): Promise<void> {
-    const { live, intervalMs } = this.#options;
+    const { live, clock, intervalMs } = this.#options;
+    const askedAtMs = clock.monotonicMs();
     const batches = await live.take(shard);
     if (batches === undefined) return;
+    const lease = new ShardLease(live, clock, { shard, askedAtMs });
     this.#stats.batchesPending += batches.length;
     try {
-      for (const batch of batches) await this.#move(batch);
+      for (const batch of batches) await this.#move(batch, lease);
+      lease.requireHeld();
     } catch (error) {
+      // The shard is another replica's by now, which moves what is left.
+      if (error instanceof ShardLeaseEnded) return this.#noteLost(shard, lease);
       // Noted first, because only the first failure of an outage is logged at once. If `compact` fails as well, the shard is still
       // released.
       noteFailure(error);
       await live.compact(shard).catch(noteFailure);
-      await live.release(shard, 0).catch(noteFailure);
+      if (lease.overrunMs === 0) await live.release(shard, 0).catch(noteFailure);
       return;
     } finally {
+      lease.stop();
       this.#stats.batchesPending -= batches.length;
     }
     // Unlocked a little early, so that the next round can take the shard.
     await live.release(shard, Math.floor(intervalMs * 0.7));
   }
 
-  async #move(batch: UsageBatch): Promise<void> {
+  #noteLost(shard: number, lease: ShardLease): void {
+    const overrunMs = Math.round(lease.overrunMs);
+    this.#stats.leasesLost += 1;
+    this.#stats.leaseOverrunMs += overrunMs;
+    this.#options.log.warn(
+      { shard, overrunMs },
+      'the lock of a shard of usage ended before its counts were moved; nothing is lost or counted twice',
+    );
+  }
+
+  async #move(batch: UsageBatch, lease: ShardLease): Promise<void> {
     const { live, history, clock, intervalMs } = this.#options;
+    lease.requireHeld();
     const lateMs = clock.nowMs() - batch.id / 1000 - intervalMs;
     this.#lagOfRoundMs = Math.max(this.#lagOfRoundMs, Math.round(lateMs));
     // Until the round ends, the lag is at least that of the last round: the most overdue batch may not have been moved yet.
     this.#stats.lagMs = Math.max(this.#stats.lagMs, this.#lagOfRoundMs);
-    const outcome = await history.apply(batch);
+    const outcome = await history.apply(batch, lease.requireHeld);
     if (outcome.kind === 'applied') this.#stats.batchesApplied += 1;
     if (outcome.kind === 'outdated') this.#noteOutdated(batch);
     await live.drop(batch);

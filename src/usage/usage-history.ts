@@ -47,8 +47,11 @@ export interface UsageRetention {
 
 /** Where usage is kept for good. Every method rejects with `StoreUnavailable` when the store does not respond. */
 export interface UsageHistory {
-  /** Adds a batch, all of it or nothing. Idempotent, so that any replica may retry a batch whose outcome is unknown. */
-  apply(batch: UsageBatch): Promise<ApplyOutcome>;
+  /**
+   * Adds a batch, all of it or nothing. Idempotent, so that any replica may retry a batch whose outcome is unknown. `requireHeld` is called
+   * between statements, and may throw: then nothing is added.
+   */
+  apply(batch: UsageBatch, requireHeld?: () => void): Promise<ApplyOutcome>;
   /** Whether a write is in a batch that was applied. Remembered for at least a day. Waits while a batch of the shard is being applied. */
   hasWrite(shard: number, writer: string, sequence: number): Promise<boolean>;
   read(keyId: string): Promise<KeyHistory>;

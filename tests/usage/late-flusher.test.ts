@@ -82,4 +82,19 @@ describe('a flusher that stands still for longer than its lease, after it took a
     await move(keyId);
     expect(await late.goOn()).toEqual([]);
   });
+
+  it('does not renew the lock that another one has by now', async () => {
+    const [keyId = ''] = await world.newKeys(1);
+    const shard = shardOf(keyId);
+    const [late, other] = [new RedisLiveUsage(redis, systemClock), new RedisLiveUsage(redis, systemClock)];
+    await world.live.release(shard, 0);
+    expect(await late.take(shard)).toBeDefined();
+    expect(await late.renew(shard)).toBe(true);
+    await late.release(shard, 0);
+    expect(await late.renew(shard)).toBe(false);
+    expect(await other.take(shard)).toBeDefined();
+    expect(await late.renew(shard)).toBe(false);
+    expect(await other.renew(shard)).toBe(true);
+    await other.release(shard, 0);
+  });
 });

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import { pino } from 'pino';
 import { StoreUnavailable } from '../../src/errors.ts';
 import { systemClock } from '../../src/platform/clock.ts';
@@ -6,6 +6,7 @@ import { systemRandom } from '../../src/platform/random.ts';
 import { InProcessLiveUsage } from '../../src/storage/embedded/in-process-live-usage.ts';
 import { SHARDS, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
 import { OutageReminder } from '../../src/usage/outage-reminder.ts';
+import { ShardLease, ShardLeaseEnded } from '../../src/usage/shard-lease.ts';
 import { UsageFlusher } from '../../src/usage/usage-flusher.ts';
 import type { ApplyOutcome, UsageHistory } from '../../src/usage/usage-history.ts';
 import { noCounts } from '../../src/usage/usage-slice.ts';
@@ -20,7 +21,12 @@ class ListedHistory implements UsageHistory {
   rejection: (batch: UsageBatch) => Error | undefined = () => undefined;
   outcome: ApplyOutcome = { kind: 'applied' };
 
-  async apply(batch: UsageBatch): Promise<ApplyOutcome> {
+  /** Called between the steps of a transaction. */
+  midway: () => void | Promise<void> = () => {};
+
+  async apply(batch: UsageBatch, requireHeld = () => {}): Promise<ApplyOutcome> {
+    await this.midway();
+    requireHeld();
     const rejected = this.rejection(batch);
     if (rejected) throw rejected;
     this.taken.push(batch);
@@ -240,5 +246,97 @@ describe('the log of the flusher', () => {
     expect(lines.slice(1).map((line) => JSON.parse(line))).toEqual([
       { level: 30, seconds: 20, msg: 'usage is moved again' },
     ]);
+  });
+});
+
+describe('a flusher whose lock on a shard ends while it is at work', () => {
+  async function standStill(renew: () => Promise<boolean>, standMs: number) {
+    const { live, history } = await setUp(['key 1']);
+    const clock = new ManualClock(Date.now());
+    const released: number[] = [];
+    live.renew = renew;
+    live.release = async (shard = Number.NaN) => void released.push(shard);
+    const flusher = new UsageFlusher({ live, history, clock, log: silent, intervalMs: 0 });
+    history.midway = () => clock.advance(standMs);
+    return { live, history, flusher, released };
+  }
+  const shard = shardOf('key 1');
+
+  it('adds nothing, leaves the lock alone, and says how long it went on', async () => {
+    const { live, history, flusher, released } = await standStill(async () => true, 31_000);
+    expect(await flusher.flush()).toBe(true);
+    expect(history.taken).toEqual([]);
+    expect(released).not.toContain(shard);
+    expect(flusher.stats).toMatchObject({
+      leasesLost: 1,
+      leaseOverrunMs: 1000,
+      batchesPending: 0,
+      failures: 0,
+    });
+    history.midway = () => {};
+    await flusher.flush();
+    expect(history.taken).toHaveLength(1);
+    expect(released).toContain(shard);
+    expect(await live.read(['key 1'])).toEqual([]);
+    expect(flusher.stats.leasesLost).toBe(1);
+  });
+
+  it('goes on as long as the lock has not ended', async () => {
+    const { history, flusher, released } = await standStill(async () => false, 29_999);
+    expect(await flusher.flush()).toBe(true);
+    expect(history.taken).toHaveLength(1);
+    expect(released).toContain(shard);
+    expect(flusher.stats).toMatchObject({ leasesLost: 0, leaseOverrunMs: 0 });
+  });
+});
+
+describe('the lock of a shard', () => {
+  /** With timers that fire when the test says so. */
+  function leaseWith(renew: () => Promise<boolean>) {
+    jest.useFakeTimers();
+    const clock = new ManualClock(0);
+    const lease = new ShardLease({ renew }, clock, { shard: 1, askedAtMs: clock.monotonicMs() });
+    const pass = async (ms: number) => {
+      clock.advance(ms);
+      await jest.advanceTimersByTimeAsync(ms);
+    };
+    return { lease, pass };
+  }
+  afterEach(() => {
+    jest.useRealTimers();
+  });
+
+  it('lasts while it is renewed, and not after that', async () => {
+    const { lease, pass } = leaseWith(async () => true);
+    for (let third = 0; third < 10; third += 1) await pass(10_000);
+    lease.requireHeld();
+    lease.stop();
+    await pass(29_000);
+    lease.requireHeld();
+    await pass(1000);
+    expect(lease.requireHeld).toThrow(ShardLeaseEnded);
+  });
+
+  it('ends at once where the store says that it is not held', async () => {
+    const { lease, pass } = leaseWith(async () => false);
+    await pass(10_000);
+    expect(lease.requireHeld).toThrow(ShardLeaseEnded);
+    lease.stop();
+  });
+
+  it('outlives renewals that fail, for its own time, and is not renewed after its end', async () => {
+    let renewals = 0;
+    const { lease, pass } = leaseWith(async () => {
+      renewals += 1;
+      throw new StoreUnavailable('redis', new Error('down'));
+    });
+    await pass(10_000);
+    await pass(10_000);
+    lease.requireHeld();
+    await pass(10_000);
+    expect(lease.requireHeld).toThrow(ShardLeaseEnded);
+    await pass(30_000);
+    expect(renewals).toBe(2);
+    lease.stop();
   });
 });

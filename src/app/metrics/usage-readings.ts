@@ -33,6 +33,16 @@ export function usageReadings(stats: () => Usage['stats']): readonly Reading[] {
       () => stats().writer.writesUnknown,
     ),
     counter(
+      'tollgate_usage_leases_lost_total',
+      'Shards of usage whose lock ended while this process was still moving them.',
+      () => stats().flusher.leasesLost,
+    ),
+    counter(
+      'tollgate_usage_lease_overrun_seconds_total',
+      'Seconds that this process went on with such shards until it noticed.',
+      () => stats().flusher.leaseOverrunMs / 1000,
+    ),
+    counter(
       'tollgate_usage_flush_failures_total',
       'Moves of usage from Redis to Postgres that failed and were tried again.',
       () => stats().flusher.failures,

@@ -57,8 +57,13 @@ export class InProcessLiveUsage implements LiveUsage {
     if (counts?.batch?.id === id) counts.batch = undefined;
   }
 
-  async release(): Promise<void> {
+  async renew(): Promise<boolean> {
     // There is only one flusher.
+    return true;
+  }
+
+  async release(): Promise<void> {
+    // As above.
   }
 
   async compact(): Promise<void> {

@@ -27,15 +27,23 @@ const PREFER_INDEXES = sql`set_config('enable_hashjoin', 'off', true), set_confi
 /**
  * Adds a batch within the transaction `db`: first claims its id, under a lock that lets one transaction at a time add to a shard, then
  * runs a few statements for some hundred keys at a time. Keys are locked against deletion, in the order of their ids. A deleted key has
- * no totals and no lists any more, but its usage over time is kept.
+ * no totals and no lists any more, but its usage over time is kept. `requireHeld` is called before each chunk and before the commit.
  */
-export async function applyUsageBatch(db: RecordsDatabase, batch: UsageBatch): Promise<ApplyOutcome> {
+export async function applyUsageBatch(
+  db: RecordsDatabase,
+  batch: UsageBatch,
+  requireHeld: () => void = () => {},
+): Promise<ApplyOutcome> {
   const lastId = await (batch.source === KEY_LAYOUT ? claimKeyBatch(db, batch) : claimShardBatch(db, batch));
   if (lastId !== undefined) return { kind: lastId === batch.id ? 'applied_before' : 'outdated' };
   const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
     .map(([keyId, slices]) => ({ keyId, slices: addedUp(slices) }))
     .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
-  for (const chunk of chunksOf(keys)) await addKeys(db, chunk, batch.source);
+  for (const chunk of chunksOf(keys)) {
+    requireHeld();
+    await addKeys(db, chunk, batch.source);
+  }
+  requireHeld();
   return { kind: 'applied' };
 }
 

@@ -43,8 +43,8 @@ export class PostgresUsageHistory implements UsageHistory {
     this.#db = db;
   }
 
-  apply(batch: UsageBatch): Promise<ApplyOutcome> {
-    return this.#applyAsOften(batch, ATTEMPTS);
+  apply(batch: UsageBatch, requireHeld = () => {}): Promise<ApplyOutcome> {
+    return this.#applyAsOften(batch, requireHeld, ATTEMPTS);
   }
 
   async hasWrite(shard: number, writer: string, sequence: number): Promise<boolean> {
@@ -129,13 +129,15 @@ export class PostgresUsageHistory implements UsageHistory {
       WHERE hour < ${new Date(retention.hoursSinceMs).toISOString()}::timestamptz`.execute(this.#db);
   }
 
-  async #applyAsOften(batch: UsageBatch, attempts: number): Promise<ApplyOutcome> {
+  async #applyAsOften(batch: UsageBatch, requireHeld: () => void, attempts: number): Promise<ApplyOutcome> {
     try {
-      return await this.#db.transaction().execute((transaction) => applyUsageBatch(transaction, batch));
+      return await this.#db
+        .transaction()
+        .execute((transaction) => applyUsageBatch(transaction, batch, requireHeld));
     } catch (error) {
       const isAskedAgain = error instanceof Error && 'code' in error && ASKED_AGAIN.has(String(error.code));
       if (!isAskedAgain || attempts <= 1) throw error;
-      return this.#applyAsOften(batch, attempts - 1);
+      return this.#applyAsOften(batch, requireHeld, attempts - 1);
     }
   }
 }

@@ -1,5 +1,6 @@
 import { Cluster } from 'ioredis';
 import type { Clock } from '../../../platform/clock.ts';
+import { systemRandom } from '../../../platform/random.ts';
 import {
   type LiveUsage,
   SHARDS,
@@ -8,6 +9,7 @@ import {
   type UsageWrite,
   type WriteOutcome,
 } from '../../../usage/live-usage.ts';
+import { SHARD_LEASE_MS } from '../../../usage/shard-lease.ts';
 import { STORED_CAPS } from '../../../usage/slice-table.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
@@ -23,8 +25,6 @@ import {
 } from './usage-key-names.ts';
 import { compactTexts, slicesOfTexts, textOf } from './usage-text.ts';
 
-/** How long a flusher may keep a shard before another takes over. */
-const LEASE_MS = 30_000;
 /** Elements of a batch that are read at a time: Redis does nothing else meanwhile. */
 const ELEMENTS_AT_ONCE = 256;
 /** How many characters this replica appends to a shard's live counts before it compacts them, at least. */
@@ -54,6 +54,9 @@ export class RedisLiveUsage implements LiveUsage {
   readonly #appended = new Map<number, number>();
   /** Characters of the text to which this replica last compacted a shard, by shard. */
   readonly #compacted = new Map<number, number>();
+  /** By which this replica's locks on shards are told from those of others. */
+  readonly #flusher = systemRandom.bytes(12).toString('base64url');
+  readonly #renew = new LuaScript(new URL('./renewUsageLease-1.lua', import.meta.url));
   readonly #record = new LuaScript(new URL('./recordUsage-n.lua', import.meta.url));
   readonly #take = new LuaScript(new URL('./takeUsage-4.lua', import.meta.url));
   readonly #compact = new LuaScript(new URL('./compactUsage-1.lua', import.meta.url));
@@ -100,6 +103,11 @@ export class RedisLiveUsage implements LiveUsage {
     const keyLayoutCall = this.#legacyLayout.dropCall(batch);
     const call = [usageBatchKey(batch.shard, batch.source), String(batch.id), 'LINDEX', '0'];
     await this.#drop.run(this.#redis, keyLayoutCall ?? call);
+  }
+
+  async renew(shard: number): Promise<boolean> {
+    const call = [usageLeaseKey(shard), this.#flusher, String(SHARD_LEASE_MS)];
+    return Number(await this.#renew.run(this.#redis, call)) === 1;
   }
 
   async release(shard: number, afterMs: number): Promise<void> {
@@ -190,7 +198,8 @@ export class RedisLiveUsage implements LiveUsage {
   }
 
   async #lease(shard: number): Promise<boolean> {
-    return (await settled(this.#redis.set(usageLeaseKey(shard), '1', 'PX', LEASE_MS, 'NX'))) === 'OK';
+    const key = usageLeaseKey(shard);
+    return (await settled(this.#redis.set(key, this.#flusher, 'PX', SHARD_LEASE_MS, 'NX'))) === 'OK';
   }
 
   #sourcesOf(shard: number): Promise<string[]> {
