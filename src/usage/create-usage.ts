@@ -39,7 +39,10 @@ export interface Usage {
   readonly recorder: UsageRecorder;
   readonly reader: UsageReader;
   /** Counts that are not in the history yet. `read` first writes what this replica has buffered. */
-  readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
+  readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'> & {
+    /** An instant before which nothing waits, from the last time that this could be read; undefined if it never could. */
+    readonly knownOldestAtMs: () => number | undefined;
+  };
   readonly stats: UsageStats;
   /** Between two moves of a shard to the history. Milliseconds. */
   readonly flushIntervalMs: number;
@@ -53,6 +56,8 @@ export interface Usage {
   stop(deadlineMs: number): Promise<boolean>;
 }
 
+/** How often it is noted since when counts wait, to know it when the store does not respond. Milliseconds. */
+const NOTE_OLDEST_EVERY_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -73,7 +78,9 @@ export function createUsage(options: UsageOptions): Usage {
     ? new PeriodicTask(() => flusher.flushEvenly(), { random, pauseMs: intervalMs * (1 - SPREAD) })
     : new PeriodicTask(() => flusher.flush(), { random, pauseMs: intervalMs });
   const pruning = new PeriodicTask(() => prune(options), { random, pauseMs: HOUR_MS });
-  const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning };
+  const oldest = new OldestPending(live, clock);
+  const noting = new PeriodicTask(() => oldest.note(), { random, pauseMs: NOTE_OLDEST_EVERY_MS });
+  const parts: UsageParts = { live, log, buffer, writer, flusher, writing, flushing, pruning, noting };
   return {
     recorder: buffer,
     reader: {
@@ -91,7 +98,8 @@ export function createUsage(options: UsageOptions): Usage {
         await writeBuffer(parts);
         return live.read(keyIds);
       },
-      oldestAtMs: () => live.oldestAtMs(),
+      oldestAtMs: () => oldest.read(),
+      knownOldestAtMs: () => oldest.knownAtMs,
     },
     flushIntervalMs: intervalMs,
     get stats() {
@@ -100,6 +108,7 @@ export function createUsage(options: UsageOptions): Usage {
     start: () => {
       writing.start();
       flushing.start();
+      if (live.isShared) noting.startAtOnce();
     },
     startPruning: () => pruning.startAtOnce(),
     stop: (deadlineMs) => stopUsage(parts, deadlineMs),
@@ -114,6 +123,39 @@ interface UsageParts extends Pick<UsageOptions, 'live' | 'log'> {
   readonly writing: PeriodicTask;
   readonly flushing: PeriodicTask;
   readonly pruning: PeriodicTask;
+  readonly noting: PeriodicTask;
+}
+
+/**
+ * Since when counts have waited to be moved to the history. The last known instant stays a lower bound while the store does not respond:
+ * counts that came later wait since later.
+ */
+class OldestPending {
+  /** Undefined until the store has responded. Milliseconds since 1970. */
+  knownAtMs: number | undefined;
+  readonly #live: Pick<LiveUsage, 'oldestAtMs'>;
+  readonly #clock: Clock;
+
+  constructor(live: Pick<LiveUsage, 'oldestAtMs'>, clock: Clock) {
+    this.#live = live;
+    this.#clock = clock;
+  }
+
+  /** As `LiveUsage.oldestAtMs`. */
+  async read(): Promise<number | undefined> {
+    const nowMs = this.#clock.nowMs();
+    const oldestAtMs = await this.#live.oldestAtMs();
+    this.knownAtMs = Math.min(oldestAtMs ?? nowMs, nowMs);
+    return oldestAtMs;
+  }
+
+  /** Reads it. Resolves with whether the store responded. */
+  async note(): Promise<boolean> {
+    return this.read().then(
+      () => true,
+      () => false,
+    );
+  }
 }
 
 /** Writes the buffer before a read, so that a client finds its last request counted. Unwritten counts of other replicas are missing. */
@@ -126,11 +168,11 @@ async function writeBuffer({ buffer, writer }: UsageParts): Promise<void> {
 }
 
 async function stopUsage(
-  { live, log, buffer, writer, flusher, writing, flushing, pruning }: UsageParts,
+  { live, log, buffer, writer, flusher, writing, flushing, pruning, noting }: UsageParts,
   deadlineMs: number,
 ): Promise<boolean> {
   const deadline = AbortSignal.timeout(deadlineMs);
-  const rounds = Promise.all([pruning.stop(), flusher.stop(), flushing.stop()]);
+  const rounds = Promise.all([pruning.stop(), noting.stop(), flusher.stop(), flushing.stop()]);
   await writing.stop();
   const isWritten = await writer.drain(deadline);
   await Promise.race([rounds, aborted(deadline)]);

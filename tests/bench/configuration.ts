@@ -54,7 +54,7 @@ async function managementOf(records: Records): Promise<RequestListener> {
     records,
     usage: {
       reader: { read: () => Promise.reject(new Error('unused')), totals: async () => new Map() },
-      pending: { read: async () => [], oldestAtMs: async () => undefined },
+      pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
     },
     system: { read: () => Promise.reject(new Error('unused')) },
     consoleDirectory: undefined,

@@ -109,7 +109,7 @@ function reporter(db: RecordsDatabase): (name: string, asked: Asked) => Promise<
     store: new PostgresSeriesStore(db),
     clock: systemClock,
     retentionDays: 90,
-    pending: { read: async () => [], oldestAtMs: async () => undefined },
+    pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
     outages: () => [],
   });
   return async (name, asked) => {

@@ -247,7 +247,7 @@ describe.each([
       store: new PostgresSeriesStore(store.records.db),
       clock: new ManualClock(NOW_MS),
       retentionDays: RETENTION_DAYS,
-      pending: { read: async () => [], oldestAtMs: async () => undefined },
+      pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
       outages: () => [],
     });
   });

@@ -124,7 +124,7 @@ export async function startManagement(replacements: Replacements = {}): Promise<
     records: replacements.records ?? store.records,
     usage: {
       reader: replacements.usage ?? usageThat(async (keyId) => usages.get(keyId) ?? UNUSED),
-      pending: { read: async () => [], oldestAtMs: async () => undefined },
+      pending: { read: async () => [], oldestAtMs: async () => undefined, knownOldestAtMs: () => undefined },
     },
     system: { read: async () => SYSTEM },
     consoleDirectory: replacements.consoleDirectory,

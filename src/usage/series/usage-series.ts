@@ -1,4 +1,4 @@
-import { RangeTooLarge, UnsupportedGrouping } from '../../errors.ts';
+import { RangeTooLarge, StoreUnavailable, UnsupportedGrouping } from '../../errors.ts';
 import type { Clock } from '../../platform/clock.ts';
 import type { Outage } from '../../platform/outage-history.ts';
 import type { LiveUsage } from '../live-usage.ts';
@@ -50,8 +50,13 @@ export interface UsageSeriesOptions {
   readonly clock: Clock;
   /** Days for which hours are kept. */
   readonly retentionDays: number;
-  /** What is not in the history yet. */
-  readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'>;
+  /**
+   * What is not in the history yet. `oldestAtMs` while that can't be read: an instant before which nothing can be missing from the history;
+   * undefined if none is known.
+   */
+  readonly pending: Pick<LiveUsage, 'read' | 'oldestAtMs'> & {
+    readonly knownOldestAtMs: () => number | undefined;
+  };
   /** When replicas could not write to the live usage, oldest first. */
   readonly outages: () => readonly Outage[];
 }
@@ -78,18 +83,24 @@ export class UsageSeries {
 
   /**
    * At most `limit` rows of a series: those after a position, else the first ones. Counts that are not in the history yet are missing, as
-   * `completeUntilMs` says. Throws `UnsupportedGrouping` if the stored rows can't be grouped so, `RangeTooLarge` for a series of more than
+   * `completeUntilMs` says, also while the live usage is unavailable. Throws `UnsupportedGrouping` if the stored rows can't be grouped so, `RangeTooLarge` for a series of more than
    * 10 000 rows, `StoreUnavailable`.
    */
   async read(request: SeriesRequest, limit: number, after?: SeriesPosition): Promise<SeriesPage> {
     const selection = this.#selectionOf(request);
     const nowMs = this.#options.clock.nowMs();
     // Read before the rows, which then include all that is in the history at this time.
-    const oldestAtMs = (await this.#options.pending.oldestAtMs()) ?? nowMs;
+    const oldestAtMs = await this.#unlessAway(
+      async () => (await this.#options.pending.oldestAtMs()) ?? nowMs,
+    );
+    if (oldestAtMs === undefined) return this.#readHistory(selection, limit, after);
     return this.#readPage(selection, this.#settledUntil(Math.min(oldestAtMs, nowMs)), { limit, after });
   }
 
-  /** Reads a series of one key, including counts that are not in the history yet. */
+  /**
+   * Reads a series of one key, including counts that are not in the history yet. While the live usage is unavailable they are missing, as
+   * `completeUntilMs` says.
+   */
   async readKey(
     { keyId, ...request }: SeriesRequest & { readonly keyId: string },
     limit: number,
@@ -99,8 +110,31 @@ export class UsageSeries {
     const selection = this.#selectionOf({ ...request, filter });
     const nowMs = this.#options.clock.nowMs();
     // Read before the history. Counts that are moved in between are in its rows, and the store does not add them again.
-    const pending = pendingRows(await this.#options.pending.read([keyId]), selection.source);
+    const batches = await this.#unlessAway(() => this.#options.pending.read([keyId]));
+    if (batches === undefined) return this.#readHistory(selection, limit, after);
+    const pending = pendingRows(batches, selection.source);
     return this.#readPage({ ...selection, pending }, this.#settledUntil(nowMs), { limit, after });
+  }
+
+  /** A page of what the history has. */
+  #readHistory(
+    selection: SeriesSelection,
+    limit: number,
+    after: SeriesPosition | undefined,
+  ): Promise<SeriesPage> {
+    const known = this.#options.pending.knownOldestAtMs();
+    const settledUntilMs = known === undefined ? selection.span.fromMs : this.#settledUntil(known);
+    return this.#readPage(selection, settledUntilMs, { limit, after });
+  }
+
+  /** Undefined if the live usage is unavailable. */
+  async #unlessAway<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+    try {
+      return await read();
+    } catch (error) {
+      if (error instanceof StoreUnavailable && error.store === 'redis') return undefined;
+      throw error;
+    }
   }
 
   /** Until when the counts include all requests, if they include all that was written before `writtenUntilMs`. */
