@@ -23,6 +23,7 @@ import { CLOSE_DEADLINE_MS, type ReplicaContext } from './replica-context.ts';
 import { observeRequests, type RequestObservers } from './request-observers.ts';
 import { GatewayStatus, type GatewayStatusParts } from './status/gateway-status.ts';
 import type { AuthorizeParts, WiredAuthorize } from './wiring/wire-authorize.ts';
+import { wireChanges } from './wiring/wire-changes.ts';
 import type { Sealing } from './wiring/wire-configurations.ts';
 import { CONSOLE_DIRECTORY, wireManagement } from './wiring/wire-management.ts';
 import { wireProxy } from './wiring/wire-proxy.ts';
@@ -69,11 +70,12 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   const { vault, redactor } = secrets;
   const desired = settings.configFile === null ? undefined : await configurationIn(settings.configFile);
   const stores = await wireStores(context, vault);
-  const { usage, configurations } = wireRecordTasks(context, { ...secrets, stores, desired });
+  const changes = wireChanges(context, stores);
+  const { usage, configurations } = wireRecordTasks(context, { ...secrets, stores, changes, desired });
   const { records, readiness } = stores;
   const keys = new KeyCache({ repository: records.keys, secrets: records.secrets, vault, clock });
 
-  const shared = { ...wireRequestParts(context, redactor), usage };
+  const shared = { ...wireRequestParts(context, redactor), usage, changes };
   const connectionLimits = limitClients(context);
   const proxied = await wireProxy(context, {
     ...{ ...shared, ...stores, keys, redactor },
@@ -88,7 +90,7 @@ async function wireReplica(context: ReplicaContext): Promise<Replica> {
   });
 
   const registry = metricsRegistry(shared.observers, {
-    ...{ ...stores, ...proxied, usage, keys, connectionLimits },
+    ...{ ...stores, ...proxied, usage, changes, keys, connectionLimits },
     backendConnections: settings.backendConnections,
     version: gatewayVersion(),
   });

@@ -96,7 +96,7 @@ export class DesiredStateService {
     change: ChangeContext,
   ): Promise<AppliedState | undefined> {
     requireTags(desired, change.onlyTags);
-    const { store, versions, unitOfWork } = this.#options;
+    const { store, plans, versions, unitOfWork } = this.#options;
     const selection = selectionOf(desired, options, change.onlyTags);
     // A single transaction for all reads and writes: the embedded store can't run a second one at the same time.
     return unitOfWork.join(async () => {
@@ -104,9 +104,13 @@ export class DesiredStateService {
         this.#write(transaction, { desired, options, change }),
       );
       if (written === undefined) return undefined;
-      const published = await this.#versionsAfter(written);
       await unitOfWork.afterCommit(async () => {
-        await versions.publishVersion(published);
+        const published = new Set<string>();
+        for (const planId of this.#plansTouched(written))
+          await versions.publishUnder(planId, noted(plans.keysUnder(planId), published));
+        // A second version of a key, from before the commit, would be taken for that of another change.
+        const others = written.changedVersions.filter(({ keyId }) => !published.has(keyId));
+        if (others.length > 0) await versions.publishVersion(others);
         await this.#retire(written);
       });
       return written;
@@ -172,16 +176,10 @@ export class DesiredStateService {
     return [...touched];
   }
 
-  /** Read after the write, so that keys which came under the plans in the meantime are included. */
-  async #versionsAfter({ changes, changedVersions }: WrittenState): Promise<readonly RecordVersion[]> {
-    const { plans, defaultPlanId } = this.#options;
-    const versions = new Map(changedVersions.map((version) => [version.keyId, version]));
-    const made = changes.newPlans.filter(({ plan }) => plan.id === defaultPlanId).map(({ plan }) => plan);
-    for (const { id } of [...changes.changedPlans.map(({ wanted }) => wanted), ...made]) {
-      for await (const keys of plans.keysUnder(id))
-        for (const version of keys) versions.set(version.keyId, version);
-    }
-    return [...versions.values()];
+  /** The plans whose keys get new versions. */
+  #plansTouched({ changes: { changedPlans, newPlans } }: WrittenState): readonly string[] {
+    const made = newPlans.filter(({ plan }) => plan.id === this.#options.defaultPlanId);
+    return [...changedPlans.map(({ wanted }) => wanted.id), ...made.map(({ plan }) => plan.id)];
   }
 
   async #retire({ changes, retired }: WrittenState): Promise<void> {
@@ -209,6 +207,17 @@ export class DesiredStateService {
       if (error instanceof StoreUnavailable) return new Map();
       throw error;
     }
+  }
+}
+
+/** The same batches. The ids of their keys are added to `ids`. */
+async function* noted(
+  batches: AsyncIterable<readonly RecordVersion[]>,
+  ids: Set<string>,
+): AsyncIterable<readonly RecordVersion[]> {
+  for await (const versions of batches) {
+    for (const { keyId } of versions) ids.add(keyId);
+    yield versions;
   }
 }
 

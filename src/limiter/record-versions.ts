@@ -29,7 +29,7 @@ export const MARK_KEPT_MS = 30_000;
  * All methods reject with `StoreUnavailable`. `publishVersion` and `retire` also make every replica drop what it has cached of these keys,
  * by the change feed.
  */
-export interface RecordVersions {
+export interface SharedVersions {
   markStale(keyIds: readonly string[]): Promise<void>;
   publishVersion(versions: readonly RecordVersion[]): Promise<void>;
   /**
@@ -42,6 +42,28 @@ export interface RecordVersions {
    * reads the record, and every replica drops what it has cached of the key.
    */
   withdraw(outdated: RecordVersion): Promise<void>;
+}
+
+/** The shared versions for the services that change records. */
+export interface RecordVersions extends SharedVersions {
+  /** Publishes the versions of all keys under a changed plan, which come in batches. */
+  publishUnder(planId: string, keys: AsyncIterable<readonly RecordVersion[]>): Promise<void>;
+}
+
+/** What a key's shared version has to be. */
+export interface CommittedVersion {
+  readonly keyId: string;
+  /** Null: the key is deleted. */
+  readonly version: string | null;
+}
+
+/** Shared versions that get committed changes later, and possibly more than once. */
+export interface RepublishedVersions {
+  /**
+   * Makes the versions the shared ones, except where a newer one, a tombstone or a mark is there. Resolves with the ids of the keys for which
+   * the store did not respond. Never rejects.
+   */
+  publishNewer(committed: readonly CommittedVersion[]): Promise<ReadonlySet<string>>;
 }
 
 const VERSION = /^(\d+)\.(\d+)$/;

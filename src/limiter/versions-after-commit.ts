@@ -22,6 +22,11 @@ export class VersionsAfterCommit implements RecordVersions {
     return this.#unitOfWork.afterCommit(() => this.#versions.publishVersion(versions));
   }
 
+  /** The keys are read after the commit. */
+  publishUnder(planId: string, keys: AsyncIterable<readonly RecordVersion[]>): Promise<void> {
+    return this.#unitOfWork.afterCommit(() => this.#versions.publishUnder(planId, keys));
+  }
+
   retire(keyId: string, windowNames?: readonly string[]): Promise<void> {
     return this.#unitOfWork.afterCommit(() => this.#versions.retire(keyId, windowNames));
   }

@@ -12,6 +12,7 @@ import { MethodNotAllowed } from '../http/errors/method-not-allowed.ts';
 import { jsonBody } from '../http/json-body.ts';
 import type { RequestNotes } from '../http/with-request-id.ts';
 import type { IdempotentRequests, KeptResponse } from '../idempotency/idempotent-requests.ts';
+import { APPLIES_WITHIN_S, type ChangeDeferrals } from '../limiter/changes/change-deferrals.ts';
 import { resembledManagementPath } from '../paths/reserved-paths.ts';
 import { nameHint, shownName } from '../platform/text/did-you-mean.ts';
 import { auditForbidden } from './audit/forbidden-requests.ts';
@@ -35,6 +36,8 @@ export interface ManagementOptions extends ManagementServices {
   readonly idempotency: IdempotentRequests;
   /** Bounds the large bodies of all apps of the process. */
   readonly bodyBudget: BodyBudget;
+  /** Reports changes that are in force later than with the next request. */
+  readonly deferrals: Pick<ChangeDeferrals, 'watch'>;
   /** The directory that the console was built into; undefined = there is no console. */
   readonly consoleDirectory?: string | undefined;
 }
@@ -48,6 +51,7 @@ export function createManagementApp({
   trustedProxies,
   idempotency,
   bodyBudget,
+  deferrals,
   consoleDirectory,
   ...services
 }: ManagementOptions): Express {
@@ -55,14 +59,14 @@ export function createManagementApp({
   const { failedCredentials } = credentials;
   const consoleFiles = consoleDirectory === undefined ? undefined : createConsoleApp(consoleDirectory);
   return createEndpointApp(ENDPOINTS, {
-    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget },
+    ...{ authenticated, failedCredentials, services, trustedProxies, idempotency, bodyBudget, deferrals },
     ...(consoleFiles && { consoleFiles }),
   });
 }
 
 /** The parts of an app of endpoints. */
 export interface EndpointAppOptions
-  extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency' | 'bodyBudget'> {
+  extends Pick<ManagementOptions, 'trustedProxies' | 'idempotency' | 'bodyBudget' | 'deferrals'> {
   /** Authenticates the request, and calls `notePrincipal`. */
   readonly authenticated: RequestHandler;
   /** Limits how often a client may guess secrets; undefined = no limit. */
@@ -82,6 +86,7 @@ export function createEndpointApp(
     trustedProxies,
     idempotency,
     bodyBudget,
+    deferrals,
     consoleFiles,
   }: EndpointAppOptions,
 ): Express {
@@ -110,7 +115,7 @@ export function createEndpointApp(
         authorize(endpoint, trustedProxies),
         checkQuery(endpoint),
         ...readBody,
-        respond(endpoint, { services, changeOf, idempotency }),
+        watchDeferrals(deferrals, respond(endpoint, { services, changeOf, idempotency })),
         limitGuesses(endpoint, failedCredentials),
         auditForbidden(endpoint, { audit: services.audit, changeOf }),
       );
@@ -176,8 +181,20 @@ interface RespondOptions extends Pick<ManagementOptions, 'idempotency'> {
   readonly changeOf: ChangeContextReader;
 }
 
-function respond(endpoint: Endpoint, { services, changeOf, idempotency }: RespondOptions): RequestHandler {
-  return async (req, res) => {
+/** Says in the response when a change of the request is not in force with the next request. */
+function watchDeferrals(
+  deferrals: ManagementOptions['deferrals'],
+  handler: (req: Request, res: Response) => Promise<void>,
+): RequestHandler {
+  return (req, res) =>
+    deferrals.watch(
+      () => res.set('Tollgate-Applies-Within', String(APPLIES_WITHIN_S)),
+      () => handler(req, res),
+    );
+}
+
+function respond(endpoint: Endpoint, { services, changeOf, idempotency }: RespondOptions) {
+  return async (req: Request, res: Response): Promise<void> => {
     const [id = ''] = Object.values(req.params).flat();
     const prefers = (types: readonly string[]) => req.accepts([...types]) || undefined;
     const { requestId, actor } = res.locals as RequestNotes;

@@ -145,7 +145,7 @@ export class PlanService {
 
   async #publishVersionsUnder(planId: string): Promise<void> {
     const { repository, versions } = this.#options;
-    for await (const keys of repository.keysUnder(planId)) await versions.publishVersion(keys);
+    await versions.publishUnder(planId, repository.keysUnder(planId));
   }
 
   /**

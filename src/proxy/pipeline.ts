@@ -6,7 +6,7 @@ import { BackendPool } from '../backend/pool/pool.ts';
 import { TollgateError } from '../errors.ts';
 import type { ParsedRequest } from '../http/parsed-request.ts';
 import type { RawHeadResponse } from '../http/raw-head-response.ts';
-import type { RecordVersion } from '../limiter/record-versions.ts';
+import type { KeySnapshot } from '../keys/consumer-key.ts';
 import { DeadlineQueue } from '../platform/deadline-queue.ts';
 import { CrossOrigin } from './cross-origin.ts';
 import { Exchange, type Step } from './exchange.ts';
@@ -50,7 +50,7 @@ export interface Proxy {
   /** To be called for each key that changed: closes its switched connections, within a second, if the key may no longer be used. */
   recheckUpgradesOf(keyId: string): void;
   /** The copies of keys that have switched connections. */
-  readonly upgradedKeys: readonly RecordVersion[];
+  readonly upgradedKeys: readonly KeySnapshot[];
   /** To be called when changes may have been missed: does the same for every key with switched connections. */
   recheckUpgrades(): void;
   /** Closes the connections to the backend; requests in progress fail. */

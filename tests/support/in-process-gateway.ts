@@ -2,6 +2,7 @@ import { type ClientLimits, limitClients } from '../../src/app/client-limits.ts'
 import type { ListenerParts, Listeners } from '../../src/app/open-listeners.ts';
 import type { ReplicaContext } from '../../src/app/replica-context.ts';
 import { type Counting, countInProcess } from '../../src/app/stores/counting.ts';
+import type { RecordChangePaths } from '../../src/app/wiring/wire-changes.ts';
 import type { ManagementParts } from '../../src/app/wiring/wire-management.ts';
 import type { ProxyParts, WiredProxy } from '../../src/app/wiring/wire-proxy.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
@@ -99,6 +100,7 @@ export class InProcessGateway {
     return wireProxy(this.#context, {
       ...{ ...this.#shared, ...parts, redactor },
       counting: this.counting,
+      changes: await this.#changes(),
       maxUpgrades: this.#maxUpgrades ?? this.limits.upgrades,
     });
   }
@@ -110,16 +112,23 @@ export class InProcessGateway {
     const { wireConfigurations } = await import('../../src/app/wiring/wire-configurations.ts');
     const { wireManagement } = await import('../../src/app/wiring/wire-management.ts');
     const stores = { records: parts.records, counting: this.counting };
+    const changes = await this.#changes();
     const secrets = { vault: this.#vault, rootTokens: this.#rootTokens };
     const { management } = wireManagement(this.#context, {
       ...this.#shared,
       ...parts,
       ...stores,
       ...secrets,
-      configurations: wireConfigurations(this.#context, stores, secrets),
+      changes,
+      configurations: wireConfigurations(this.#context, stores, { ...secrets, ...changes }),
       observers: { managed: () => {} },
     });
     return management;
+  }
+
+  async #changes(): Promise<RecordChangePaths> {
+    const { changePathsInProcess } = await import('../../src/app/wiring/wire-changes.ts');
+    return changePathsInProcess(this.#context, this.counting);
   }
 
   /** Opens the ports. */

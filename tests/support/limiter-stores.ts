@@ -9,7 +9,7 @@ import { WindowTable } from '../../src/limiter/in-process/window-table.ts';
 import type { Limit } from '../../src/limiter/limit.ts';
 import { parsePeriod } from '../../src/limiter/period.ts';
 import type { CountedDecision, Decision, LimitSubject, RateLimiter } from '../../src/limiter/rate-limiter.ts';
-import type { ChangeFeed, RecordVersions } from '../../src/limiter/record-versions.ts';
+import type { ChangeFeed, SharedVersions } from '../../src/limiter/record-versions.ts';
 import type { WindowCounters } from '../../src/limiter/window-counters.ts';
 import { systemClock } from '../../src/platform/clock.ts';
 import type { Logger } from '../../src/platform/logger.ts';
@@ -27,7 +27,7 @@ export interface LimiterStore {
   /** At least one; each has its own connections. */
   readonly limiters: readonly RateLimiter[];
   readonly counters: WindowCounters;
-  readonly versions: RecordVersions;
+  readonly versions: SharedVersions;
   readonly feeds: readonly ChangeFeed[];
   /** Resolves when the store's time has passed the instant. */
   reach(instantMs: number): Promise<void>;

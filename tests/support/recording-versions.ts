@@ -25,6 +25,10 @@ export class RecordingVersions implements RecordVersions {
     await this.#note({ step: 'publishVersion', keys, versions: versions.map(({ version }) => version) });
   }
 
+  async publishUnder(_planId: string, keys: AsyncIterable<readonly RecordVersion[]>): Promise<void> {
+    for await (const versions of keys) await this.publishVersion(versions);
+  }
+
   async retire(keyId: string, windowNames?: readonly string[]): Promise<void> {
     await this.#note({ step: 'retire', keys: [keyId], ...(windowNames !== undefined && { windowNames }) });
   }

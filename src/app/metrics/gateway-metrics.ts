@@ -10,6 +10,7 @@ import type { ConnectionLimit } from '../../server/connections/connection-limit.
 import type { Usage } from '../../usage/create-usage.ts';
 import type { ClientLimits } from '../client-limits.ts';
 import type { Counting } from '../stores/counting.ts';
+import type { RecordChangePaths } from '../wiring/wire-changes.ts';
 import { backendReadings } from './backend-readings.ts';
 import { sharedLimiterReadings } from './limiter-readings.ts';
 import { usageReadings } from './usage-readings.ts';
@@ -21,6 +22,7 @@ export interface MeasuredParts {
   readonly keys: KeyCache;
   readonly revalidator: Pick<KeyRevalidator, 'checked' | 'outdated'>;
   readonly usage: Usage;
+  readonly changes: Pick<RecordChangePaths, 'waiting'>;
   readonly proxy: ProxiedSide;
   readonly readiness: Readiness;
   readonly records: { readonly audit: Pick<AuditLog, 'lastHead'> };
@@ -40,12 +42,27 @@ export function gatewayReadings(parts: MeasuredParts): readonly Reading[] {
       'Costs that the backend was to report in its responses, by result: settled, missing, malformed, or failed because Redis did not respond.',
       () => Object.entries(costSettler.counts).map(([result, value]) => [{ result }, value] as const),
     ),
+    ...changeReadings(parts),
     ...keyReadings(parts),
     ...usageReadings(() => usage.stats),
     ...clientReadings(parts.connectionLimits),
     ...backendReadings(proxy, parts.backendConnections),
     auditReading(parts),
     ...stateReadings(parts),
+  ];
+}
+
+function changeReadings({ changes: { waiting } }: MeasuredParts): readonly Reading[] {
+  if (waiting === undefined) return [];
+  return [
+    {
+      ...gauge(
+        'tollgate_changes_waiting',
+        'Changes of keys and plans that Redis has not got for more than five seconds, of all replicas, as Postgres counts them; 10000 at most.',
+        waiting,
+      ),
+      ofWorkers: 'max',
+    },
   ];
 }
 

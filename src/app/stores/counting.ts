@@ -4,7 +4,7 @@ import { InProcessRecordVersions } from '../../limiter/in-process/in-process-rec
 import { InProcessWindowCounters } from '../../limiter/in-process/in-process-window-counters.ts';
 import { WindowTable } from '../../limiter/in-process/window-table.ts';
 import type { RateLimiter } from '../../limiter/rate-limiter.ts';
-import type { ChangeFeed, RecordVersions } from '../../limiter/record-versions.ts';
+import type { ChangeFeed, RepublishedVersions, SharedVersions } from '../../limiter/record-versions.ts';
 import type { WindowCounters } from '../../limiter/window-counters.ts';
 import type { Component } from '../../observability/readiness.ts';
 import type { Platform } from '../../platform/platform.ts';
@@ -19,7 +19,7 @@ export interface Counting {
   readonly limiter: RateLimiter;
   /** The windows that the limiter counts in. */
   readonly counters: WindowCounters;
-  readonly versions: RecordVersions;
+  readonly versions: SharedVersions;
   readonly changes: ChangeFeed;
   readonly liveUsage: LiveUsage;
   /** What only the shared limiter has, for its metrics; undefined if this process counts alone. */
@@ -27,7 +27,11 @@ export interface Counting {
     | (GuardedRateLimiter & {
         readonly redisCalls: CallDurations;
         readonly liveReplicas: () => number;
-        readonly redis: Pick<OpenRedis, 'ping' | 'describeServers' | 'replicas' | 'lastFailure'>;
+        readonly republished: RepublishedVersions;
+        readonly redis: Pick<
+          OpenRedis,
+          'ping' | 'describeServers' | 'replicas' | 'lastFailure' | 'changes' | 'partOf'
+        >;
       })
     | undefined;
   /** For readiness; undefined if this process counts alone, which can't fail. */

@@ -79,7 +79,13 @@ function countInRedis(address: RedisAddress, settings: Settings, platform: Platf
     versions: redis.versions,
     changes: redis.changes,
     liveUsage: new RedisLiveUsage(redis.usageConnection, clock),
-    shared: { ...guarded, redisCalls: redis.limiter.callDurations, liveReplicas, redis },
+    shared: {
+      ...guarded,
+      redisCalls: redis.limiter.callDurations,
+      liveReplicas,
+      republished: redis.versions,
+      redis,
+    },
     component: { name: 'redis', check: () => checkRedis(redis) },
     close: () => redis.close(),
   };

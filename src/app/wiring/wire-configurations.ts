@@ -6,6 +6,7 @@ import { InvalidBody, StoreUnavailable, TollgateError } from '../../errors.ts';
 import { digestOfSecret } from '../../keys/secrets/secret-digest.ts';
 import type { SecretVault } from '../../keys/secrets/secret-vault.ts';
 import { SecretSealer } from '../../keys/secrets/stored-secret.ts';
+import type { RecordVersions } from '../../limiter/record-versions.ts';
 import { faultsInFile } from '../invalid-configuration.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { Stores } from './wire-stores.ts';
@@ -29,8 +30,8 @@ export function createSealer({ settings }: Pick<ReplicaContext, 'settings'>, { v
 /** Builds the service that applies configurations. */
 export function wireConfigurations(
   context: ReplicaContext,
-  { records, counting }: Pick<Stores, 'records' | 'counting'>,
-  sealing: Sealing,
+  { records }: Pick<Stores, 'records'>,
+  { versions, ...sealing }: Sealing & { readonly versions: RecordVersions },
 ): DesiredStateService {
   const { settings, platform } = context;
   const { clock, random } = platform;
@@ -39,7 +40,7 @@ export function wireConfigurations(
     plans: records.plans,
     keys: records.keys,
     unitOfWork: records.unitOfWork,
-    versions: counting.versions,
+    versions,
     sealer: createSealer(context, sealing),
     clock,
     random,

@@ -28,6 +28,7 @@ import { UsageSeries } from '../../usage/series/usage-series.ts';
 import type { ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
+import type { RecordChangePaths } from './wire-changes.ts';
 import { createSealer } from './wire-configurations.ts';
 import { wireIdempotency } from './wire-idempotency.ts';
 
@@ -37,7 +38,8 @@ export const CONSOLE_DIRECTORY = join(import.meta.dirname, '../../../dist/consol
 /** What the management interface is built from. */
 export interface ManagementParts {
   readonly records: Records;
-  readonly counting: Pick<Counting, 'counters' | 'versions' | 'shared'>;
+  readonly counting: Pick<Counting, 'counters' | 'shared'>;
+  readonly changes: Pick<RecordChangePaths, 'versions' | 'deferrals'>;
   readonly configurations: DesiredStateService;
   readonly usage: Pick<Usage, 'reader' | 'pending'>;
   readonly vault: SecretVault;
@@ -68,11 +70,12 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
   const services = managementServices(context, parts);
   const bodyBudget = new BodyBudget();
   const { trustedProxies, selfServicePath } = settings;
+  const { deferrals } = parts.changes;
   const adminTokens = new TokenAuthenticator({ repository: records.adminTokens, vault, clock, log });
   const app = createManagementApp({
     ...services,
     credentials: { rootTokens, adminTokens, failedCredentials },
-    trustedProxies,
+    ...{ trustedProxies, deferrals },
     idempotency,
     bodyBudget,
     consoleDirectory,
@@ -82,15 +85,21 @@ export function wireManagement(context: ReplicaContext, parts: ManagementParts):
     selfService:
       selfServicePath === null
         ? null
-        : createSelfServiceApp(selfServicePath, { services, trustedProxies, idempotency, bodyBudget }),
+        : createSelfServiceApp(selfServicePath, {
+            services,
+            trustedProxies,
+            idempotency,
+            bodyBudget,
+            deferrals,
+          }),
   };
 }
 
 function managementServices(context: ReplicaContext, parts: ManagementParts): ManagementServices {
   const { settings } = context;
   const { clock, random, log } = context.platform;
-  const { records, counting, configurations, usage, vault, system, verifier } = parts;
-  const versions = new VersionsAfterCommit(counting.versions, records.unitOfWork);
+  const { records, counting, changes, configurations, usage, vault, system, verifier } = parts;
+  const versions = new VersionsAfterCommit(changes.versions, records.unitOfWork);
   return {
     ...keyServices(context, parts, versions),
     configurations,

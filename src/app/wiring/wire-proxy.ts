@@ -16,12 +16,14 @@ import type { Usage } from '../../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import type { RequestObservers } from '../request-observers.ts';
 import type { Counting } from '../stores/counting.ts';
+import type { RecordChangePaths } from './wire-changes.ts';
 
 /** What the proxied side of a replica is built from. */
 export interface ProxyParts {
   readonly records: ProxyRecords;
-  readonly counting: Pick<Counting, 'limiter' | 'counters' | 'versions' | 'changes'>;
+  readonly counting: Pick<Counting, 'limiter' | 'counters' | 'changes'>;
   readonly keys: KeyCache;
+  readonly changes: Pick<RecordChangePaths, 'versions' | 'follow'>;
   readonly usage: Pick<Usage, 'recorder'>;
   readonly redactor: SecretRedactor;
   readonly requestIds: RequestIds;
@@ -73,7 +75,7 @@ export async function wireProxy(context: ReplicaContext, parts: ProxyParts): Pro
   };
   const proxy = createProxy(options);
   shutdown.add('backend connections', CLOSE_DEADLINE_MS, () => proxy.destroy());
-  const revalidator = followKeyChanges(context, { records, counting, keys, keyOrigins, proxy });
+  const revalidator = followKeyChanges(context, { ...parts, keyOrigins, proxy });
   return { proxy, options, revalidator, costSettler };
 }
 
@@ -96,7 +98,7 @@ async function wireTracing(
   return tracing;
 }
 
-interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys'> {
+interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys' | 'changes'> {
   readonly keyOrigins: KeyOrigins;
   readonly proxy: ProxiedSide;
 }
@@ -104,7 +106,7 @@ interface KeyFollowers extends Pick<ProxyParts, 'records' | 'counting' | 'keys'>
 /** Drops changed keys from caches and rechecks their open upgrades: on each published change, and by regular checks for missed ones. */
 function followKeyChanges(
   { platform, shutdown }: ReplicaContext,
-  { records, counting, keys, keyOrigins, proxy }: KeyFollowers,
+  { records, counting, keys, changes, keyOrigins, proxy }: KeyFollowers,
 ): KeyRevalidator {
   const forget = (keyId: string) => {
     keys.drop(keyId);
@@ -114,7 +116,7 @@ function followKeyChanges(
   const revalidator = new KeyRevalidator({
     cache: keys,
     repository: records.keys,
-    versions: counting.versions,
+    versions: changes.versions,
     held: () => proxy.upgradedKeys,
     onOutdated: forget,
     ...platform,
@@ -125,6 +127,18 @@ function followKeyChanges(
   counting.changes.onReset(() => {
     proxy.recheckUpgrades();
     revalidator.checkSoon();
+  });
+  changes.follow({
+    onRead: (changed, untilMs) => {
+      keys.follow(changed, untilMs);
+      if (changed.length === 0) return;
+      keyOrigins.expire();
+      for (const copy of proxy.upgradedKeys) if (keys.isOutdated(copy)) proxy.recheckUpgradesOf(copy.keyId);
+    },
+    onMissed: () => {
+      keys.clear();
+      proxy.recheckUpgrades();
+    },
   });
   return revalidator;
 }

@@ -4,6 +4,7 @@ import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { Usage } from '../../usage/create-usage.ts';
 import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
 import { wireAudit } from './wire-audit.ts';
+import type { RecordChangePaths } from './wire-changes.ts';
 import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
 import { wireSecretHints } from './wire-secret-hints.ts';
 import type { Stores } from './wire-stores.ts';
@@ -12,6 +13,7 @@ import { wireUsage } from './wire-usage.ts';
 /** What the tasks on the records are built from. */
 export interface RecordTaskParts extends Sealing {
   readonly stores: Stores;
+  readonly changes: Pick<RecordChangePaths, 'versions' | 'prepared'>;
   readonly redactor: SecretRedactor;
   /** The content of `CONFIG_FILE`; undefined if it is not set. */
   readonly desired: DesiredState | undefined;
@@ -26,19 +28,20 @@ export interface RecordTasks {
 /** Starts preparing the records, and the usage statistics. Upkeep and filling in hints begin once the tables exist. */
 export function wireRecordTasks(
   context: ReplicaContext,
-  { stores, redactor, desired, ...sealing }: RecordTaskParts,
+  { stores, changes, redactor, desired, ...sealing }: RecordTaskParts,
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
   const hints = wireSecretHints(stores.records.hintlessKeys, sealing.vault, context.platform);
   context.shutdown.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
-  const configurations = wireConfigurations(context, stores, sealing);
+  const configurations = wireConfigurations(context, stores, { ...sealing, versions: changes.versions });
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),
     prepared: () => {
       usage.startPruning();
       audit.start();
       hints.start();
+      changes.prepared();
     },
   });
   return { usage, configurations };

@@ -67,8 +67,24 @@ export function openSession(options: SessionOptions, terminal: Terminal): Sessio
     client: createManagementClient({
       ...connection,
       headers: { 'user-agent': 'tollgate', ...reasonHeader(options.reason) },
-      fetch: retryingFetchOf(options, output),
+      fetch: notingDelays(retryingFetchOf(options, output), output),
     }),
+  };
+}
+
+/** Notes once that a change is not in force at once. */
+function notingDelays(
+  send: (request: Request) => Promise<Response>,
+  output: Output,
+): (request: Request) => Promise<Response> {
+  let isNoted = false;
+  return async (request) => {
+    const response = await send(request);
+    const seconds = response.headers.get('tollgate-applies-within');
+    if (seconds !== null && !isNoted)
+      output.note(`Redis is away: the change is in force on every replica within ${seconds} s.`);
+    isNoted ||= seconds !== null;
+    return response;
   };
 }
 

@@ -1,6 +1,7 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useRef } from 'react';
 import { bodyOf, type ManagementClient } from '../../client/management-client.ts';
+import { toast } from '../components/states/toast.tsx';
 import { useApi } from './api-context.tsx';
 import { type FaultKind, faultKind } from './fault-kind.ts';
 import type { Call } from './live.ts';
@@ -27,7 +28,7 @@ export function useChange<Input, Result>(
   const keyFor = useIdempotencyKey();
   const isRunning = useRef(false);
   const mutation = useMutation({
-    mutationFn: (input: Input) => bodyOf(call(client, input, keyFor(input))),
+    mutationFn: (input: Input) => bodyOf(announcingDelay(call(client, input, keyFor(input)))),
     onSuccess: () => void queries.invalidateQueries(),
   });
   return {
@@ -46,6 +47,20 @@ export function useChange<Input, Result>(
     errorKind: mutation.error === null ? undefined : faultKind(mutation.error),
     reset: mutation.reset,
   };
+}
+
+/** Says when a change is not in force at once. */
+async function announcingDelay<Result extends { readonly response: Response }>(
+  call: Promise<Result>,
+): Promise<Result> {
+  const result = await call;
+  const seconds = result.response.headers.get('Tollgate-Applies-Within');
+  if (seconds !== null && result.response.ok)
+    toast.done(
+      `In force within ${seconds} s`,
+      'Redis is away, so replicas learn of the change a little later.',
+    );
+  return result;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import type { ChangedRecord } from '../../limiter/changes/record-changes.ts';
 import type { Clock } from '../../platform/clock.ts';
 import { ConcurrencyLimit } from '../../platform/concurrency/concurrency-limit.ts';
 import type { KeySnapshot } from '../consumer-key.ts';
@@ -12,11 +13,12 @@ import { ImportedSecretsReader } from './imported-secrets-reader.ts';
 import { KeyBatchLoader, type LoadedKey } from './key-batch-loader.ts';
 import { KeyEntries } from './key-entries.ts';
 import { KeyEntry } from './key-entry.ts';
+import { KnownChanges } from './known-changes.ts';
 import { NegativeCache } from './negative-cache.ts';
 import { SingleFlight } from './single-flight.ts';
 
 /** Most secrets that are being looked up or wait for their look-up, and most known keys that are being reloaded or wait for it. */
-const MAX_READS = 10_000;
+const MAX_LOADS = 10_000;
 
 /** Keys that were used within this time are revalidated regularly. Milliseconds. */
 const ACTIVE_FOR_MS = 60_000;
@@ -25,6 +27,18 @@ const ACTIVE_FOR_MS = 60_000;
  * Milliseconds.
  */
 const CHECKED_FOR_MS = 8000;
+/**
+ * A copy that was read longer ago is read before it is used, if the changes since were not followed for as long: the process stood still.
+ * Milliseconds.
+ */
+const FOLLOWED_FOR_MS = 2250;
+/** Pause after which it is looked again whether the record store responds. Milliseconds. */
+const CONFIRMED_AGAIN_MS = 100;
+/**
+ * Reads of a key until one has the latest known change. The first that begins after the change was found has it, unless the record store lost
+ * the change, as in a failover: then the record is as the last of these reads says.
+ */
+const MAX_READS = 3;
 /** Longest that a request waits for this read. Milliseconds. */
 const CONFIRMATION_TIMEOUT_MS = 1000;
 
@@ -74,17 +88,22 @@ export class KeyCache {
   /** Separate from the look-ups, so that a flood of wrong secrets does not hold up known keys. */
   readonly #knownKeys: BatchLoader<string, KeySnapshot>;
   readonly #reloads: SingleFlight<KeyEntry>;
+  /** Changes that a read which began before may lack. */
+  readonly #changes: KnownChanges;
+  /** Until when the changes of records are known, by the monotonic clock. Without a follower they need not be. */
+  #followedUntilMs = Number.POSITIVE_INFINITY;
   /** When active entries were last taken, by the monotonic clock. */
   #takenAtMs: number;
 
   constructor(options: KeyCacheOptions) {
     this.#lookUps = new KeyBatchLoader(options.repository);
     this.#clock = options.clock;
+    this.#changes = new KnownChanges(options.clock);
     this.#takenAtMs = options.clock.monotonicMs();
     this.#vault = options.vault;
     this.#imports = new ImportedSecretsReader(options.secrets);
     this.#unknown = new NegativeCache(options.clock);
-    this.#loads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_READS }));
+    this.#loads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_LOADS }));
     this.#knownKeys = new BatchLoader({
       query: async (keyIds) => {
         const found = await options.repository.findSnapshotsOrErrors(keyIds);
@@ -93,7 +112,7 @@ export class KeyCache {
       // Rarely used keys are read one at a time: pacing collects many such reads in one query.
       isPacedAfter: () => true,
     });
-    this.#reloads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_READS }));
+    this.#reloads = new SingleFlight(new ConcurrencyLimit({ maxRunning: MAX_LOADS }));
   }
 
   /** Keys remembered at present. */
@@ -168,13 +187,14 @@ export class KeyCache {
     { secret, digest, client }: PresentedSecret,
     { version, hashed }: ImportedSecrets,
   ): Promise<KeyEntry | undefined> {
-    const readAtMs = this.#clock.monotonicMs();
     // The order matters: a key that is known by its secret takes precedence over one that is known by the secret's digest.
     const lookups = this.#vault.lookups(secret);
     const all = hashed ? [...lookups, ...this.#vault.digestLookups(digestOfSecret(secret))] : lookups;
-    const loaded = await this.#lookUps.find(all, client);
-    if (loaded === undefined) this.#unknown.add(digest, version);
-    return this.#remember(loaded, digest, readAtMs);
+    return this.#remember(digest, async () => {
+      const loaded = await this.#lookUps.find(all, client);
+      if (loaded === undefined) this.#unknown.add(digest, version);
+      return loaded;
+    });
   }
 
   /**
@@ -186,42 +206,90 @@ export class KeyCache {
     const { snapshot, secretVersion, digest } = entry;
     this.#reloads.joinNext(
       digest,
-      async (begun) => {
-        const readAtMs = this.#clock.monotonicMs();
-        const current = await this.#knownKeys.read(snapshot.keyId, { begun });
-        return this.#remember(current && { snapshot: current, secretVersion }, digest, readAtMs);
-      },
+      (begun) =>
+        this.#remember(digest, async () => {
+          const current = await this.#knownKeys.read(snapshot.keyId, { begun });
+          return current && { snapshot: current, secretVersion };
+        }),
       loaded,
     );
   }
 
   /** Whether a copy was not checked for some seconds: then `confirm` it first. `nowMs` is by the monotonic clock. */
   isUnchecked(entry: KeyEntry, nowMs: number): boolean {
-    return nowMs - entry.checkedAtMs >= CHECKED_FOR_MS;
+    return (
+      nowMs - entry.checkedAtMs >= CHECKED_FOR_MS ||
+      (this.#isUnfollowed(nowMs) && nowMs - entry.readAtMs >= FOLLOWED_FOR_MS)
+    );
+  }
+
+  /**
+   * Drops the copies that these changes make outdated. All changes until `untilMs`, by the monotonic clock, are known now, or could not be
+   * read because the record store does not respond.
+   */
+  follow(changed: readonly ChangedRecord[], untilMs: number): void {
+    this.#followedUntilMs = untilMs;
+    if (changed.length === 0) return;
+    this.#changes.note(changed);
+    const outdated = changed.some(({ kind }) => kind === 'plan')
+      ? [...this.#entries.values()].filter((entry) => this.#changes.isOutdated(entry.snapshot))
+      : changed
+          .flatMap(({ id }) => this.#entries.ofKey(id))
+          .filter((entry) => this.#changes.isOutdated(entry.snapshot));
+    for (const { digest } of outdated) this.#entries.delete(digest);
+  }
+
+  /** Whether a copy, which may be held outside of the cache, lacks a change that `follow` was called with lately. */
+  isOutdated(snapshot: KeySnapshot): boolean {
+    return this.#changes.isOutdated(snapshot);
+  }
+
+  /** Forgets all keys, because changes may have been missed. */
+  clear(): void {
+    this.#changes.clear();
+    for (const { digest } of [...this.#entries.values()]) this.#entries.delete(digest);
   }
 
   /**
    * Reloads the entry, and gives the result if it comes within a second. If the record store does not respond, the entry is given as it is
-   * and counts as checked: a store that is down gets a query for each key every few seconds, not with each request. `fresh` is true if the
-   * entry was read.
+   * and counts as checked: a store that is down gets a query for each key every few seconds, not with each request. While it is not known
+   * whether the store responds, because this process stood still, the result is waited for. `fresh` is true if the entry was read.
    */
   confirm(entry: KeyEntry, confirmed: (entry: KeyEntry | undefined, fresh: boolean) => void): void {
     let isOver = false;
+    let isReading = false;
+    let timer: NodeJS.Timeout | undefined;
     const give = (given: KeyEntry | undefined, fresh: boolean) => {
-      if (isOver) return;
       isOver = true;
       clearTimeout(timer);
       confirmed(given, fresh);
     };
     const keep = () => {
-      entry.checkedAtMs = this.#clock.monotonicMs();
+      const nowMs = this.#clock.monotonicMs();
+      if (this.#isUnfollowed(nowMs)) {
+        timer = setTimeout(isReading ? keep : read, CONFIRMED_AGAIN_MS);
+        return;
+      }
+      entry.checkedAtMs = nowMs;
+      entry.readAtMs = nowMs;
       give(entry, false);
     };
-    const timer = setTimeout(keep, CONFIRMATION_TIMEOUT_MS);
-    this.reload(entry, (error, reloaded) => {
-      if (error) keep();
-      else give(reloaded, true);
-    });
+    const read = () => {
+      isReading = true;
+      timer = setTimeout(keep, CONFIRMATION_TIMEOUT_MS);
+      this.reload(entry, (error, reloaded) => {
+        isReading = false;
+        if (isOver) return;
+        clearTimeout(timer);
+        if (error) keep();
+        else give(reloaded, true);
+      });
+    };
+    read();
+  }
+
+  #isUnfollowed(nowMs: number): boolean {
+    return nowMs - this.#followedUntilMs >= FOLLOWED_FOR_MS;
   }
 
   /** The entries that were used within the last minute, for the caller to check. They count as checked from now on. */
@@ -243,12 +311,18 @@ export class KeyCache {
     this.#entries.deleteKey(keyId);
   }
 
-  #remember(loaded: LoadedKey | undefined, digest: string, readAtMs: number): KeyEntry | undefined {
-    const entry =
-      loaded && KeyEntry.of(loaded.snapshot, { secretVersion: loaded.secretVersion, digest }, readAtMs);
-    if (entry === undefined) this.#entries.delete(digest);
-    else this.#entries.add(entry);
-    return entry;
+  /** Caches what a read finds. Reads again what lacks a change that was found meanwhile. */
+  async #remember(digest: string, read: () => Promise<LoadedKey | undefined>): Promise<KeyEntry | undefined> {
+    for (let reads = 1; ; reads += 1) {
+      const readAtMs = this.#clock.monotonicMs();
+      const loaded = await read();
+      if (loaded !== undefined && reads < MAX_READS && this.#changes.isOutdated(loaded.snapshot)) continue;
+      const entry =
+        loaded && KeyEntry.of(loaded.snapshot, { secretVersion: loaded.secretVersion, digest }, readAtMs);
+      if (entry === undefined) this.#entries.delete(digest);
+      else this.#entries.add(entry);
+      return entry;
+    }
   }
 }
 

@@ -25,6 +25,11 @@ export class KeyEntries {
     return this.#entries.get(digest);
   }
 
+  /** The entries of a key, without counting them as used. */
+  ofKey(keyId: string): readonly KeyEntry[] {
+    return this.#digestsOf(keyId).flatMap((digest) => this.#entries.peek(digest) ?? []);
+  }
+
   /** All entries, the one used last first. */
   values(): Iterable<KeyEntry> {
     return this.#entries.values();

@@ -11,6 +11,8 @@ export class KeyEntry {
   readonly digest: string;
   /** When the read, or the latest check, began. By the monotonic clock, like `usedAtMs`. */
   checkedAtMs: number;
+  /** When the read began, or when the record store last failed to respond to one. */
+  readAtMs: number;
   /** When the entry was last used, accurate to a few seconds: reading the clock for each request would cost too much. */
   usedAtMs: number;
 
@@ -24,6 +26,7 @@ export class KeyEntry {
     this.previousUntilMs = secret.previousUntilMs;
     this.digest = secret.digest;
     this.checkedAtMs = readAtMs;
+    this.readAtMs = readAtMs;
     this.usedAtMs = readAtMs;
   }
 

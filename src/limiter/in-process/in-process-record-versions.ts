@@ -3,13 +3,13 @@ import {
   type ChangeFeed,
   MARK_KEPT_MS,
   type RecordVersion,
-  type RecordVersions,
+  type SharedVersions,
   VERSION_KEPT_MS,
 } from '../record-versions.ts';
 import { MARK, OVERLAPPING_MARK, TOMBSTONE, type WindowTable } from './window-table.ts';
 
 /** The shared versions of one process, by the rules of the scripts in Redis. It is also the change feed, which misses nothing. */
-export class InProcessRecordVersions implements RecordVersions, ChangeFeed {
+export class InProcessRecordVersions implements SharedVersions, ChangeFeed {
   readonly #table: WindowTable;
   readonly #clock: Clock;
   readonly #changed: ((keyId: string) => void)[] = [];

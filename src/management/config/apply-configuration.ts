@@ -76,6 +76,7 @@ export const applyConfiguration = endpoint<ApplyBody>({
   body: APPLY_BODY,
   bodyLimitBytes: CONFIGURATION_LIMIT_BYTES,
   status: 200,
+  headers: ['Tollgate-Applies-Within'],
   response: named(
     'AppliedConfiguration',
     objectOf({

@@ -76,6 +76,7 @@ export const updateConsumerKey = endpoint<UpdateKeyBody>({
   status: 200,
   tagged: true,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: KEY_ITEM,
   errors: ['key_not_found', 'plan_not_found'],
   async handle({ id, body, change }, { keys, clock, log }) {
@@ -94,6 +95,7 @@ export const deleteConsumerKey = endpoint({
   scope: 'keys:delete',
   status: 200,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: objectOf({ consumerApiKeyId: TEXT, message: TEXT }),
   errors: ['key_not_found'],
   async handle({ id, change }, { keys, log }) {

@@ -39,6 +39,7 @@ export const rotateConsumerKey = endpoint<RotateKeyBody>({
   status: 200,
   tagged: true,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: named(
     'RotatedConsumerKey',
     objectOf({
@@ -90,6 +91,7 @@ export const endConsumerKeyRotation = endpoint<{ readonly keep: KeptSecret }>({
   status: 200,
   tagged: true,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: KEY_ITEM,
   errors: ['key_not_found', 'no_rotation'],
   async handle({ id, body: { keep }, change }, { rotations, log }) {

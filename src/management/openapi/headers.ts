@@ -19,6 +19,11 @@ const HEADERS = {
     description: 'The response is that of the first time.',
     schema: { type: 'string', enum: ['true'] },
   },
+  'Tollgate-Applies-Within': {
+    description:
+      'Only while Redis is away: seconds within which the change is in force on every replica. Without it, the change holds from the next request on.',
+    schema: { type: 'integer', enum: [3] },
+  },
   'Tollgate-Keys-Left-Out': {
     description: 'How many keys have no externalId, or one that another key has, and so are not exported.',
     required: true,

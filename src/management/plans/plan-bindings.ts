@@ -28,6 +28,7 @@ export const applyRateLimit = endpoint<BindPlanBody>({
   scope: 'keys:write',
   body: BIND_PLAN_BODY,
   status: 200,
+  headers: ['Tollgate-Applies-Within'],
   response: objectOf({
     consumerApiKeyId: TEXT,
     rateLimitId: TEXT,

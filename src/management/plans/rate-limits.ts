@@ -26,6 +26,7 @@ export const createRateLimit = endpoint<CreatePlanBody>({
   body: CREATE_PLAN_BODY,
   status: 201,
   tagged: true,
+  headers: ['Tollgate-Applies-Within'],
   response: CREATED_PLAN,
   errors: ['plan_exists'],
   async handle({ body, change }, { plans, log }) {
@@ -109,6 +110,7 @@ export const putRateLimit = endpoint<PutPlanBody>({
   mayCreate: true,
   tagged: true,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: PLAN,
   errors: [],
   async handle({ id, body, change }, { plans, log }) {
@@ -135,6 +137,7 @@ export const updateRateLimit = endpoint<UpdatePlanBody>({
   status: 200,
   tagged: true,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: PLAN,
   errors: ['plan_not_found'],
   async handle({ id, body, change }, { plans, log }) {
@@ -154,6 +157,7 @@ export const deleteRateLimit = endpoint({
   query: PLAN_DELETION_QUERY,
   status: 200,
   conditional: true,
+  headers: ['Tollgate-Applies-Within'],
   response: {
     type: 'object',
     required: ['rateLimitId', 'message'],

@@ -10,12 +10,14 @@ import type { KeyRepository } from '../../keys/key-repository.ts';
 import type { HintlessKeys } from '../../keys/secrets/fill-secret-hints.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-encryption-key.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
+import type { RecordChanges } from '../../limiter/changes/record-changes.ts';
 import type { PlanRepository } from '../../plans/plan-repository.ts';
 import type { UnitOfWork } from '../../platform/unit-of-work.ts';
 import { PostgresAdminTokenRepository } from './admins/postgres-admin-token-repository.ts';
 import { PostgresSealedTokens } from './admins/postgres-sealed-tokens.ts';
 import { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
+import { PostgresRecordChanges } from './changes/postgres-record-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
 import { PostgresHintlessKeys } from './keys/postgres-hintless-keys.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
@@ -43,6 +45,7 @@ export interface Records {
   readonly secrets: SecretRepository;
   readonly adminTokens: AdminTokenRepository;
   readonly audit: AuditLog;
+  readonly recordChanges: RecordChanges;
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
@@ -111,14 +114,17 @@ export function recordsIn(
   const { defaultPlanId } = options;
   const chain = new AuditChain(options.chainSecrets);
   const changes = new AuditedChanges(db, chain);
+  const plans = new PostgresPlanRepository(db, changes, defaultPlanId);
   return {
     keys: new PostgresKeyRepository(db, changes, options),
     keyList: new PostgresKeyList(db),
-    plans: new PostgresPlanRepository(db, changes, defaultPlanId),
+    plans,
     desiredState: new PostgresDesiredState(db, changes, defaultPlanId),
     secrets: new PostgresSecretRepository(db, changes, defaultPlanId),
     adminTokens: new PostgresAdminTokenRepository(db, changes),
     audit: new PostgresAuditLog(db, changes, chain),
+    // Outside of units of work: their transactions may be rolled back.
+    recordChanges: new PostgresRecordChanges(database, { plans, defaultPlanId }),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
     hintlessKeys: new PostgresHintlessKeys(db),

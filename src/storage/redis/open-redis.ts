@@ -13,6 +13,7 @@ import {
   type RedisSettings,
 } from './connection.ts';
 import { RedisWindowCounters } from './counters/redis-window-counters.ts';
+import { hashSlotOf } from './decisions/hash-slot.ts';
 import { RedisRateLimiter } from './decisions/redis-rate-limiter.ts';
 import { ReplicaRegistry } from './decisions/replica-registry.ts';
 import { checkRedisHealth, describeServers, type RedisHealth, type RedisServer } from './redis-health.ts';
@@ -33,6 +34,8 @@ export interface OpenRedis {
   readonly changes: RedisChangeFeed;
   readonly replicas: ReplicaRegistry;
   readonly counters: RedisWindowCounters;
+  /** Names the part of Redis that holds a key: parts fail separately. */
+  readonly partOf: (keyId: string) => number;
   /** For usage: has no automatic pipelining, fails at once without a connection, never sends a command twice. */
   readonly usageConnection: RedisConnection;
   /**
@@ -78,6 +81,7 @@ export function openRedis(settings: RedisSettings, platform: OpenRedisPlatform):
     changes,
     replicas,
     counters: new RedisWindowCounters(usageConnection),
+    partOf: settings.mode === 'cluster' ? hashSlotOf : () => 0,
     usageConnection,
     waitUntilReady: (timeoutMs) =>
       holdsWithin(timeoutMs, () => limiter.isReady && connections.every(({ status }) => status === 'ready')),

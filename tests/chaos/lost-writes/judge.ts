@@ -2,8 +2,8 @@ import type { Intervals } from '../intervals.ts';
 import type { Attempt } from '../load.ts';
 import type { Change, KeyTruth } from './changes.ts';
 
-/** Whatever happens to Redis, a change holds after this. Milliseconds. */
-const HOLDS_AFTER_MS = 10_000;
+/** Whatever happens to Redis, a change holds after this, also while it is away. Milliseconds. */
+const HOLDS_AFTER_MS = 3000;
 /** How long a fault of Redis may be felt after it: connections that are made again, circuits that close. Milliseconds. */
 const AFTERMATH_MS = 12_000;
 /** What a list of faults is cut to. */
@@ -26,7 +26,10 @@ export interface Judgement {
   readonly faults: readonly string[];
 }
 
-/** A change holds with the next request while Redis is well, and within ten seconds whatever happens to it. */
+/**
+ * A change holds with the next request while Redis is well, and within three seconds whatever happens to it; what happens to Redis keeps no
+ * change from being made.
+ */
 export function judge(evidence: Evidence): Judgement {
   const { attempts, changes, redisTrouble, usedUp } = evidence;
   const byKey = Map.groupBy(changes, ({ keyId }) => keyId);
@@ -47,6 +50,9 @@ export function judge(evidence: Evidence): Judgement {
     );
   }
   const faults = wrong.length === 0 ? [] : [`${wrong.length} requests: ${wrong.slice(0, SHOWN).join('; ')}`];
+  const failed = changes.filter(({ status }) => status >= 500);
+  if (failed.length > 0)
+    faults.push(`${failed.length} changes were not made: ${failed[0]?.what} got ${failed[0]?.status}`);
   const allowed = attempts.filter(
     ({ key, status, startedAt, endedAt }) =>
       key.id === usedUp.keyId && startedAt >= usedUp.since && endedAt <= usedUp.until && status === 200,

@@ -568,6 +568,69 @@ describe('the key cache', () => {
     expect(store.reads).toHaveLength(0);
   });
 
+  it('has a key read before its use when changes were not followed, as after a pause of the process', async () => {
+    const keys = await cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    keys.follow([], clock.monotonicMs());
+    clock.advance(2000);
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
+    clock.advance(1000);
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(true);
+    const confirming = confirm(keys, entry);
+    store.change('key_a', '2.1');
+    await store.respond();
+    const { entry: read = entry } = await confirming;
+    expect(keys.isUnchecked(read, clock.monotonicMs())).toBe(false);
+    keys.follow([], clock.monotonicMs());
+    expect(keys.isUnchecked(entry, clock.monotonicMs())).toBe(false);
+  });
+
+  it('keeps no key after a pause until it is known that the store does not respond', async () => {
+    const keys = await cacheOf();
+    const entry = await loaded(keys, store.add('key_a'));
+    keys.follow([], clock.monotonicMs());
+    clock.advance(3000);
+    const confirming = confirm(keys, entry);
+    for (let failed = 0; failed < 2; failed += 1) {
+      await until(() => store.reads.length > 0);
+      store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
+    }
+    await until(() => store.reads.length > 0);
+    keys.follow([], clock.monotonicMs());
+    store.reads.shift()?.reject(new StoreUnavailable('postgres', undefined));
+    expect(await confirming).toEqual({ entry, fresh: false });
+  });
+
+  it('drops the copies that a followed change makes outdated, and no newer ones', async () => {
+    const keys = await cacheOf();
+    const [changed, current, deleted] = [store.add('key_a'), store.add('key_b'), store.add('key_c')];
+    store.change('key_b', '2.1');
+    for (const secret of [changed, current, deleted]) await loaded(keys, secret);
+    const changes = [
+      { kind: 'key', id: 'key_a', version: 2 },
+      { kind: 'key', id: 'key_b', version: 2 },
+      { kind: 'key', id: 'key_c', version: null },
+    ] as const;
+    keys.follow(changes, clock.monotonicMs());
+    expect([changed, current, deleted].map((secret) => keys.find(secret)?.snapshot.keyId)).toEqual([
+      undefined,
+      'key_b',
+      undefined,
+    ]);
+  });
+
+  it('reads a key again when the read began before a change that is known by then', async () => {
+    const keys = await cacheOf();
+    const secret = store.add('key_a');
+    const loading = load(keys, secret);
+    await until(() => store.reads.length > 0);
+    store.change('key_a', '2.1');
+    keys.follow([{ kind: 'key', id: 'key_a', version: 2 }], clock.monotonicMs());
+    await store.respond();
+    await store.respond();
+    expect((await loading).entry?.snapshot.version).toBe('2.1');
+  });
+
   it('confirms an entry while the store fails, and takes it for checked then', async () => {
     const keys = await cacheOf();
     const secret = store.add('key_a');

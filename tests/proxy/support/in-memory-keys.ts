@@ -2,7 +2,7 @@ import type { ProxyRecords } from '../../../src/app/wiring/wire-proxy.ts';
 import { KeyCache } from '../../../src/keys/cache/key-cache.ts';
 import type { KeySnapshot } from '../../../src/keys/consumer-key.ts';
 import { OriginList } from '../../../src/keys/origin-list.ts';
-import type { RecordVersions } from '../../../src/limiter/record-versions.ts';
+import type { SharedVersions } from '../../../src/limiter/record-versions.ts';
 import { systemClock } from '../../../src/platform/clock.ts';
 
 /** A record store in this process, with what the proxied side reads of keys. */
@@ -15,10 +15,10 @@ export class InMemoryKeys {
   delayMs = 0;
   /** What keys have in their `allowedOrigins`, by secret. */
   readonly #allowedOrigins = new Map<string, readonly string[]>();
-  readonly #versions: RecordVersions;
+  readonly #versions: SharedVersions;
 
   /** Changes are announced to `versions`. */
-  constructor(versions: RecordVersions) {
+  constructor(versions: SharedVersions) {
     this.#versions = versions;
   }
 

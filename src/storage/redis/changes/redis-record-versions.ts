@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import {
+  type CommittedVersion,
   MARK_KEPT_MS,
   type RecordVersion,
-  type RecordVersions,
+  type RepublishedVersions,
+  type SharedVersions,
   VERSION_KEPT_MS,
 } from '../../../limiter/record-versions.ts';
 import type { RedisConnection } from '../connection.ts';
@@ -10,15 +12,23 @@ import { CHANGES_CHANNEL, customersKey, versionKey, windowKey } from '../key-nam
 import { LuaScript } from '../lua-script.ts';
 import { redisUnavailable } from '../redis-failure.ts';
 
+const STEPS = 4;
 /** Calls that are under way together: more would block the server and fill the replica's memory. */
 const CHUNK_SIZE = 500;
 
+/**
+ * Longest that the calls of a chunk may take: a change must not wait for a server that does not respond. Pauses of this process are left out.
+ * Milliseconds.
+ */
+const CALL_TIMEOUT_MS = 1000;
+
 /** The shared versions as Redis strings; changes are published on `tg:changes`. */
-export class RedisRecordVersions implements RecordVersions {
+export class RedisRecordVersions implements SharedVersions, RepublishedVersions {
   readonly #redis: RedisConnection;
   readonly #markStale = new LuaScript(new URL('./markStale-1.lua', import.meta.url));
   readonly #publishVersion = new LuaScript(new URL('./publishVersion-1.lua', import.meta.url));
   readonly #retireKey = new LuaScript(new URL('./retireKey-1.lua', import.meta.url));
+  readonly #publishNewer = new LuaScript(new URL('./publishNewer-1.lua', import.meta.url));
   readonly #withdrawVersion = new LuaScript(new URL('./withdrawVersion-1.lua', import.meta.url));
 
   constructor(redis: RedisConnection) {
@@ -42,8 +52,8 @@ export class RedisRecordVersions implements RecordVersions {
   }
 
   async retire(keyId: string, windowNames: readonly string[] = []): Promise<void> {
-    await this.#publish(keyId);
-    const leftMs = await this.#retireKey.run(this.#redis, [versionKey(keyId), String(VERSION_KEPT_MS)]);
+    await within(CALL_TIMEOUT_MS, this.#publish(keyId));
+    const leftMs = await this.#run(this.#retireKey, [versionKey(keyId), String(VERSION_KEPT_MS)]);
     await this.#removeWindows(keyId, windowNames);
     await outliveRejections([leftMs]);
   }
@@ -67,8 +77,23 @@ export class RedisRecordVersions implements RecordVersions {
   }
 
   async withdraw({ keyId, version }: RecordVersion): Promise<void> {
-    await this.#publish(keyId);
-    await this.#withdrawVersion.run(this.#redis, [versionKey(keyId), version]);
+    await within(CALL_TIMEOUT_MS, this.#publish(keyId));
+    await this.#run(this.#withdrawVersion, [versionKey(keyId), version]);
+  }
+
+  async publishNewer(committed: readonly CommittedVersion[]): Promise<ReadonlySet<string>> {
+    const unsettled = new Set(committed.map(({ keyId }) => keyId));
+    const published = inChunks(committed, async ({ keyId, version }) => {
+      const keyAndArguments = [versionKey(keyId), version ?? '-', String(VERSION_KEPT_MS)];
+      // The other keys may be on another server.
+      await this.#publishNewer.run(this.#redis, keyAndArguments).then(() => unsettled.delete(keyId), ignore);
+    });
+    await published.catch(ignore);
+    return unsettled;
+  }
+
+  #run(script: LuaScript, keyAndArguments: string[]): Promise<unknown> {
+    return within(CALL_TIMEOUT_MS, script.run(this.#redis, keyAndArguments));
   }
 
   /**
@@ -85,6 +110,26 @@ export class RedisRecordVersions implements RecordVersions {
   }
 }
 
+function ignore(): void {}
+
+/** Rejects with `StoreUnavailable` if the reply has not come in time. The call may be executed all the same. */
+async function within<Reply>(timeoutMs: number, reply: Promise<Reply>): Promise<Reply> {
+  const timeout = new AbortController();
+  const silence = async (): Promise<never> => {
+    // After a pause of this process a timer may be first, although the reply has come: so it is waited for in steps.
+    for (let step = 0; step < STEPS; step += 1)
+      await pause(timeoutMs / STEPS, undefined, { signal: timeout.signal });
+    throw redisUnavailable(new Error('no reply in time'));
+  };
+  const silent = silence();
+  silent.catch(() => {});
+  try {
+    return await Promise.race([reply, silent]);
+  } finally {
+    timeout.abort();
+  }
+}
+
 /** Client-side pipelining: the calls of a chunk are written one after the other and take one round trip. */
 async function inChunks<Item>(
   items: readonly Item[],
@@ -92,7 +137,8 @@ async function inChunks<Item>(
 ): Promise<readonly unknown[]> {
   const replies: unknown[] = [];
   for (let start = 0; start < items.length; start += CHUNK_SIZE) {
-    replies.push(...(await Promise.all(items.slice(start, start + CHUNK_SIZE).map(call))));
+    const chunk = Promise.all(items.slice(start, start + CHUNK_SIZE).map(call));
+    replies.push(...(await within(CALL_TIMEOUT_MS, chunk)));
   }
   return replies;
 }
