@@ -35,8 +35,9 @@ export interface KeyServiceOptions {
 }
 
 /**
- * Makes, shows, changes and deletes keys. Once its promise has resolved, a change takes effect on every replica with the next request; if
- * it rejects with `StoreUnavailable`, the change may or may not have been made. Names and dates come in validated.
+ * Makes, shows, changes and deletes keys. Once its promise has resolved, a change takes effect on every replica with the next request, or
+ * within seconds if the versions defer it; if it rejects with `StoreUnavailable`, the change may or may not have been made. Names and dates
+ * come in validated.
  */
 export class KeyService {
   readonly #options: KeyServiceOptions;

@@ -44,7 +44,10 @@ export interface SharedVersions {
   withdraw(outdated: RecordVersion): Promise<void>;
 }
 
-/** The shared versions for the services that change records. */
+/**
+ * The shared versions for the services that change records. No method rejects because the shared versions do not respond: the change is then
+ * deferred (see `DeferrableVersions`).
+ */
 export interface RecordVersions extends SharedVersions {
   /** Publishes the versions of all keys under a changed plan, which come in batches. */
   publishUnder(planId: string, keys: AsyncIterable<readonly RecordVersion[]>): Promise<void>;

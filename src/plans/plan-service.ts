@@ -24,7 +24,7 @@ export interface NewPlan extends PlanTerms {
 
 /**
  * Creates, shows, changes and deletes plans. Once the promise resolves, a change applies to the next request of every key under the plan,
- * on every replica. If it rejects with `StoreUnavailable`, the change may or may not have been made. Fields are already valid by
+ * on every replica, or within seconds if the versions defer it. If it rejects with `StoreUnavailable`, the change may or may not have been made. Fields are already valid by
  * themselves; this service checks that they fit together.
  */
 export class PlanService {
