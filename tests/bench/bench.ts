@@ -7,6 +7,7 @@ import { measureStartUp } from './measure/start-up.ts';
 import { measureWorkers } from './measure/workers.ts';
 import { readOptions } from './options.ts';
 import { type BenchResult, fullLoadOf, type Measured } from './report/bench-result.ts';
+import { publishFigures } from './report/figures.ts';
 import { describeMachine } from './report/machine.ts';
 import { markdownOf } from './report/markdown.ts';
 import { publishTables, writeReport } from './report/write-report.ts';
@@ -38,7 +39,10 @@ try {
     await writeReport(options.directory, result);
   }
   if (result !== undefined) {
-    if (options.isPublished) await publishTables(result);
+    if (options.isPublished) {
+      await publishTables(result);
+      await publishFigures(result);
+    }
     process.stdout.write(markdownOf(result));
   }
 } finally {

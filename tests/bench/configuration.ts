@@ -1,14 +1,17 @@
-import { createWriteStream } from 'node:fs';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { availableParallelism, loadavg } from 'node:os';
+import { resolve } from 'node:path';
 import { sql } from 'kysely';
 import { pino } from 'pino';
 import type { Records } from '../../src/storage/postgres/open-records.ts';
 import { InProcessGateway } from '../support/in-process-gateway.ts';
 import { scriptCommand, wholeNumber } from '../support/script-command.ts';
+import { decimal, table } from './report/table.ts';
 import { withRecords } from './setup/with-records.ts';
 
-const named: readonly number[] = scriptCommand(
+const command = scriptCommand(
   'bench:configuration',
   'What export, import, apply and its plan take with many keys in Postgres: time, CPU of the gateway with its client, and the most memory beyond idle.',
 )
@@ -17,8 +20,13 @@ const named: readonly number[] = scriptCommand(
     'how many keys, one after the other: 40 000, 120 000 and 300 000 by default',
     (text: string, all: readonly number[] = []) => [...all, wholeNumber(1)(text)],
   )
-  .parse().processedArgs[0];
+  .option('--publish', 'the table of docs/performance.md is written again')
+  .parse();
+const named: readonly number[] = command.processedArgs[0];
 const SIZES = named.length > 0 ? named : [40_000, 120_000, 300_000];
+const PAGE = resolve(import.meta.dirname, '../../docs/performance.md');
+const PLACE =
+  /(<!-- bench: written by npm run bench:configuration -->\n)[\s\S]*(<!-- \/bench:configuration -->)/;
 
 const TOKEN = 'the-root-token-of-the-bench-of-configurations';
 const OWNER = 'bench';
@@ -30,14 +38,12 @@ const IMPORTS = 20;
 const ROWS_AT_ONCE = 5000;
 const SAMPLE_MS = 10;
 
-const out = createWriteStream('', { fd: 1 });
+const rows: string[][] = [];
+const loadBefore = loadavg()[0] ?? Number.NaN;
 await withRecords(async (records) => {
   const server = createServer(await managementOf(records));
   await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening));
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  out.write(
-    `${'keys'.padStart(8)}  ${'what'.padEnd(28)} ${'ms'.padStart(8)} ${'CPU ms'.padStart(8)} ${'MB beyond idle'.padStart(15)}\n`,
-  );
   let filled = 0;
   for (const size of SIZES.toSorted((a, b) => a - b)) {
     await fill(records, filled, size);
@@ -47,6 +53,18 @@ await withRecords(async (records) => {
   server.closeAllConnections();
   server.close();
 });
+const text = `Measured ${new Date().toISOString().slice(0, 10)} on ${availableParallelism()} cores, Node ${process.version}, load average ${decimal(loadBefore)} before it. CPU is that of the gateway with its client, in one process, without Postgres.
+
+${table(['keys in Postgres', 'what', 'time, s', 'CPU, s', 'most memory beyond idle, MB'], rows)}
+`;
+process.stdout.write(text);
+if (command.opts().publish === true) {
+  const page = await readFile(PAGE, 'utf8');
+  await writeFile(
+    PAGE,
+    page.replace(PLACE, (_, begin: string, end: string) => `${begin}\n${text}\n${end}`),
+  );
+}
 
 async function managementOf(records: Records): Promise<RequestListener> {
   const gateway = new InProcessGateway({ settings: { rootTokens: [TOKEN] }, log: pino({ level: 'warn' }) });
@@ -126,8 +144,11 @@ async function report(size: number, what: string, perform: () => Promise<void>):
   const ms = performance.now() - startedAtMs;
   const { user, system } = process.cpuUsage(cpuBefore);
   clearInterval(sampling);
-  const figures = [ms, (user + system) / 1000].map((value) => value.toFixed(0).padStart(8)).join(' ');
-  out.write(
-    `${String(size).padStart(8)}  ${what.padEnd(28)} ${figures} ${((most - idle) / 1e6).toFixed(0).padStart(15)}\n`,
-  );
+  rows.push([
+    size.toLocaleString('en').replaceAll(',', ' '),
+    what,
+    decimal(ms / 1000, 1),
+    decimal((user + system) / 1_000_000, 1),
+    decimal((most - idle) / 1e6, 0),
+  ]);
 }
