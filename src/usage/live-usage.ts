@@ -47,9 +47,6 @@ export interface UsageBatch {
   readonly writers: ReadonlyMap<string, number>;
 }
 
-/** The source of batches in the layout of version 0.1, each of which has the counts of one key. Their ids grow by key. */
-export const KEY_LAYOUT = 'key';
-
 /**
  * The counts that are not in the history yet, shared by all replicas. Each shard has live counts, which grow, and at most one batch of each
  * source, which never changes and waits to be moved to the history. Live counts get their id with their first write, and keep it when they

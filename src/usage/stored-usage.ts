@@ -1,10 +1,11 @@
 import { combineTotals, combineUsage } from './combine-usage.ts';
-import { KEY_LAYOUT, type LiveUsage, shardOf } from './live-usage.ts';
+import { type LiveUsage, shardOf } from './live-usage.ts';
 import type { KeyTotals, KeyUsage, UsageReader } from './usage.ts';
 import type { KeptTotals, UsageHistory } from './usage-history.ts';
 import { noCounts } from './usage-slice.ts';
 
-const NOTHING_KEPT: KeptTotals = { totals: noCounts(), lastUsedAtMs: null, lastKeyBatch: 0 };
+const NO_IDS: ReadonlyMap<string, number> = new Map();
+const NOTHING_KEPT: KeptTotals = { totals: noCounts(), lastUsedAtMs: null };
 
 /**
  * Reads usage from the stores: the pending counts first, then the history, each at one instant. Counts that are moved in between are in
@@ -31,8 +32,8 @@ export class StoredUsage implements UsageReader {
     return new Map(
       keyIds.map((keyId) => {
         const shard = shardOf(keyId);
-        const { lastKeyBatch, ...kept } = history.keys.get(keyId) ?? NOTHING_KEPT;
-        const lastIds = new Map(history.lastIds.get(shard)).set(KEY_LAYOUT, lastKeyBatch);
+        const kept = history.keys.get(keyId) ?? NOTHING_KEPT;
+        const lastIds = history.lastIds.get(shard) ?? NO_IDS;
         return [keyId, combineTotals(keyId, pending.get(shard) ?? [], { ...kept, lastIds })];
       }),
     );

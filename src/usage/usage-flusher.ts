@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { StoreUnavailable } from '../errors.ts';
 import type { Clock } from '../platform/clock.ts';
 import type { Logger } from '../platform/logger.ts';
-import { KEY_LAYOUT, type LiveUsage, SHARDS, type UsageBatch } from './live-usage.ts';
+import { type LiveUsage, SHARDS, type UsageBatch } from './live-usage.ts';
 import { OutageReminder } from './outage-reminder.ts';
 import { ShardLease, ShardLeaseEnded } from './shard-lease.ts';
 import type { UsageHistory } from './usage-history.ts';
@@ -212,9 +212,7 @@ export class UsageFlusher {
     await live.drop(batch);
   }
 
-  #noteOutdated({ shard, source }: UsageBatch): void {
-    // In the layout of version 0.1 this is normal: another replica has moved this batch and a later one.
-    if (source === KEY_LAYOUT) return;
+  #noteOutdated({ shard }: UsageBatch): void {
     this.#stats.batchesOutdated += 1;
     this.#options.log.warn(
       { shard },

@@ -33,10 +33,7 @@ export interface TotalsHistory {
 }
 
 /** The totals that are kept of one key. */
-export interface KeptTotals extends Pick<KeyHistory, 'totals' | 'lastUsedAtMs'> {
-  /** The key's last id of the source `KEY_LAYOUT`; 0 = none. */
-  readonly lastKeyBatch: number;
-}
+export type KeptTotals = Pick<KeyHistory, 'totals' | 'lastUsedAtMs'>;
 
 /** From which instants on usage over time is kept, and what time it is. Milliseconds since 1970. */
 export interface UsageRetention {

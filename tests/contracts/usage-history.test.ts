@@ -5,7 +5,7 @@ import { StoreUnavailable } from '../../src/errors.ts';
 import { applyUsageBatch } from '../../src/storage/postgres/usage/apply-usage-batch.ts';
 import { PostgresUsageHistory } from '../../src/storage/postgres/usage/postgres-usage-history.ts';
 import { OTHER } from '../../src/usage/cap-names.ts';
-import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
+import { shardOf, type UsageBatch } from '../../src/usage/live-usage.ts';
 import type { KeyHistory, UsageHistory } from '../../src/usage/usage-history.ts';
 import { type Counts, noCounts, type UsageSlice } from '../../src/usage/usage-slice.ts';
 import { createEmbeddedRecords, createPostgresRecords, type TestRecords } from '../support/records.ts';
@@ -357,24 +357,6 @@ describe.each([
       'usage_customer_days_default',
     ]);
     await own.remove();
-  });
-
-  it('takes a batch of one key as version 0.1 left it, and knows the same id', async () => {
-    const keyId = await newKey();
-    const left: UsageBatch = {
-      shard: shardOf(keyId),
-      source: KEY_LAYOUT,
-      id: 1000,
-      slices: [{ ...sliceOf(keyId, { times: 3 }), planId: '' }],
-      writers: new Map(),
-    };
-    expect(await history.apply(left)).toEqual(APPLIED);
-    expect(await history.apply(left)).toEqual({ kind: 'applied_before' });
-    await sql`UPDATE usage_totals SET last_batch = 2000 WHERE key_id = ${keyId}`.execute(store.records.db);
-    expect(await history.apply({ ...left, id: 1500 })).toEqual({ kind: 'outdated' });
-    const key = await history.read(keyId);
-    expect([key.lastIds.get(KEY_LAYOUT), ...requestsOf(key)]).toEqual([2000, 3, 3, 3]);
-    expect((await rowsOf('usage_hours', keyId)).map(({ plan_id }) => plan_id)).toEqual(['default']);
   });
 
   it('takes the same batches from many at once, and counts them once', async () => {

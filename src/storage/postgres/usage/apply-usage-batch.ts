@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { KEY_LAYOUT, type UsageBatch } from '../../../usage/live-usage.ts';
+import type { UsageBatch } from '../../../usage/live-usage.ts';
 import { NO_CAPS, SliceTable } from '../../../usage/slice-table.ts';
 import type { ApplyOutcome } from '../../../usage/usage-history.ts';
 import { addCounts, noCounts, type UsageSlice } from '../../../usage/usage-slice.ts';
@@ -34,14 +34,14 @@ export async function applyUsageBatch(
   batch: UsageBatch,
   requireHeld: () => void = () => {},
 ): Promise<ApplyOutcome> {
-  const lastId = await (batch.source === KEY_LAYOUT ? claimKeyBatch(db, batch) : claimShardBatch(db, batch));
+  const lastId = await claimId(db, batch);
   if (lastId !== undefined) return { kind: lastId === batch.id ? 'applied_before' : 'outdated' };
   const keys = [...Map.groupBy(batch.slices, ({ keyId }) => keyId)]
     .map(([keyId, slices]) => ({ keyId, slices: addedUp(slices) }))
     .toSorted((a, b) => (a.keyId < b.keyId ? -1 : 1));
   for (const chunk of chunksOf(keys)) {
     requireHeld();
-    await addKeys(db, chunk, batch.source);
+    await addKeys(db, chunk);
   }
   requireHeld();
   return { kind: 'applied' };
@@ -51,7 +51,7 @@ export async function applyUsageBatch(
  * Makes the batch's id the last one of its source, and notes the writes that are in it. Resolves with undefined, or with the last id if
  * that is not lower. The lock is on the shard and not on its row: other transactions can't see the row of a source's first batch yet.
  */
-async function claimShardBatch(
+async function claimId(
   db: RecordsDatabase,
   { shard, source, id, writers }: UsageBatch,
 ): Promise<number | undefined> {
@@ -74,27 +74,6 @@ async function claimShardBatch(
   const { rows } = await sql<{ last_batch: number }>`
     SELECT last_batch FROM usage_shards WHERE shard = ${shard} AND source = ${source}`.execute(db);
   return rows[0]?.last_batch;
-}
-
-/**
- * The same for a batch of one key, with the id that version 0.1 compares too. The batch of a deleted key counts as applied, because the
- * key's last id was deleted with it.
- */
-async function claimKeyBatch(db: RecordsDatabase, { id, slices }: UsageBatch): Promise<number | undefined> {
-  const keyId = slices[0]?.keyId;
-  const claimed = await sql`
-    WITH claimed AS (
-      INSERT INTO usage_totals AS stored (key_id, last_batch, requests, successful, forwarded, forwarded_us)
-      SELECT id, ${id}, 0, 0, 0, 0 FROM consumer_keys WHERE id = ${keyId} FOR KEY SHARE
-      ON CONFLICT (key_id) DO UPDATE SET last_batch = excluded.last_batch
-      WHERE stored.last_batch < excluded.last_batch
-      RETURNING key_id
-    )
-    SELECT ${PREFER_INDEXES} FROM claimed`.execute(db);
-  if (claimed.rows.length === 1) return undefined;
-  const { rows } = await sql<{ last_batch: number }>`
-    SELECT last_batch FROM usage_totals WHERE key_id = ${keyId}`.execute(db);
-  return rows[0]?.last_batch ?? id;
 }
 
 /** One slice for each day and plan: a statement must not change a row twice. */
@@ -125,11 +104,9 @@ function* chunksOf(keys: readonly KeyAddition[]): Generator<readonly KeyAddition
   if (chunk.length > 0) yield chunk;
 }
 
-async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[], source: string): Promise<void> {
+async function addKeys(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<void> {
   const sizes = await addTotals(db, keys);
-  const known = keys.filter(({ keyId }) => sizes.has(keyId));
-  // Version 0.1 did not say which plan applied.
-  const present = source === KEY_LAYOUT ? await withPlans(db, known) : known;
+  const present = keys.filter(({ keyId }) => sizes.has(keyId));
   const rowsBy = <Days extends NameDays>(days: Days, list: 'endpoints' | 'customers') =>
     nameRows(db, days, { keys: present, sizeOf: (keyId) => sizes.get(keyId)?.[list] ?? 0 });
   const endpoints = await rowsBy('usage_endpoint_days', 'endpoints');
@@ -168,19 +145,6 @@ async function addTotals(
       last_used_at = greatest(stored.last_used_at, excluded.last_used_at), ${ADD_TOTALS}
     RETURNING key_id, endpoints, customers`.execute(db);
   return new Map(rows.map((row) => [row.key_id, row]));
-}
-
-/** The same usage under the plans that the keys have now. */
-async function withPlans(db: RecordsDatabase, keys: readonly KeyAddition[]): Promise<readonly KeyAddition[]> {
-  const { rows } = await sql<{ id: string; plan_id: string | null }>`
-    SELECT id, plan_id FROM consumer_keys WHERE id = ANY (${keys.map(({ keyId }) => keyId)}::text[])`.execute(
-    db,
-  );
-  const plans = new Map(rows.map((row) => [row.id, row.plan_id]));
-  return keys.map(({ keyId, slices }) => ({
-    keyId,
-    slices: slices.map((slice) => ({ ...slice, planId: plans.get(keyId) ?? 'default' })),
-  }));
 }
 
 function hourRows(keys: readonly KeyAddition[]): UsageRows<'usage_hours'> {

@@ -1,5 +1,5 @@
 import { sql } from 'kysely';
-import { KEY_LAYOUT, shardOf, type UsageBatch } from '../../../usage/live-usage.ts';
+import { shardOf, type UsageBatch } from '../../../usage/live-usage.ts';
 import type {
   ApplyOutcome,
   KeyHistory,
@@ -65,7 +65,7 @@ export class PostgresUsageHistory implements UsageHistory {
         0::bigint AS forwarded, 0::bigint AS forwarded_us, NULL::timestamptz AS last_used_at
       FROM usage_shards WHERE shard = ${shardOf(keyId)}
       UNION ALL
-      SELECT 'totals', '', last_batch, requests, successful, forwarded, forwarded_us, last_used_at
+      SELECT 'totals', '', 0, requests, successful, forwarded, forwarded_us, last_used_at
       FROM usage_totals WHERE key_id = ${keyId}
       UNION ALL
       SELECT 'endpoints', name, 0, requests, successful, forwarded, forwarded_us, NULL
@@ -78,7 +78,6 @@ export class PostgresUsageHistory implements UsageHistory {
       new Map(listed(list).map((row) => [row.name, countsOfRow(row)] as const));
     const totals = listed('totals')[0];
     const lastIds = new Map(listed('ids').map((row) => [row.name, row.last_batch] as const));
-    lastIds.set(KEY_LAYOUT, totals?.last_batch ?? 0);
     return {
       lastIds,
       totals: totals === undefined ? noCounts() : countsOfRow(totals),
@@ -96,7 +95,7 @@ export class PostgresUsageHistory implements UsageHistory {
         0::bigint AS forwarded, 0::bigint AS forwarded_us, NULL::timestamptz AS last_used_at
       FROM usage_shards WHERE shard = ANY (${shards}::smallint[])
       UNION ALL
-      SELECT NULL, key_id, last_batch, requests, successful, forwarded, forwarded_us, last_used_at
+      SELECT NULL, key_id, 0, requests, successful, forwarded, forwarded_us, last_used_at
       FROM usage_totals WHERE key_id = ANY (${keyIds}::text[])`.execute(this.#db);
     const ofShards = Map.groupBy(rows, ({ shard }) => shard ?? OF_A_KEY);
     const ofKeys = ofShards.get(OF_A_KEY) ?? [];
@@ -111,7 +110,6 @@ export class PostgresUsageHistory implements UsageHistory {
           {
             totals: countsOfRow(row),
             lastUsedAtMs: row.last_used_at?.getTime() ?? null,
-            lastKeyBatch: row.last_batch,
           },
         ]),
       ),

@@ -1,6 +1,6 @@
 import { type RawBuilder, sql } from 'kysely';
 import { MAX_CUSTOMERS, MAX_ENDPOINTS, OTHER } from '../../../usage/cap-names.ts';
-import { KEY_LAYOUT, shardOf } from '../../../usage/live-usage.ts';
+import { shardOf } from '../../../usage/live-usage.ts';
 import type { PendingRow, SeriesSelection } from '../../../usage/series/series-store.ts';
 
 /**
@@ -10,10 +10,7 @@ import type { PendingRow, SeriesSelection } from '../../../usage/series/series-s
 export function pendingTable(keyId: string, { source, pending }: SeriesSelection): RawBuilder<unknown> {
   const each = (column: (row: PendingRow) => string | number) => pending.map(column);
   return sql`
-    SELECT ${keyId}::text AS key_id, at, ${nameIn(source, keyId)} AS name,
-      -- Version 0.1 did not keep the plan.
-      CASE WHEN source = ${KEY_LAYOUT}
-        THEN coalesce((SELECT plan_id FROM consumer_keys WHERE id = ${keyId}), 'default') ELSE plan_id END AS plan_id,
+    SELECT ${keyId}::text AS key_id, at, ${nameIn(source, keyId)} AS name, plan_id,
       requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors, shadow_limited
     FROM unnest(
       ${each((row) => row.source)}::text[], ${each((row) => row.batchId)}::bigint[],
@@ -25,10 +22,8 @@ export function pendingTable(keyId: string, { source, pending }: SeriesSelection
       ${each((row) => row.counts.serverErrors)}::bigint[], ${each((row) => row.counts.shadowLimited)}::bigint[]
     ) AS pending (source, batch, at, plan_id, name,
       requests, successful, forwarded, forwarded_us, rate_limited, client_errors, server_errors, shadow_limited)
-    WHERE batch > coalesce(CASE WHEN source = ${KEY_LAYOUT}
-      THEN (SELECT last_batch FROM usage_totals WHERE key_id = ${keyId})
-      ELSE (SELECT last_batch FROM usage_shards WHERE shard = ${shardOf(keyId)} AND usage_shards.source = pending.source)
-    END, 0)`;
+    WHERE batch > coalesce(
+      (SELECT last_batch FROM usage_shards WHERE shard = ${shardOf(keyId)} AND usage_shards.source = pending.source), 0)`;
 }
 
 /** A new name for which the key's list has no place left will be summed under `__other__`. */

@@ -14,7 +14,6 @@ import { STORED_CAPS } from '../../../usage/slice-table.ts';
 import type { RedisConnection } from '../connection.ts';
 import { LuaScript } from '../lua-script.ts';
 import { settled } from '../redis-failure.ts';
-import { LegacyKeyLayout } from './legacy-key-layout.ts';
 import { RedisDataSets } from './redis-data-sets.ts';
 import {
   liveUsageKey,
@@ -47,7 +46,6 @@ export class RedisLiveUsage implements LiveUsage {
   readonly isShared = true;
   readonly #redis: RedisConnection;
   readonly #dataSets: RedisDataSets;
-  readonly #legacyLayout: LegacyKeyLayout;
   /** Writes without a reply, and the data set that they went to. */
   readonly #attempts = new WeakMap<UsageWrite, string>();
   /** Characters appended since the shard was last compacted or taken, by shard. */
@@ -66,7 +64,6 @@ export class RedisLiveUsage implements LiveUsage {
   constructor(redis: RedisConnection, clock: Clock) {
     this.#redis = redis;
     this.#dataSets = new RedisDataSets(redis, clock);
-    this.#legacyLayout = new LegacyKeyLayout(redis, clock);
   }
 
   async write(writes: readonly UsageWrite[]): Promise<readonly WriteOutcome[]> {
@@ -96,13 +93,11 @@ export class RedisLiveUsage implements LiveUsage {
     }
     this.#appended.delete(shard);
     this.#compacted.delete(shard);
-    return [...(await this.#legacyLayout.take(shard)), ...batches];
+    return batches;
   }
 
   async drop(batch: UsageBatch): Promise<void> {
-    const keyLayoutCall = this.#legacyLayout.dropCall(batch);
-    const call = [usageBatchKey(batch.shard, batch.source), String(batch.id), 'LINDEX', '0'];
-    await this.#drop.run(this.#redis, keyLayoutCall ?? call);
+    await this.#drop.run(this.#redis, [usageBatchKey(batch.shard, batch.source), String(batch.id)]);
   }
 
   async renew(shard: number): Promise<boolean> {
@@ -223,7 +218,7 @@ export class RedisLiveUsage implements LiveUsage {
   }
 
   async #readShard(shard: number, keyIds: readonly string[]): Promise<readonly UsageBatch[]> {
-    const pending = [...(await this.#legacyLayout.read(keyIds))];
+    const pending: UsageBatch[] = [];
     for (const source of await this.#sourcesOf(shard)) {
       const keys = [liveUsageKey(shard, source), usageBatchKey(shard, source)];
       const reply = await this.#read.run(this.#redis, [...keys, ...keyIds]);
