@@ -2,11 +2,10 @@ import type { DesiredState } from '../../desired-state/desired-state.ts';
 import type { DesiredStateService } from '../../desired-state/desired-state-service.ts';
 import type { SecretRedactor } from '../../keys/secrets/secret-redactor.ts';
 import type { Usage } from '../../usage/create-usage.ts';
-import { CLOSE_DEADLINE_MS, type ReplicaContext } from '../replica-context.ts';
+import type { ReplicaContext } from '../replica-context.ts';
 import { wireAudit } from './wire-audit.ts';
 import type { RecordChangePaths } from './wire-changes.ts';
 import { configurationOfFile, type Sealing, wireConfigurations } from './wire-configurations.ts';
-import { wireSecretHints } from './wire-secret-hints.ts';
 import type { Stores } from './wire-stores.ts';
 import { wireUsage } from './wire-usage.ts';
 
@@ -25,22 +24,19 @@ export interface RecordTasks {
   readonly configurations: DesiredStateService;
 }
 
-/** Starts preparing the records, and the usage statistics. Upkeep and filling in hints begin once the tables exist. */
+/** Starts preparing the records, and the usage statistics. Upkeep begins once the tables exist. */
 export function wireRecordTasks(
   context: ReplicaContext,
   { stores, changes, redactor, desired, ...sealing }: RecordTaskParts,
 ): RecordTasks {
   const usage = wireUsage(context, stores, redactor);
   const audit = wireAudit(context, stores);
-  const hints = wireSecretHints(stores.records.hintlessKeys, sealing.vault, context.platform);
-  context.shutdown.add('hints of secrets', CLOSE_DEADLINE_MS, () => hints.stop());
   const configurations = wireConfigurations(context, stores, { ...sealing, versions: changes.versions });
   stores.preparation.start({
     configure: desired && configurationOfFile(context, configurations, desired),
     prepared: () => {
       usage.startPruning();
       audit.start();
-      hints.start();
       changes.prepared();
     },
   });

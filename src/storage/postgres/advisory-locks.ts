@@ -7,6 +7,4 @@ export const ADVISORY_LOCKS = {
   migrations: 7_404_265_351,
   /** Applying configurations, one after the other. */
   configurations: 7_404_265_352,
-  /** Filling in the hints of secrets. */
-  secretHints: 7_404_265_353,
 } as const;

@@ -7,7 +7,6 @@ import type { DesiredStateStore } from '../../desired-state/desired-state-store.
 import type { ResponseStore } from '../../idempotency/response-store.ts';
 import type { KeyListStore } from '../../keys/key-list.ts';
 import type { KeyRepository } from '../../keys/key-repository.ts';
-import type { HintlessKeys } from '../../keys/secrets/fill-secret-hints.ts';
 import type { SealedKeys } from '../../keys/secrets/rotate-encryption-key.ts';
 import type { SecretRepository } from '../../keys/secrets/secret-repository.ts';
 import type { RecordChanges } from '../../limiter/changes/record-changes.ts';
@@ -19,7 +18,6 @@ import { AuditedChanges } from './audit/audited-changes.ts';
 import { PostgresAuditLog } from './audit/postgres-audit-log.ts';
 import { PostgresRecordChanges } from './changes/postgres-record-changes.ts';
 import { PostgresDesiredState } from './desired-state/postgres-desired-state.ts';
-import { PostgresHintlessKeys } from './keys/postgres-hintless-keys.ts';
 import { PostgresKeyList } from './keys/postgres-key-list.ts';
 import { PostgresKeyRepository } from './keys/postgres-key-repository.ts';
 import { PostgresSealedKeys } from './keys/postgres-sealed-keys.ts';
@@ -49,7 +47,6 @@ export interface Records {
   /** For the rotation of encryption keys. */
   readonly sealedKeys: SealedKeys;
   readonly sealedTokens: SealedTokens;
-  readonly hintlessKeys: HintlessKeys;
   /** Responses to requests with an `Idempotency-Key`. */
   readonly responses: ResponseStore;
   /** Writes of the repositories that are made together or not at all. */
@@ -127,7 +124,6 @@ export function recordsIn(
     recordChanges: new PostgresRecordChanges(database, { plans, defaultPlanId }),
     sealedKeys: new PostgresSealedKeys(db),
     sealedTokens: new PostgresSealedTokens(db),
-    hintlessKeys: new PostgresHintlessKeys(db),
     responses: new PostgresResponseStore(unitOfWork),
     unitOfWork,
     db,
