@@ -123,8 +123,6 @@ export class PostgresUsageHistory implements UsageHistory {
     // The hours of all keys together are few rows: they are kept as long as days.
     await sql`DELETE FROM usage_total_hours
       WHERE hour < ${new Date(retention.daysSinceMs).toISOString()}::timestamptz`.execute(this.#db);
-    await sql`DELETE FROM usage_by_hour
-      WHERE hour < ${new Date(retention.hoursSinceMs).toISOString()}::timestamptz`.execute(this.#db);
   }
 
   async #applyAsOften(batch: UsageBatch, requireHeld: () => void, attempts: number): Promise<ApplyOutcome> {

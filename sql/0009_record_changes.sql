@@ -1,7 +1,5 @@
 -- Which keys and plans were changed lately: what replicas must learn of, also while Redis is away. Written by triggers, and so in the
 -- transaction of the change.
---
--- The version before knows nothing of this: its changes get here as well, and are published once more.
 
 CREATE TABLE record_changes (
   kind text COLLATE "C" NOT NULL CHECK (kind IN ('key', 'plan')),

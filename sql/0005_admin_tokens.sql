@@ -1,6 +1,4 @@
 -- Credentials of the management interface besides the root token, each with what it may do.
---
--- The version before knows nothing of this table: it accepts root tokens only.
 
 CREATE TABLE admin_tokens (
   id text COLLATE "C" PRIMARY KEY,
@@ -22,8 +20,11 @@ CREATE TABLE admin_tokens (
   secret_hint text NOT NULL,
   -- HMAC-SHA256 of the secret under a key that is not in the database. The secret itself is not kept.
   lookup bytea NOT NULL UNIQUE CHECK (octet_length(lookup) = 32),
+  -- SHA-256 of the secret, encrypted, from which look-ups under another encryption key are made.
+  sealed_digest bytea,
   -- Of the secret before, which is valid until then.
   previous_lookup bytea UNIQUE CHECK (octet_length(previous_lookup) = 32),
+  previous_sealed_digest bytea,
   previous_valid_until timestamptz(3),
   CHECK ((previous_lookup IS NULL) = (previous_valid_until IS NULL))
 );

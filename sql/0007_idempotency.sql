@@ -1,6 +1,4 @@
 -- Responses to requests with an Idempotency-Key, written in the transaction of the change that they tell of.
---
--- The version before knows nothing of this table: it obeys no Idempotency-Key.
 
 CREATE TABLE idempotent_responses (
   -- SHA-256 of the credential and the key.

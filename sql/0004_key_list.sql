@@ -1,6 +1,4 @@
 -- What the list of keys is searched, filtered and sorted by.
---
--- The version before knows nothing of this: what it writes is searched and sorted like the rest.
 
 -- Upper and lower case are the same in a search. Postgres from 17 on has the rules of Unicode; before that those of the database apply.
 DO $$ DECLARE rules text := ''; BEGIN
@@ -27,17 +25,21 @@ EXCEPTION WHEN insufficient_privilege OR feature_not_supported OR undefined_file
   RAISE NOTICE 'pg_trgm is not available: searching many keys is slow'; --
 END $$;
 
--- Every key has its row, so that all keys can be sorted by their last use.
-INSERT INTO usage_totals (key_id, requests, successful, forwarded, forwarded_us)
-SELECT id, 0, 0, 0, 0 FROM consumer_keys ORDER BY id
-ON CONFLICT (key_id) DO NOTHING;
+-- What keys are searched by, in a table of its own. An index of three characters can't help a search for one or two: so that reads a
+-- fraction of what the keys take, and need not fold their case.
+CREATE TABLE key_search_texts (
+  key_id text COLLATE "C" PRIMARY KEY REFERENCES consumer_keys (id) ON DELETE CASCADE,
+  content text COLLATE "C" NOT NULL
+);
 
-CREATE FUNCTION begin_usage_totals() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-  INSERT INTO usage_totals (key_id, requests, successful, forwarded, forwarded_us) VALUES (NEW.id, 0, 0, 0, 0); --
+CREATE FUNCTION key_search_text(consumer_keys) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE AS
+  'SELECT fold_case($1.name || chr(10) || coalesce($1.external_id, '''') || chr(10) || $1.id || chr(10) || coalesce($1.secret_hint, ''''))';
+
+CREATE FUNCTION write_key_search_text() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  INSERT INTO key_search_texts (key_id, content) VALUES (NEW.id, key_search_text(NEW))
+    ON CONFLICT (key_id) DO UPDATE SET content = EXCLUDED.content; --
   RETURN NULL; --
 END $$;
 
-CREATE TRIGGER begin_usage_totals AFTER INSERT ON consumer_keys FOR EACH ROW EXECUTE FUNCTION begin_usage_totals();
-
--- A key that was never used comes before all others.
-CREATE INDEX usage_totals_last_used_at ON usage_totals (coalesce(last_used_at, '-infinity'), key_id) INCLUDE (last_used_at);
+CREATE TRIGGER write_key_search_text AFTER INSERT OR UPDATE OF name, external_id, secret_hint ON consumer_keys
+  FOR EACH ROW EXECUTE FUNCTION write_key_search_text();
