@@ -261,6 +261,10 @@ describe('the encryption keys of the audit log', () => {
   const write = (records: Records) => records.audit.record(ACTION, sampleChange({ atMs: START_MS }));
   const verify = (records: Records) => records.audit.verify();
 
+  it('are needed for every entry', () => {
+    expect(() => new AuditChain(null).keyId).toThrow('A program without ENCRYPTION_KEY used the audit log.');
+  });
+
   it('verify what they wrote for as long as they are in ENCRYPTION_KEY', async () => {
     const [old, both, other] = [await open(oldKey, newKey), await open(newKey, oldKey), await open(newKey)];
     for (const records of [old, both, old]) await write(records);

@@ -8,14 +8,12 @@
   ARGV[1]    units to add, -999999999999999 to 999999999999999
   ARGV[i]    when the window of KEYS[i] ends, in milliseconds since 1970: a window with another end is a later one
 
-  Reply: windows that were changed
+  Reply: 0
 ]]
 if string.match(redis.call('GET', KEYS[1]) or '', '^%S*') == '-' then return 0 end
-local changed = 0
 for i = 2, #KEYS do
   if redis.call('PEXPIRETIME', KEYS[i]) == tonumber(ARGV[i]) then
     redis.call('INCRBY', KEYS[i], ARGV[1])
-    changed = changed + 1
   end
 end
-return changed
+return 0
