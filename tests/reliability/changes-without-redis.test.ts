@@ -27,8 +27,8 @@ interface World {
   readonly redis: RedisServer;
   /** Writes the data of Redis to disk, as it is now. */
   save(): Promise<void>;
-  /** A new server with what was saved, reached by both ways. */
-  returnWithSaved(): Promise<Redis>;
+  /** A new server with what was saved. Calls `look` before both ways lead to it. */
+  returnWithSaved(look: (returned: Redis) => Promise<void>): Promise<Redis>;
 }
 
 describe('changes while Redis is away', () => {
@@ -72,10 +72,12 @@ describe('changes while Redis is away', () => {
       urls: [first.url, second.url],
       admins: [new Admin(first.url), new Admin(second.url)],
       save: async () => void (await saving.call('SAVE')),
-      returnWithSaved: async () => {
+      returnWithSaved: async (look) => {
         const server = await startServer(onDisk);
+        const client = direct(server);
+        await look(client);
         for (const way of ways) way.pass(server.port);
-        return direct(server);
+        return client;
       },
     };
   }
@@ -139,8 +141,9 @@ describe('changes while Redis is away', () => {
       expect(Date.parse(body.completeUntil)).toBeLessThan(Date.now());
     }
 
-    const returned = await world.returnWithSaved();
-    expect(await returned.get(`tg:{${keys.deleted.id}}:version`)).toMatch(/^\d/);
+    const returned = await world.returnWithSaved(async (client) => {
+      expect(await client.get(`tg:{${keys.deleted.id}}:version`)).toMatch(/^\d/);
+    });
     for (const { opsUrl } of fleet.replicas) await until(async () => (await waitingAt(opsUrl)) === 0);
     expect(await returned.get(`tg:{${keys.deleted.id}}:version`)).toBe('-');
     await untilDegraded(fleet.replicas, keys.kept.secret, false);

@@ -64,6 +64,8 @@ describe('the publication of changes', () => {
   async function publishUntilWaiting(count: number, publishers: readonly ChangePublisher[]): Promise<void> {
     await until(async () => {
       for (const each of publishers) each.publishSoon();
+      // After a failed attempt there is a pause.
+      clock.advance(10_000);
       return (await waiting()) === count;
     });
   }
@@ -100,8 +102,12 @@ describe('the publication of changes', () => {
     await store.records.plans.update(plan.id, { limit: 99 }, sampleChange());
     versions.away.add(away.id);
     await age();
-    replica().publishSoon();
-    await until(() => versions.published.get(reached.id) === '1.2');
+    const first = replica();
+    await until(() => {
+      first.publishSoon();
+      clock.advance(10_000);
+      return versions.published.get(reached.id) === '1.2';
+    });
     expect(await waiting()).toBe(1);
     versions.away.clear();
     await age();
