@@ -4,6 +4,7 @@ import { ENDPOINTS } from '../../src/management/endpoints.ts';
 import { createPublicServer } from '../../src/server/public-server.ts';
 import { RawPeer } from '../proxy/support/raw-peer.ts';
 import { testRequestIds } from '../support/request-ids.ts';
+import { until } from '../support/until.ts';
 import { ROOT_TOKEN, startManagement, type TestManagement } from './start-management.ts';
 
 const CREATE = '/consumer-api-key/create';
@@ -223,3 +224,36 @@ describe('a JSON body', () => {
 function objectText(entries: readonly (readonly [string, unknown])[]): string {
   return `{${entries.map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 }
+
+describe('large bodies of several requests', () => {
+  const BYTES = 8 * 1024 * 1024;
+
+  it('have 32 MiB together: 503 with Retry-After beyond it, and small ones get through', async () => {
+    const port = await management.listen();
+    const clients: RawPeer[] = [];
+    try {
+      // All but the last byte.
+      const body = `{"config": {}, "owner": "large"`.padEnd(BYTES - 1);
+      const head = `Host: a\r\nAuthorization: Bearer ${ROOT_TOKEN}\r\nContent-Type: application/json\r\nContent-Length: ${BYTES}`;
+      for (let client = 0; client < 5; client += 1) {
+        const peer = await RawPeer.connect(port);
+        clients.push(peer);
+        peer.send(`POST /tollgate/config/diff HTTP/1.1\r\n${head}\r\n\r\n${body}`);
+      }
+      await until(() => clients.some(({ text }) => text.includes('"overloaded"')));
+      const rejected = clients.filter(({ text }) => text !== '');
+      expect(rejected).toHaveLength(1);
+      expect(rejected[0]?.text).toMatch(
+        /^HTTP\/1\.1 503 .*\r\nRetry-After: 1\r\n.*\r\nConnection: close\r\n/is,
+      );
+      await management.send('post', CREATE, { name: 'small' }).expect(201);
+      for (const client of clients) {
+        if (rejected.includes(client)) continue;
+        client.send('}');
+        expect(await client.until((text) => text.includes('"summary"'))).toMatch(/^HTTP\/1\.1 200 /);
+      }
+    } finally {
+      for (const client of clients) client.destroy();
+    }
+  });
+});
